@@ -1,0 +1,124 @@
+"""Where the control plane's programs come from.
+
+Kubernetes publishes its servers as Go modules, so `tools/go.mod` pins every one of them like any other dependency and
+the Go toolchain builds them: minutes the first time, seconds when Go's build cache is warm. The result is kept in
+`.cache/control-plane/<hash of what was asked for>/`. Set `KERF_CONTROL_PLANE_BIN` to a folder with the same programs
+(another Kubernetes version, say) to use those instead.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+TOOLS: Final = Path(__file__).resolve().parent / "tools"
+CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "control-plane"
+FOLDER_VARIABLE: Final = "KERF_CONTROL_PLANE_BIN"
+
+PACKAGES: Final = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "helm": "helm.sh/helm/v3/cmd/helm",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+}
+
+
+class ControlPlaneUnavailable(Exception):  # noqa: N818 - named after what the caller learns
+    """There are no control plane programs on this machine; the message is one line that says why."""
+
+
+def find_binaries(announce: Callable[[str], None] = print, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder with all of `PACKAGES`' programs, building them first if need be.
+
+    Raises ControlPlaneUnavailable when they are missing and cannot be built here.
+    """
+    chosen = environment.get(FOLDER_VARIABLE)
+    if chosen:
+        return _complete_folder(Path(chosen))
+    folder = CACHE / _fingerprint()
+    if not folder.is_dir():
+        _build(folder, announce)
+    return folder
+
+
+def kubernetes_version() -> str:
+    """The Kubernetes version that `tools/go.mod` pins, such as `v1.36.3`."""
+    found = re.search(r"^\s*(?:require )?k8s\.io/kubernetes (v\S+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
+    if found is None:
+        raise ControlPlaneUnavailable(f"{TOOLS / 'go.mod'} does not pin k8s.io/kubernetes")
+    return found.group(1)
+
+
+def _complete_folder(folder: Path) -> Path:
+    missing = [name for name in PACKAGES if not os.access(folder / name, os.X_OK)]
+    if missing:
+        raise ControlPlaneUnavailable(f"{FOLDER_VARIABLE}={folder} has no {', '.join(missing)}")
+    return folder.resolve()
+
+
+def _linker_flags() -> str:
+    version = kubernetes_version()
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    # Without these a plainly built API server calls itself v0.0.0, and Helm charts refuse to install on that.
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    stamps = [f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items()]
+    return " ".join(["-s", "-w", *stamps])
+
+
+def _fingerprint() -> str:
+    asked_for = [(TOOLS / "go.mod").read_bytes(), (TOOLS / "go.sum").read_bytes()]
+    asked_for += [text.encode() for text in (_linker_flags(), platform.system(), platform.machine(), *PACKAGES)]
+    return hashlib.sha256(b"\0".join(asked_for)).hexdigest()[:16]
+
+
+def _build(folder: Path, announce: Callable[[str], None]) -> None:
+    go = shutil.which("go")
+    if go is None:
+        raise ControlPlaneUnavailable(
+            f"no Go toolchain to build the control plane with, and {FOLDER_VARIABLE} is unset"
+        )
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with _only_one_builder():
+        if folder.is_dir():  # another test run built it while we waited for the lock
+            return
+        announce(
+            f"building the Kubernetes {kubernetes_version()} control plane (about 8 minutes when nothing is cached)"
+        )
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=CACHE) as temporary:
+            staging = Path(temporary) / "bin"
+            _go_build(go, staging)
+            # The rename is the moment the build counts: an interrupted one leaves no folder of that name.
+            staging.rename(folder)
+
+
+@contextmanager
+def _only_one_builder() -> Iterator[None]:
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _go_build(go: str, staging: Path) -> None:
+    staging.mkdir()
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+    flags = ["-p", "2", "-trimpath", "-mod=readonly", "-ldflags", _linker_flags(), "-o", f"{staging}/"]
+    command = [go, "build", *flags, *PACKAGES.values()]
+    built = subprocess.run(command, cwd=TOOLS, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    if built.returncode != 0:
+        lines = built.stderr.strip().splitlines() or [f"exit code {built.returncode}"]
+        raise ControlPlaneUnavailable(f"go build of the control plane failed: {lines[-1]}")
+    # Go names a program after its import path, and etcd's main package lies in a folder called "server".
+    (staging / "server").rename(staging / "etcd")

@@ -1,0 +1,187 @@
+"""A whole Kubernetes control plane that a test starts and throws away.
+
+    with ControlPlane() as cluster:
+        cluster.kubectl("get", "nodes")
+
+There are no machines behind it. A test (or the component that plays EC2) creates Node objects with the capacity,
+labels, taints and providerID they should have, and kwok then acts as their kubelets: it makes the nodes Ready, runs
+the pods that the real scheduler binds to them, and stops the pods that someone deletes or evicts. What those kubelets
+do, and how to steer them, is at the head of `kubelet_stages.yaml`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from . import kubeconfig
+from .binaries import find_binaries
+from .components import ComponentFactory, Options
+from .processes import Component, ProcessGroup, wait_until
+from .stages import KubeletDelays
+
+COMMAND_SECONDS: Final = 120.0
+TOKEN_LIFETIME: Final = "24h"
+
+
+class ControlPlane:
+    """etcd, the API server, the controller manager, the scheduler and kwok, on free loopback ports.
+
+    `audit_log` receives one JSON line per finished request. `node_monitor_grace_seconds` is how long a node may be
+    silent before it becomes Unknown. `extra_flags` maps a program's name to command line flags, which win over ours.
+    Raises ControlPlaneUnavailable from the constructor when the programs are missing and cannot be built.
+    """
+
+    def __init__(
+        self,
+        *,
+        binaries: Path | None = None,
+        audit_log: Path | None = None,
+        delays: KubeletDelays | None = None,
+        node_monitor_grace_seconds: int = 120,
+        extra_flags: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.binaries: Final = binaries or find_binaries()
+        self._options = Options(audit_log, delays or KubeletDelays(), node_monitor_grace_seconds, extra_flags)
+        self._group: ProcessGroup | None = None
+        self._components: tuple[Component, ...] = ()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start everything; return when pods can be created. Raises ComponentFailed, leaving nothing behind."""
+        self.folder = Path(tempfile.mkdtemp(prefix="kerf-cluster-"))
+        self._group = ProcessGroup(self.folder)
+        try:
+            self._start_components(self._group)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End every process and remove the temporary folder. Does nothing when it is not running."""
+        if self._group is None:
+            return
+        self._group.end()
+        for component in self.components:
+            component.forget()
+        self._group = None
+
+    def check(self) -> None:
+        """Raise ComponentFailed if one of the programs has died."""
+        for component in self.components:
+            component.check()
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+        return self._factory.server
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate authority to trust the API server by."""
+        return self._factory.ca_file
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of an administrator (group `system:masters`)."""
+        return self._factory.kubeconfig
+
+    def log_file(self, component: str) -> Path:
+        """The log of one program, such as `kube-scheduler`."""
+        return self.folder / f"{component}.log"
+
+    def restart_apiserver(self) -> None:
+        """Stop the API server and start it again at the same address; every watch and connection breaks."""
+        self._restart(self._apiserver)
+
+    def restart_etcd(self) -> None:
+        """Stop etcd and start it again with its data; return when the API server serves from it again."""
+        self._restart(self._etcd)
+        self._apiserver.wait_ready()
+
+    def kubectl(
+        self,
+        *args: str,
+        input: str | None = None,  # noqa: A002 - as in subprocess.run
+        check: bool = True,
+        timeout: float = COMMAND_SECONDS,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as administrator; with `check`, raise CalledProcessError with its stderr as a note."""
+        return self._run("kubectl", args, input, check, timeout)
+
+    def helm(
+        self,
+        *args: str,
+        input: str | None = None,  # noqa: A002 - as in subprocess.run
+        check: bool = True,
+        timeout: float = COMMAND_SECONDS,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Helm as administrator, with caches and settings of its own."""
+        return self._run("helm", args, input, check, timeout)
+
+    def service_account_kubeconfig(self, namespace: str, name: str, path: Path) -> Path:
+        """Write a kubeconfig for that service account, with a token of the kind that its pods would get."""
+        token = self.kubectl("create", "token", name, "--namespace", namespace, "--duration", TOKEN_LIFETIME)
+        return kubeconfig.write_for_token(path, self.server, self.ca_file, token.stdout.strip())
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The programs, in the order in which they start."""
+        return self._components
+
+    def _start_components(self, group: ProcessGroup) -> None:
+        self._factory = ComponentFactory(self.folder, self.binaries, self._options)
+        self._etcd, self._apiserver = self._factory.etcd(), self._factory.apiserver()
+        clients = self._factory.controller_manager(), self._factory.scheduler(), self._factory.kwok()
+        self._components = (self._etcd, self._apiserver, *clients)
+        for component in (self._etcd, self._apiserver):
+            component.start(group.id)
+            component.wait_ready()
+        for component in clients:
+            component.start(group.id)
+        for component in clients:
+            component.wait_ready()
+        # Until this account exists, no pod can be created in its namespace.
+        wait_until(self._default_account_exists, lambda: "the default service account did not appear")
+
+    def _default_account_exists(self) -> bool:
+        return self.kubectl("get", "serviceaccount", "default", check=False).returncode == 0
+
+    def _restart(self, component: Component) -> None:
+        if self._group is None:
+            raise RuntimeError("the control plane is not running")
+        component.stop()
+        component.start(self._group.id)
+        component.wait_ready()
+
+    def _run(
+        self, program: str, args: Sequence[str], text: str | None, check: bool, timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        command = [str(self.binaries / program), *args]
+        completed = subprocess.run(
+            command, input=text, check=False, timeout=timeout, capture_output=True, text=True, env=self._environment()
+        )
+        if check and completed.returncode != 0:
+            error = subprocess.CalledProcessError(completed.returncode, command, completed.stdout, completed.stderr)
+            error.add_note(completed.stderr)
+            raise error
+        return completed
+
+    def _environment(self) -> dict[str, str]:
+        # A home of their own: neither program may read or write the developer's settings and caches.
+        own = {"HOME": str(self.folder), "KUBECONFIG": str(self.kubeconfig)}
+        own |= {f"HELM_{kind}_HOME": str(self.folder / "helm" / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
+        return {**os.environ, **own}
