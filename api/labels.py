@@ -1,0 +1,145 @@
+"""Names: labels, annotations, taints, finalizers and tags, exactly as Karpenter v1 and its AWS provider write them.
+
+Everything in the project that needs one of these strings takes it from here. Source: the v1 API, sections "Labels,
+annotations, taints, finalizers" of the Karpenter documentation.
+"""
+
+from __future__ import annotations
+
+GROUP = "karpenter.sh"
+AWS_GROUP = "karpenter.k8s.aws"
+KERF = "kerf.sh"
+
+# --- labels -----------------------------------------------------------------------------------------------------
+NODEPOOL = f"{GROUP}/nodepool"
+CAPACITY_TYPE = f"{GROUP}/capacity-type"
+REGISTERED = f"{GROUP}/registered"
+INITIALIZED = f"{GROUP}/initialized"
+DO_NOT_SYNC_TAINTS = f"{GROUP}/do-not-sync-taints"
+NODECLASS = f"{AWS_GROUP}/ec2nodeclass"
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+ZONE_ID = "topology.k8s.aws/zone-id"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+ARCH = "kubernetes.io/arch"
+OS = "kubernetes.io/os"
+HOSTNAME = "kubernetes.io/hostname"
+WINDOWS_BUILD = "node.kubernetes.io/windows-build"
+EXCLUDE_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
+
+#: Suffixes of the AWS provider's own well-known labels; each is written `karpenter.k8s.aws/<suffix>`.
+AWS_SUFFIXES = (
+    "instance-category",
+    "instance-family",
+    "instance-generation",
+    "instance-size",
+    "instance-cpu",
+    "instance-cpu-manufacturer",
+    "instance-cpu-sustained-clock-speed-mhz",
+    "instance-memory",
+    "instance-ebs-bandwidth",
+    "instance-network-bandwidth",
+    "instance-hypervisor",
+    "instance-encryption-in-transit-supported",
+    "nitro-sandbox",
+    "instance-local-nvme",
+    "instance-capability-flex",
+    "instance-gpu-name",
+    "instance-gpu-manufacturer",
+    "instance-gpu-count",
+    "instance-gpu-memory",
+    "instance-accelerator-name",
+    "instance-accelerator-manufacturer",
+    "instance-accelerator-count",
+    "instance-tenancy",
+    "capacity-reservation-id",
+    "capacity-reservation-type",
+    "capacity-reservation-interruptible",
+    "placement-group-id",
+    "placement-group-partition",
+)
+AWS_LABELS = frozenset(f"{AWS_GROUP}/{suffix}" for suffix in AWS_SUFFIXES)
+CORE_LABELS = frozenset({NODEPOOL, CAPACITY_TYPE, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, WINDOWS_BUILD})
+#: Labels that a NodeClaim gets from the instance it lands on, so a requirement may name one that a pool leaves open.
+WELL_KNOWN = CORE_LABELS | AWS_LABELS | {ZONE_ID}
+
+RESTRICTED_DOMAINS = (GROUP, AWS_GROUP)
+
+#: Old spellings, read as the new ones wherever a requirement or a node selector is parsed (never rewritten in objects).
+ALIASES = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    "beta.kubernetes.io/arch": ARCH,
+    "beta.kubernetes.io/os": OS,
+    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
+    "topology.ebs.csi.aws.com/zone": ZONE,
+}
+
+# --- annotations ------------------------------------------------------------------------------------------------
+DO_NOT_DISRUPT = f"{GROUP}/do-not-disrupt"
+NODEPOOL_HASH = f"{GROUP}/nodepool-hash"
+NODEPOOL_HASH_VERSION = f"{GROUP}/nodepool-hash-version"
+NODECLASS_HASH = f"{AWS_GROUP}/ec2nodeclass-hash"
+NODECLASS_HASH_VERSION = f"{AWS_GROUP}/ec2nodeclass-hash-version"
+INSTANCE_PROFILE = f"{AWS_GROUP}/instance-profile-name"
+TAGGED = f"{AWS_GROUP}/tagged"
+CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
+TERMINATION_TIMESTAMP = f"{GROUP}/nodeclaim-termination-timestamp"
+MIN_VALUES_RELAXED = f"{GROUP}/nodeclaim-min-values-relaxed"
+POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+#: Ours: the fleet call a claim belongs to, the call's request, and the state of a disruption command.
+LAUNCH_GROUP = f"{KERF}/launch-group"
+LAUNCH_REQUEST = f"{KERF}/launch-request"
+COMMAND = f"{KERF}/command"
+REPLACES = f"{KERF}/replaces"
+
+# --- taints and finalizers --------------------------------------------------------------------------------------
+DISRUPTED_TAINT = f"{GROUP}/disrupted"
+UNREGISTERED_TAINT = f"{GROUP}/unregistered"
+TERMINATION_FINALIZER = f"{GROUP}/termination"
+NODECLASS_FINALIZER = f"{AWS_GROUP}/termination"
+
+#: (key, effect) of taints that go away by themselves while a node starts.
+EPHEMERAL_TAINTS = frozenset(
+    {
+        ("node.kubernetes.io/not-ready", "NoSchedule"),
+        ("node.kubernetes.io/not-ready", "NoExecute"),
+        ("node.kubernetes.io/unreachable", "NoSchedule"),
+        ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
+        (UNREGISTERED_TAINT, "NoExecute"),
+    }
+)
+READINESS_TAINT_PREFIX = "readiness.k8s.io/"
+
+# --- EC2 tags ---------------------------------------------------------------------------------------------------
+TAG_NODEPOOL = NODEPOOL
+TAG_NODECLAIM = f"{GROUP}/nodeclaim"
+TAG_NODECLASS = NODECLASS
+TAG_EKS_CLUSTER = "eks:eks-cluster-name"
+TAG_NAME = "Name"
+
+
+def cluster_tag(cluster_name: str) -> str:
+    """The ownership tag of a cluster; its value is `owned`."""
+    return f"kubernetes.io/cluster/{cluster_name}"
+
+
+def normalise(key: str) -> str:
+    """The current spelling of a label key."""
+    return ALIASES.get(key, key)
+
+
+def is_restricted(key: str) -> bool:
+    """Whether a user may not set this label, by the controller's (run-time) rule."""
+    if key in WELL_KNOWN:
+        return False
+    domain = key.split("/", 1)[0] if "/" in key else ""
+    return key == HOSTNAME or any(domain == d or domain.endswith(f".{d}") for d in RESTRICTED_DOMAINS)
+
+
+def is_ephemeral_taint(key: str, effect: str) -> bool:
+    """Whether a taint belongs to a node's start-up and is expected to vanish by itself."""
+    return (key, effect) in EPHEMERAL_TAINTS or key.startswith(READINESS_TAINT_PREFIX)

@@ -1,0 +1,63 @@
+"""Kubernetes quantities, exactly: `1500m`, `2Gi`, `1e3`. A quantity is a rational number; nothing here is a float.
+
+Resource amounts inside the project are integers: milli-cores for `cpu`, whole units (bytes, pieces) for all else.
+Requests round up and so does `amount`, as Kubernetes does when it scales a quantity.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+
+_PATTERN = re.compile(
+    r"(?P<sign>[+-]?)(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
+)
+_BINARY = {f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", start=1)}
+_DECIMAL = {letter: Fraction(10) ** power for letter, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18))}
+_SUFFIXES = {"": Fraction(1), **_BINARY, **_DECIMAL}
+
+#: An exponent beyond this is refused: no machine has 10^30 of anything, and 10^10^9 would take all memory.
+_MAX_EXPONENT = 30
+
+
+@lru_cache(maxsize=65536)
+def parse(text: str | int | float) -> Fraction:
+    """The exact value of a quantity.
+
+    Raises ValueError, naming the text, when it is not a quantity.
+    """
+    match = _PATTERN.fullmatch(str(text))
+    if match is None:
+        raise ValueError(f"{text!r} is not a quantity (such as 500m, 2, 1.5Gi)")
+    value = Fraction(match["number"] if not match["number"].endswith(".") else match["number"] + "0")
+    value *= _scale(match["suffix"] or "", str(text))
+    return -value if match["sign"] == "-" else value
+
+
+def _scale(suffix: str, text: str) -> Fraction:
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    exponent = int(suffix[1:])
+    if abs(exponent) > _MAX_EXPONENT:
+        raise ValueError(f"{text!r} has an exponent beyond {_MAX_EXPONENT}")
+    return Fraction(10) ** exponent
+
+
+@lru_cache(maxsize=65536)
+def amount(resource: str, text: str | int | float) -> int:
+    """A quantity of a resource as an integer: milli-cores for `cpu`, whole units otherwise, rounded up."""
+    value = parse(text)
+    return ceil(value * 1000) if resource == "cpu" else ceil(value)
+
+
+def text(resource: str, value: int) -> str:
+    """An integer amount of a resource written as a quantity: `1500m`, `2`, `3Gi`."""
+    if resource == "cpu":
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        for suffix, scale in (("Gi", 1024**3), ("Mi", 1024**2), ("Ki", 1024)):
+            if value and value % scale == 0:
+                return f"{value // scale}{suffix}"
+    return str(value)

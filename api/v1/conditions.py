@@ -1,0 +1,96 @@
+"""How status conditions change: pure functions from a tuple of conditions to the next one.
+
+Each kind has dependents and a root `Ready` that follows from them. A transition time moves only when the status does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from api.v1.meta import Condition
+
+READY = "Ready"
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+
+NODEPOOL_DEPENDENTS = ("ValidationSucceeded", "NodeClassReady")
+NODECLAIM_DEPENDENTS = ("Launched", "Registered", "Initialized")
+NODECLASS_DEPENDENTS = (
+    "AMIsReady",
+    "SubnetsReady",
+    "SecurityGroupsReady",
+    "InstanceProfileReady",
+    "ValidationSucceeded",
+    "PlacementGroupReady",
+    "CapacityReservationsReady",
+)
+
+
+def initial(
+    conditions: tuple[Condition, ...], dependents: Iterable[str], created: datetime | None
+) -> tuple[Condition, ...]:
+    """With every missing dependent and the root added as Unknown since the object's creation."""
+    known = {c.type for c in conditions}
+    missing = [type_ for type_ in (*dependents, READY) if type_ not in known]
+    return conditions + tuple(
+        Condition(type=t, status=UNKNOWN, reason="AwaitingReconciliation", last_transition_time=created)
+        for t in missing
+    )
+
+
+def put(
+    conditions: tuple[Condition, ...],
+    type_: str,
+    status: str,
+    reason: str,
+    *,
+    generation: int,
+    now: datetime,
+    message: str = "",
+) -> tuple[Condition, ...]:
+    """With one condition set; its transition time is kept while the status stays the same."""
+    old = get(conditions, type_)
+    since = old.last_transition_time if old is not None and old.status == status else now
+    new = Condition(
+        type=type_,
+        status=status,
+        reason=reason,
+        message=message,
+        last_transition_time=since,
+        observed_generation=generation,
+    )
+    if old is None:
+        return (*conditions, new)
+    return tuple(new if c.type == type_ else c for c in conditions)
+
+
+def drop(conditions: tuple[Condition, ...], type_: str) -> tuple[Condition, ...]:
+    """Without one (independent) condition."""
+    return tuple(c for c in conditions if c.type != type_)
+
+
+def get(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
+    return next((c for c in conditions if c.type == type_), None)
+
+
+def with_root(
+    conditions: tuple[Condition, ...], dependents: Iterable[str], *, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """With `Ready` computed from the dependents, and put last; the others by transition time."""
+    states = [get(conditions, type_) for type_ in dependents]
+    current = [c for c in states if c is not None and c.observed_generation == generation]
+    healthy = len(current) == len(states) and all(c.status == TRUE for c in current)
+    broken = any(c.status == FALSE for c in current)
+    status, reason = (
+        (TRUE, READY) if healthy else (FALSE, "UnhealthyDependents") if broken else (UNKNOWN, "ReconcilingDependents")
+    )
+    message = "" if healthy else ", ".join(f"{c.type}={c.status}" for c in states if c and c.status != TRUE)
+    done = put(conditions, READY, status, reason, generation=generation, now=now, message=message)
+    return tuple(sorted(done, key=lambda c: (c.type == READY, c.last_transition_time or now)))
+
+
+def bump(conditions: tuple[Condition, ...], generation: int) -> tuple[Condition, ...]:
+    """With every condition observed at a generation (an object that is being deleted changes no more)."""
+    return tuple(replace(c, observed_generation=generation) for c in conditions)

@@ -1,0 +1,228 @@
+"""EC2's facts and requests as frozen values: what the Cloud port returns and what it is asked for.
+
+Units are in the names. Zones are names (`us-west-2a`), prices are integers in millionths of a US dollar per hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from api.v1.ec2nodeclass import BlockDeviceMapping, MetadataOptions
+from api.v1.meta import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    name: str
+    manufacturer: str
+    count: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceTypeInfo:
+    """One type as DescribeInstanceTypes tells it. Source: EC2 API, InstanceTypeInfo."""
+
+    name: str
+    architectures: tuple[str, ...]
+    vcpus: int
+    memory_mib: int
+    usage_classes: tuple[str, ...] = ("on-demand", "spot")
+    max_interfaces: int = 2
+    ipv4_per_interface: int = 10
+    hypervisor: str = "nitro"
+    bare_metal: bool = False
+    manufacturer: str = ""
+    clock_speed_ghz: float = 0.0
+    instance_storage_gb: int = 0
+    nvme: bool = False
+    ebs_bandwidth_mbps: int | None = None
+    network_bandwidth_mbps: int | None = None
+    encryption_in_transit: bool = False
+    nitro_enclaves: bool = False
+    gpus: tuple[Gpu, ...] = ()
+    accelerators: tuple[Gpu, ...] = ()
+    neuron_cores: int = 0
+    efa_interfaces: int = 0
+    trunking: bool = False
+    placement_strategies: tuple[str, ...] = ()
+    processor_features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What is the same for every NodeClass: types, where each is offered, and prices.
+
+    `on_demand` maps type to price; `spot` maps (type, zone) to price; both in millionths of a dollar per hour.
+    """
+
+    name: str
+    types: Mapping[str, InstanceTypeInfo]
+    zones_by_type: Mapping[str, frozenset[str]]
+    on_demand: Mapping[str, int]
+    spot: Mapping[tuple[str, str], int]
+    zones: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    id: str
+    zone: str
+    zone_id: str = ""
+    free_addresses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityGroup:
+    id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A machine image. `variant` is standard, nvidia or neuron for alias images, empty otherwise."""
+
+    id: str
+    name: str = ""
+    architecture: str = "amd64"
+    created: str = ""
+    deprecated: bool = False
+    variant: str = ""
+    windows_build: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFacts:
+    """What AWS made of one EC2NodeClass's selectors, at one generation of it.
+
+    `problems` maps a condition (`AMIsReady`, `SubnetsReady`, …) to (reason, message) where resolving failed.
+    `instance_profile` is empty until it exists.
+    """
+
+    generation: int
+    subnets: tuple[Subnet, ...] = ()
+    security_groups: tuple[SecurityGroup, ...] = ()
+    images: tuple[Image, ...] = ()
+    instance_profile: str = ""
+    problems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What user data needs to know of the cluster."""
+
+    name: str
+    endpoint: str
+    ca_bundle: str = ""
+    dns_ip: str = ""
+    service_cidr: str = ""
+    kubernetes_version: str = ""
+    region: str = ""
+    account: str = ""
+
+
+class LaunchTemplate(Value, frozen=True, kw_only=True):
+    """One launch template's content; equal content has one name. `user_data` is plain text (base64 at the port)."""
+
+    name: str
+    image_id: str
+    user_data: str
+    instance_profile: str
+    security_group_ids: tuple[str, ...]
+    metadata_options: MetadataOptions
+    block_device_mappings: tuple[BlockDeviceMapping, ...] = ()
+    detailed_monitoring: bool = False
+    associate_public_ip_address: bool | None = None
+    tags: Mapping[str, str] = {}
+    capacity_type: str = "on-demand"
+
+
+class Override(Value, frozen=True, kw_only=True):
+    """One (type, zone) that a fleet may launch. `price` is in millionths of a dollar per hour, EC2's priority."""
+
+    instance_type: str
+    zone: str
+    subnet_id: str
+    image_id: str
+    template: str
+    price: int = 0
+
+
+class FleetRequest(Value, frozen=True, kw_only=True):
+    """One CreateFleet call of type `instant`. `group` is its client token and the tag of its instances.
+
+    It is written to its claims before the call, so that a repeat after a crash is the same call, to the byte.
+    `members` names the claims; one instance is asked for each.
+    """
+
+    group: str
+    capacity_type: str
+    members: tuple[str, ...]
+    templates: tuple[LaunchTemplate, ...]
+    overrides: tuple[Override, ...]
+    tags: Mapping[str, str] = {}
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetError:
+    """Why one override gave nothing. `capacity` means: nothing to have there now, try another."""
+
+    code: str
+    message: str
+    instance_type: str = ""
+    zone: str = ""
+    capacity: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One EC2 instance of this cluster (terminated ones are not shown)."""
+
+    id: str
+    instance_type: str
+    zone: str
+    state: str
+    capacity_type: str
+    launched: datetime
+    image_id: str = ""
+    subnet_id: str = ""
+    security_group_ids: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    zone_id: str = ""
+
+    @property
+    def provider_id(self) -> str:
+        return f"aws:///{self.zone}/{self.id}"
+
+    @property
+    def live(self) -> bool:
+        return self.state not in ("shutting-down", "terminated")
+
+
+@dataclass(frozen=True, slots=True)
+class FleetResult:
+    instances: tuple[Instance, ...] = ()
+    errors: tuple[FleetError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the interruption queue: its raw body, and the receipt that deletes it."""
+
+    id: str
+    receipt: str
+    body: str
+    sent: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """A parsed message: what happens (`spot_interrupted`, …) to which instances. Source: EventBridge events of EC2."""
+
+    kind: str
+    instance_ids: tuple[str, ...]
+    message: Message
+    at: datetime | None = None

@@ -1,0 +1,89 @@
+"""The kinds that the controller watches: where each lives in the API, and the value it is decoded into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import Value
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.model import objects
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A resource of the API. `api_version` is `v1` or `group/version`; `cluster_scoped` objects have no namespace."""
+
+    name: str
+    api_version: str
+    plural: str
+    type: type[Any]
+    cluster_scoped: bool = False
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The URL path of the collection, an object or its subresource."""
+        prefix = f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
+        parts = ["", "namespaces", namespace] if namespace and not self.cluster_scoped else [""]
+        parts += [part for part in (self.plural, name, subresource) if part]
+        return prefix + "/".join(parts)
+
+
+NODE_POOL = Kind("NodePool", "karpenter.sh/v1", "nodepools", NodePool, True)
+NODE_CLAIM = Kind("NodeClaim", "karpenter.sh/v1", "nodeclaims", NodeClaim, True)
+NODE_CLASS = Kind("EC2NodeClass", "karpenter.k8s.aws/v1", "ec2nodeclasses", EC2NodeClass, True)
+NODE = Kind("Node", "v1", "nodes", objects.Node, True)
+POD = Kind("Pod", "v1", "pods", objects.Pod)
+PDB = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", objects.PodDisruptionBudget)
+DAEMON_SET = Kind("DaemonSet", "apps/v1", "daemonsets", objects.DaemonSet)
+NAMESPACE = Kind("Namespace", "v1", "namespaces", objects.Namespace, True)
+PVC = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", objects.PersistentVolumeClaim)
+PV = Kind("PersistentVolume", "v1", "persistentvolumes", objects.PersistentVolume, True)
+STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", objects.StorageClass, True)
+VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", objects.VolumeAttachment, True)
+
+#: Everything that is watched, in the order in which it is first listed: what others refer to comes first.
+WATCHED = (
+    NODE_POOL,
+    NODE_CLASS,
+    NODE_CLAIM,
+    NODE,
+    NAMESPACE,
+    STORAGE_CLASS,
+    PV,
+    PVC,
+    VOLUME_ATTACHMENT,
+    DAEMON_SET,
+    PDB,
+    POD,
+)
+BY_NAME = {kind.name: kind for kind in WATCHED}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """An object's address: kind name, namespace (empty when cluster-scoped), name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, kind: Kind, value: Any) -> Ref:
+        return cls(kind.name, "" if kind.cluster_scoped else value.metadata.namespace, value.metadata.name)
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.namespace + '/' if self.namespace else ''}{self.name}"
+
+
+def ref(value: Value) -> Ref:
+    """The address of a decoded object of a watched kind."""
+    return Ref.of(_BY_TYPE[type(value)], value)
+
+
+_BY_TYPE: dict[type[Any], Kind] = {kind.type: kind for kind in WATCHED}

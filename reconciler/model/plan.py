@@ -1,0 +1,243 @@
+"""What `decide` answers: actions in order, each with its reason; refusals; events; and when to look again.
+
+An action is a value. Its `key` names what it does to which object, so that the same action is not started twice
+while it is under way. Actions of one `lane` (one object) run in plan order; different lanes run in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model.cloud import FleetRequest, Message
+from reconciler.model.kinds import Ref
+
+
+class Source(StrEnum):
+    """A source of facts that can go stale."""
+
+    NODE_POOLS = "NodePool"
+    NODE_CLASSES = "EC2NodeClass"
+    NODE_CLAIMS = "NodeClaim"
+    NODES = "Node"
+    PODS = "Pod"
+    PDBS = "PodDisruptionBudget"
+    INSTANCES = "Instance"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why: a stable code (CamelCase, as in Karpenter's reasons where it has one) and words for a person."""
+
+    code: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" if self.text else self.code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """Base of all actions. `sources` are those that an action which destroys depends on."""
+
+    reason: Reason
+    sources: frozenset[Source] = frozenset()
+
+    @property
+    def lane(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str:
+        return f"{type(self).__name__} {self.lane}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateNodeClaim(Action):
+    claim: NodeClaim
+
+    @property
+    def lane(self) -> str:
+        return f"nodeclaim/{self.claim.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchObject(Action):
+    """A JSON merge patch. `verb` names the deed (`TaintNode`, `SetConditions`, …); `subresource` is `` or `status`.
+
+    With `resource_version` the write is refused (Conflict) when the object has changed since.
+    """
+
+    verb: str
+    ref: Ref
+    patch: Mapping[str, Any]
+    subresource: str = ""
+    resource_version: str = ""
+
+    @property
+    def lane(self) -> str:
+        return str(self.ref)
+
+    @property
+    def key(self) -> str:
+        return f"{self.verb} {self.ref}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteObject(Action):
+    """Deletion with a UID precondition. For a node that is to be drained, `expected_pods` (UIDs) makes the executor
+    list the node's pods once more first; a pod that is not expected stops the deletion (WorldChanged)."""
+
+    ref: Ref
+    uid: str
+    grace_seconds: int | None = None
+    node_name: str = ""
+    expected_pods: frozenset[str] | None = None
+
+    @property
+    def lane(self) -> str:
+        return str(self.ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictPod(Action):
+    """Through the Eviction API, with a UID precondition: PodDisruptionBudgets hold."""
+
+    ref: Ref
+    uid: str
+    node_name: str = ""
+
+    @property
+    def lane(self) -> str:
+        return str(self.ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchInstances(Action):
+    """One fleet call for claims that already carry its group and request."""
+
+    request: FleetRequest
+    claims: tuple[str, ...]
+
+    @property
+    def lane(self) -> str:
+        return f"fleet/{self.request.group}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminateInstance(Action):
+    """Always by instance ID."""
+
+    instance_id: str
+
+    @property
+    def lane(self) -> str:
+        return f"instance/{self.instance_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagInstance(Action):
+    instance_id: str
+    tags: Mapping[str, str]
+
+    @property
+    def lane(self) -> str:
+        return f"instance/{self.instance_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsureInstanceProfile(Action):
+    """Make (or find) the instance profile of a node class and attach the role."""
+
+    class_name: str
+    profile: str
+    role: str
+    path: str
+    tags: Mapping[str, str]
+
+    @property
+    def lane(self) -> str:
+        return f"profile/{self.profile}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteClassResources(Action):
+    """Delete the launch templates (by tag) and, when `profile_path` is set, the instance profiles of a node class."""
+
+    class_name: str
+    profile_path: str = ""
+
+    @property
+    def lane(self) -> str:
+        return f"class/{self.class_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteMessage(Action):
+    message: Message
+
+    @property
+    def lane(self) -> str:
+        return f"message/{self.message.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes event. Equal (`ref`, `reason`, `dedupe`) within `dedupe_seconds` is written once."""
+
+    ref: Ref
+    uid: str
+    type: str
+    reason: str
+    message: str
+    dedupe: str = ""
+    dedupe_seconds: int = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was not done: about which object (`pod/ns/name`, `node/name`, `nodepool/name`), and why."""
+
+    subject: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """A pending pod is expected on a node or claim, until then the node is not disrupted."""
+
+    pod_uid: str
+    target: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`next_due` is when the world should be looked at again although nothing has happened (None: never)."""
+
+    actions: tuple[Action, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    events: tuple[Event, ...] = ()
+    nominations: tuple[Nomination, ...] = ()
+    next_due: datetime | None = None
+    #: True when the batch of pending pods was worked off in this plan.
+    provisioned: bool = False
+    #: Numbers for metrics, by Prometheus name and label pairs.
+    gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
+
+    def __add__(self, other: Plan) -> Plan:
+        """Both plans, this one's actions first."""
+        dues = [due for due in (self.next_due, other.next_due) if due is not None]
+        return Plan(
+            self.actions + other.actions,
+            self.refusals + other.refusals,
+            self.events + other.events,
+            self.nominations + other.nominations,
+            min(dues, default=None),
+            self.provisioned or other.provisioned,
+            {**self.gauges, **other.gauges},
+        )

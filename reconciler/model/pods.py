@@ -1,0 +1,121 @@
+"""Predicates on pods, exactly as the disruption and provisioning rules use them. Source: disruption reference §1.3."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from api import durations, labels
+from api.resources import Resources, total
+from api.v1.meta import Taint
+from reconciler.model.objects import Container, Pod
+
+DISRUPTED = Taint(key=labels.DISRUPTED_TAINT, effect="NoSchedule")
+STUCK_AFTER = timedelta(minutes=1)
+_CRITICAL = ("system-cluster-critical", "system-node-critical")
+
+
+def terminal(pod: Pod) -> bool:
+    return pod.status.phase in ("Failed", "Succeeded")
+
+
+def terminating(pod: Pod) -> bool:
+    return pod.metadata.deleting
+
+
+def active(pod: Pod) -> bool:
+    return not terminal(pod) and not terminating(pod)
+
+
+def _owned_by(pod: Pod, api_version: str, kind: str) -> bool:
+    return any(o.api_version == api_version and o.kind == kind for o in pod.metadata.owner_references)
+
+
+def of_daemon_set(pod: Pod) -> bool:
+    return _owned_by(pod, "apps/v1", "DaemonSet")
+
+
+def of_node(pod: Pod) -> bool:
+    """A static (mirror) pod."""
+    return _owned_by(pod, "v1", "Node")
+
+
+def of_stateful_set(pod: Pod) -> bool:
+    return _owned_by(pod, "apps/v1", "StatefulSet")
+
+
+def critical(pod: Pod) -> bool:
+    return pod.spec.priority_class_name in _CRITICAL
+
+
+def tolerates(pod: Pod, taint: Taint) -> bool:
+    return any(t.tolerates(taint) for t in pod.spec.tolerations)
+
+
+def tolerates_disruption(pod: Pod) -> bool:
+    return tolerates(pod, DISRUPTED)
+
+
+def provisionable(pod: Pod) -> bool:
+    """Pending, looked at and refused by the kube-scheduler, not preempting, and no daemon or static pod."""
+    refused = any(c.type == "PodScheduled" and c.reason == "Unschedulable" for c in pod.status.conditions)
+    placed = pod.spec.node_name or pod.status.nominated_node_name
+    return refused and not placed and active(pod) and not of_daemon_set(pod) and not of_node(pod)
+
+
+def reschedulable(pod: Pod) -> bool:
+    """Will want a place elsewhere when its node goes."""
+    alive = active(pod) or (terminating(pod) and of_stateful_set(pod))
+    return alive and not of_daemon_set(pod) and not of_node(pod)
+
+
+def protected(pod: Pod, now: datetime) -> bool:
+    """do-not-disrupt holds: `true`, or a positive Go duration that has not passed since the pod started."""
+    value = pod.metadata.annotations.get(labels.DO_NOT_DISRUPT)
+    if value is None or value == "true":
+        return value is not None
+    lasts = durations.parse_go(value)
+    return lasts is not None and (pod.status.start_time is None or now - pod.status.start_time < lasts)
+
+
+def evictable(pod: Pod, now: datetime) -> bool:
+    return active(pod) and not tolerates_disruption(pod) and not of_node(pod) and not protected(pod, now)
+
+
+def stuck_terminating(pod: Pod, now: datetime) -> bool:
+    """Past its deletion time (which includes the grace period) by a minute."""
+    return pod.metadata.deletion_timestamp is not None and now - pod.metadata.deletion_timestamp > STUCK_AFTER
+
+
+def drainable(pod: Pod, now: datetime) -> bool:
+    return not tolerates_disruption(pod) and not stuck_terminating(pod, now) and not of_node(pod)
+
+
+def waits_for_eviction(pod: Pod, now: datetime) -> bool:
+    """Holds up a drain; protected pods do too."""
+    return drainable(pod, now) and not terminal(pod)
+
+
+def requests(pod: Pod) -> Resources:
+    """What the pod takes of a node, one of `pods` included.
+
+    Containers and sidecars add up; a plain init container needs its own share beside the sidecars started before it;
+    the larger phase counts; pod-level requests override; overhead comes on top. Source: Kubernetes' resource rules.
+    """
+    sidecars, peak = Resources(), Resources()
+    for container in pod.spec.init_containers:
+        needs = _needs(container)
+        if container.restart_policy == "Always":
+            sidecars = sidecars + needs
+            peak = peak.maximum(sidecars)
+        else:
+            peak = peak.maximum(sidecars + needs)
+    running = sidecars + total(_needs(c) for c in pod.spec.containers)
+    result = running.maximum(peak)
+    if pod.spec.resources is not None:
+        result = Resources({**result, **Resources.parse(pod.spec.resources.requests)})
+    return result + Resources.parse(pod.spec.overhead) + Resources({"pods": 1})
+
+
+def _needs(container: Container) -> Resources:
+    limits = Resources.parse(container.resources.limits)
+    return Resources({**limits, **Resources.parse(container.resources.requests)})

@@ -1,0 +1,42 @@
+"""Settings that decisions depend on. Names and defaults are Karpenter's; the runtime reads them from flags and env."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    node_repair: bool = False
+    reserved_capacity: bool = True
+    spot_to_spot_consolidation: bool = False
+    node_overlay: bool = False
+    static_capacity: bool = False
+    capacity_buffer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    cluster_name: str
+    batch_idle: timedelta = timedelta(seconds=1)
+    batch_max: timedelta = timedelta(seconds=10)
+    preference_policy: str = "Respect"
+    min_values_policy: str = "Strict"
+    vm_memory_overhead_percent: float = 0.075
+    reserved_enis: int = 0
+    interruption_queue: str = ""
+    isolated_vpc: bool = False
+    gates: FeatureGates = FeatureGates()
+
+    #: How old a source may be for an action that destroys (design: "Fresh or not at all").
+    stale_after: timedelta = timedelta(seconds=90)
+    #: An instance without a claim is collected only when it is older than this.
+    adoption_time: timedelta = timedelta(seconds=60)
+    launch_timeout: timedelta = timedelta(minutes=5)
+    registration_timeout: timedelta = timedelta(minutes=15)
+    #: A consolidation command is decided again after this long before it starts.
+    validation_delay: timedelta = timedelta(seconds=15)
+    min_drain_time: timedelta = timedelta(seconds=5)
+    disruption_period: timedelta = timedelta(seconds=10)
+    max_instance_types: int = 60

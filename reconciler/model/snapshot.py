@@ -1,0 +1,226 @@
+"""The Snapshot: everything that a decision may depend on, frozen, `now` included.
+
+Its maps are read-only views of the cluster's indexes; they hold still while a decision is made. A snapshot for a
+worker process, a file or a test is a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from api import labels
+from api.resources import Resources
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import Taint
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.model import objects
+from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
+from reconciler.model.instance_type import Catalogue, InstanceType, OfferingKey
+from reconciler.model.plan import Source
+from reconciler.model.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class StateNode:
+    """A node as the scheduler and the disruption rules see it: a NodeClaim, a Node, or both (paired by provider ID)."""
+
+    claim: NodeClaim | None
+    node: objects.Node | None
+
+    @property
+    def name(self) -> str:
+        """The Node's name; before there is one, the claim's."""
+        return self.node.name if self.node is not None else self.claim.name if self.claim is not None else ""
+
+    @property
+    def provider_id(self) -> str:
+        if self.claim is not None and self.claim.status.provider_id:
+            return self.claim.status.provider_id
+        return self.node.spec.provider_id if self.node is not None else ""
+
+    @property
+    def pool_name(self) -> str:
+        return self.labels.get(labels.NODEPOOL, "")
+
+    @property
+    def registered(self) -> bool:
+        return self.node is not None and (self.claim is None or self.node.registered)
+
+    @property
+    def initialized(self) -> bool:
+        return self.node is not None and (self.claim is None or self.node.initialized)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The Node's once it is registered, the claim's before."""
+        if self.node is not None and (self.registered or self.claim is None):
+            return self.node.metadata.labels
+        return self.claim.metadata.labels if self.claim is not None else {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        if self.node is not None and (self.registered or self.claim is None):
+            return self.node.metadata.annotations
+        return self.claim.metadata.annotations if self.claim is not None else {}
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """Those that a pod must tolerate to be planned here: start-up and ephemeral ones vanish until initialised."""
+        if self.claim is None or self.initialized:
+            return self.node.spec.taints if self.node is not None else ()
+        taints = self.claim.spec.taints if not self.registered or self.node is None else self.node.spec.taints
+        startup = self.claim.spec.startup_taints
+        return tuple(
+            t
+            for t in taints
+            if not labels.is_ephemeral_taint(t.key, t.effect) and not any(t.matches(s) for s in startup)
+        )
+
+    @property
+    def capacity(self) -> Resources:
+        return self._resources("capacity")
+
+    @property
+    def allocatable(self) -> Resources:
+        return self._resources("allocatable")
+
+    def _resources(self, which: str) -> Resources:
+        """The Node's figures; until it is initialised the claim's fill what is missing or zero."""
+        own = Resources.parse(getattr(self.node.status, which)) if self.node is not None else Resources()
+        if self.claim is None or self.initialized:
+            return own
+        promised = Resources.parse(getattr(self.claim.status, which))
+        return Resources({**promised, **{name: value for name, value in own.items() if value}})
+
+    @property
+    def deleting(self) -> bool:
+        """Going away: the claim (or a Node without one) is being deleted."""
+        if self.claim is not None:
+            return self.claim.metadata.deleting or self.claim.is_true("InstanceTerminating")
+        return self.node is not None and self.node.metadata.deleting
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Arrival times of the first and the latest pending pod that no plan has served yet."""
+
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFailure:
+    """What a fleet call left undone: its errors, when, and how often this group has been tried."""
+
+    errors: tuple[FleetError, ...]
+    at: datetime
+    attempts: int = 1
+
+
+class PodIndex(Mapping[str, objects.Pod]):
+    """All pods by `namespace/name`, with the views that decisions need; kept up by the cluster's indexes."""
+
+    __slots__ = ("by_key", "by_node", "pending")
+
+    def __init__(
+        self,
+        by_key: Mapping[str, objects.Pod],
+        by_node: Mapping[str, Mapping[str, objects.Pod]],
+        pending: Mapping[str, objects.Pod],
+    ) -> None:
+        self.by_key, self.by_node, self.pending = by_key, by_node, pending
+
+    def __getitem__(self, key: str) -> objects.Pod:
+        return self.by_key[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_key)
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+    def on(self, node_name: str) -> Iterable[objects.Pod]:
+        """Pods bound to a node, in no particular order; sort before a decision depends on it."""
+        return self.by_node.get(node_name, {}).values()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """See the module. `pods.pending` holds provisionable pods only. Maps are by name unless said otherwise."""
+
+    now: datetime
+    settings: Settings
+    node_pools: Mapping[str, NodePool] = field(default_factory=dict)
+    node_classes: Mapping[str, EC2NodeClass] = field(default_factory=dict)
+    node_claims: Mapping[str, NodeClaim] = field(default_factory=dict)
+    nodes: Mapping[str, objects.Node] = field(default_factory=dict)
+    #: Claims and nodes paired; by claim name, or `node/<name>` for a Node without a claim.
+    state_nodes: Mapping[str, StateNode] = field(default_factory=dict)
+    pods: PodIndex = field(default_factory=lambda: PodIndex({}, {}, {}))
+    #: The next four are by `namespace/name`.
+    pdbs: Mapping[str, objects.PodDisruptionBudget] = field(default_factory=dict)
+    daemon_sets: Mapping[str, objects.DaemonSet] = field(default_factory=dict)
+    volume_claims: Mapping[str, objects.PersistentVolumeClaim] = field(default_factory=dict)
+    volumes: Mapping[str, objects.PersistentVolume] = field(default_factory=dict)
+    storage_classes: Mapping[str, objects.StorageClass] = field(default_factory=dict)
+    volume_attachments: Mapping[str, objects.VolumeAttachment] = field(default_factory=dict)
+    namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
+    #: The cluster's own facts (for user data); None until they are known.
+    cluster: ClusterFacts | None = None
+    #: What AWS made of each EC2NodeClass, and the types each can launch.
+    class_facts: Mapping[str, ClassFacts] = field(default_factory=dict)
+    catalogues: Mapping[str, Catalogue] = field(default_factory=dict)
+    #: Live instances of this cluster by ID, own launches included before Describe shows them.
+    instances: Mapping[str, Instance] = field(default_factory=dict)
+    #: Offerings that are out of stock, until when.
+    out_of_stock: Mapping[OfferingKey, datetime] = field(default_factory=dict)
+    #: What failed fleet calls left, by launch group.
+    launch_failures: Mapping[str, LaunchFailure] = field(default_factory=dict)
+    interruptions: tuple[Interruption, ...] = ()
+    batch: Batch | None = None
+    #: By key of `state_nodes`: a pod is expected there until then.
+    nominated_until: Mapping[str, datetime] = field(default_factory=dict)
+    #: When each source was last complete; a source that is missing has never been.
+    fresh_at: Mapping[Source, datetime] = field(default_factory=dict)
+    #: Proposals of the slow half (consolidation), newest first; each is checked again before it is used.
+    proposals: tuple[Proposal, ...] = ()
+    #: Back-offs: by subject (`nodepool/x`, `eviction/ns/pod`, `launch/group`): not before this instant.
+    not_before: Mapping[str, datetime] = field(default_factory=dict)
+
+    def fresh(self, *sources: Source) -> bool:
+        """Whether all these sources were complete recently enough for an action that destroys."""
+        limit = self.now - self.settings.stale_after
+        return all(source in self.fresh_at and self.fresh_at[source] >= limit for source in sources)
+
+    def instance_types(self, pool: NodePool) -> Mapping[str, InstanceType]:
+        """The types a NodePool can use, by name; empty while its class is not resolved."""
+        return {t.name: t for t in self.catalogues.get(pool.class_name, ())}
+
+    def claims_of(self, pool_name: str) -> list[NodeClaim]:
+        """A pool's claims, sorted by name."""
+        return sorted((c for c in self.node_claims.values() if c.pool_name == pool_name), key=lambda c: c.name)
+
+    def out_of_stock_now(self, key: OfferingKey) -> bool:
+        until = self.out_of_stock.get(key)
+        return until is not None and until > self.now
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A move that the slow half found: these claims go, these claims (as specs) come; worth so much per hour.
+
+    `versions` maps the objects it rests on (`nodeclaim/x`, `node/x`, `nodepool/x`) to their resource versions.
+    """
+
+    id: str
+    reason: str
+    kind: str
+    candidates: tuple[str, ...]
+    replacements: tuple[NodeClaim, ...]
+    saving: int
+    versions: Mapping[str, str]
+    pods: frozenset[str] = frozenset()
+    made_at: datetime | None = None

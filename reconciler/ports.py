@@ -1,0 +1,223 @@
+"""The ports: everything the reconciler asks of the outside world, as Protocols, and the errors that may come back.
+
+Adapters translate foreign errors by what the caller must do next. A request that timed out or met a 5xx may or may
+not have taken effect (`Unavailable`): the next tick looks and decides again, so nothing is retried in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetRequest, FleetResult, Instance, Message, Region
+from reconciler.model.kinds import Kind, Ref
+
+
+# --- errors -----------------------------------------------------------------------------------------------------
+class PortError(Exception):
+    """Base of what a port may raise. Its text names the call and the answer."""
+
+
+class AlreadyGone(PortError):
+    """The object or instance is not there (404): what was to be ended has ended."""
+
+
+class AlreadyExists(PortError):
+    """An object of this name is there already: an earlier try took effect."""
+
+
+class Conflict(PortError):
+    """The object (or its UID) changed since it was read: look again."""
+
+
+class WorldChanged(PortError):
+    """A last look before an action that destroys found something new: decide again."""
+
+
+class Expired(PortError):
+    """The watch's resource version is too old (410): list again."""
+
+
+class Disconnected(PortError):
+    """The watch ended or was cut: watch again from the last version seen."""
+
+
+class EvictionBlocked(PortError):
+    """A PodDisruptionBudget does not allow the eviction now (429)."""
+
+
+class Throttled(PortError):
+    """Too many requests (429 and its AWS kin): later. `retry_after_seconds` is what the server asked for, or 0."""
+
+    def __init__(self, text: str, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(text)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Forbidden(PortError):
+    """We lack a permission (401, 403): a person must act. Never read as "nothing is there"."""
+
+
+class Invalid(PortError):
+    """The request itself is wrong (400, 422): repeating it cannot help."""
+
+
+class Unavailable(PortError):
+    """Time-out, connection lost or 5xx: it may have taken effect."""
+
+
+class TemplateMissing(PortError):
+    """A launch template was deleted behind our back: make it again."""
+
+
+class IdempotencyMismatch(PortError):
+    """The client token was used with another request: this group is spent."""
+
+
+# --- Kubernetes -------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A complete list (all pages) as of `resource_version`; items are decoded values of the kind's type."""
+
+    items: tuple[Any, ...]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One watch event. `type` is ADDED, MODIFIED, DELETED or BOOKMARK (then `value` is None)."""
+
+    type: str
+    value: Any | None
+    resource_version: str
+
+
+class Watch(Protocol):
+    """An open watch. One thread reads it."""
+
+    def read(self, timeout_seconds: float) -> Sequence[Change]:
+        """The changes that have arrived, waiting for the first one up to the time-out; empty when none came.
+
+        Raises Expired, Disconnected, Forbidden, Unavailable.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A coordination.k8s.io/v1 Lease; `resource_version` guards the next write ("" to create it)."""
+
+    holder: str
+    acquired: datetime | None = None
+    renewed: datetime | None = None
+    duration_seconds: int = 15
+    transitions: int = 0
+    resource_version: str = ""
+
+
+class Kube(Protocol):
+    """The Kubernetes API. Every request has a time-out. Writes return the object as the server now has it."""
+
+    def list(self, kind: Kind, *, namespace: str = "", field_selector: str = "", label_selector: str = "") -> Listing:
+        """All objects of a kind, read in pages. Raises Forbidden, Throttled, Unavailable."""
+        ...
+
+    def watch(self, kind: Kind, resource_version: str) -> Watch: ...
+
+    def get(self, ref: Ref) -> Any:
+        """One object, read from the server. Raises AlreadyGone."""
+        ...
+
+    def create(self, kind: Kind, manifest: Mapping[str, Any]) -> Any:
+        """Raises AlreadyExists, Invalid, Forbidden, Throttled, Unavailable."""
+        ...
+
+    def patch(self, ref: Ref, patch: Mapping[str, Any], *, subresource: str = "", resource_version: str = "") -> Any:
+        """A JSON merge patch; with a resource version it is refused when the object has changed (Conflict).
+
+        Raises AlreadyGone, Conflict, Invalid, Forbidden, Throttled, Unavailable.
+        """
+        ...
+
+    def delete(self, ref: Ref, *, uid: str = "", grace_seconds: int | None = None) -> None:
+        """Raises AlreadyGone, Conflict (another UID), Forbidden, Throttled, Unavailable."""
+        ...
+
+    def evict(self, ref: Ref, *, uid: str = "") -> None:
+        """POST to the pod's eviction subresource. Raises EvictionBlocked, AlreadyGone, Conflict, Unavailable."""
+        ...
+
+    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+        """Write an event about an object (core/v1 Event, source component `karpenter`)."""
+        ...
+
+    def get_lease(self, namespace: str, name: str) -> Lease | None: ...
+
+    def put_lease(self, namespace: str, name: str, lease: Lease) -> Lease:
+        """Create or replace. Raises Conflict when another wrote it since."""
+        ...
+
+
+# --- AWS --------------------------------------------------------------------------------------------------------
+class Cloud(Protocol):
+    """EC2 and its neighbours. Every request has a time-out; errors as above."""
+
+    def region(self) -> Region:
+        """Types, where they are offered, and prices, for the whole region. Slow; the runtime refreshes it rarely."""
+        ...
+
+    def cluster(self) -> ClusterFacts:
+        """The cluster's endpoint, version and addresses, for user data."""
+        ...
+
+    def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
+        """What the selectors of a node class match now. Selector trouble is in `problems`, not an exception."""
+        ...
+
+    def instances(self) -> Sequence[Instance]:
+        """Every instance of this cluster that is not terminated, all pages."""
+        ...
+
+    def create_fleet(self, request: FleetRequest) -> FleetResult:
+        """Ensure the templates, then one CreateFleet of type instant with the group as client token.
+
+        Errors of single overrides are in the result. Raises TemplateMissing, IdempotencyMismatch, Forbidden,
+        Invalid, Throttled, Unavailable.
+        """
+        ...
+
+    def terminate(self, instance_id: str) -> None:
+        """Raises AlreadyGone, Forbidden, Throttled, Unavailable."""
+        ...
+
+    def tag(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        """Raises AlreadyGone, Forbidden, Throttled, Unavailable."""
+        ...
+
+    def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None: ...
+
+    def delete_class_resources(self, class_name: str, profile_path: str) -> None:
+        """Delete the class's launch templates, and the instance profiles under `profile_path` when it is set."""
+        ...
+
+    def receive(self) -> Sequence[Message]:
+        """Messages of the interruption queue (long polling); empty when no queue is set."""
+        ...
+
+    def delete_message(self, message: Message) -> None: ...
+
+
+# --- time -------------------------------------------------------------------------------------------------------
+class Clock(Protocol):
+    """The only source of time outside the sandbox's own world."""
+
+    def now(self) -> datetime:
+        """The time of day, UTC, aware."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...
