@@ -15,7 +15,9 @@ _PATTERN = re.compile(
     r"(?P<sign>[+-]?)(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
 )
 _BINARY = {f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", start=1)}
-_DECIMAL = {letter: Fraction(10) ** power for letter, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18))}
+_DECIMAL = {
+    letter: Fraction(10) ** power for letter, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)
+}
 _SUFFIXES = {"": Fraction(1), **_BINARY, **_DECIMAL}
 
 #: An exponent beyond this is refused: no machine has 10^30 of anything, and 10^10^9 would take all memory.

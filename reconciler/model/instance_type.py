@@ -14,7 +14,7 @@ OfferingKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """One zone × capacity type of a type. `price` is in millionths of a dollar per hour.
+    """One zone and capacity type of a type. `price` is in millionths of a dollar per hour.
 
     `available` says that the price is known and the zone has a usable subnet; what is out of stock for now is not
     here but in `Snapshot.out_of_stock`.

@@ -1,0 +1,60 @@
+# Every verb of the project. `make help` lists them; each sets up what it needs in .venv/ by itself.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+WORKERS ?= 2
+SEEDS ?= 50
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit e2e cluster bench long manifests clean
+
+help:  ## list the verbs
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.base: pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (once, about half a minute)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	@echo "adding the test tools"
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.base  ## the main job, live, without a cluster or an AWS account
+	@$(BIN)/kerf demo
+
+test: $(VENV)/.dev  ## every tier this machine can run, with a summary of the tiers
+	@$(BIN)/python -m tests.tiers
+
+check: $(VENV)/.dev  ## static checks: format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
+	@$(BIN)/python -m pytest tests/unit tests/laws -n $(WORKERS) -m "not cluster and not long"
+
+e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m pytest tests/cluster tests/contract -m "cluster and not long" -n0
+
+cluster: $(VENV)/.dev  ## start a real control plane and print its kubeconfig (Ctrl-C ends it)
+	@$(BIN)/python -m tests.cluster up
+
+bench: $(VENV)/.dev  ## the benchmarks, printed
+	@$(BIN)/python -m benchmarks
+
+long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, scale
+	@$(BIN)/python -m pytest tests -m long -n $(WORKERS)
+
+manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd
+	@$(BIN)/python -m api.crds render manifests/crds charts/kerf-crd/templates
+
+clean:  ## remove what was built here (the control plane's binaries too)
+	rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
