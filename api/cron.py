@@ -1,15 +1,14 @@
 """Cron schedules of disruption budgets: when a window opens, in UTC.
 
 The grammar is Go's `robfig/cron` as Karpenter uses it: five fields or a descriptor such as `@daily`. It is a little
-narrower than Unix cron (`7` is no Sunday, no `L`, `W` or `#`) and reads one thing differently: `*/2` in a day field is a
-restriction, so that it is ORed with the other day field. We read a schedule into plain numbers here, and let `cronsim`
-walk the calendar.
+narrower than Unix cron (`7` is no Sunday, no `L`, `W` or `#`) and reads one thing differently: `*/2` in a day field is
+a restriction, so that it is ORed with the other day field. We read a schedule into plain numbers here, and let
+`cronsim` walk the calendar.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -29,8 +28,8 @@ DESCRIPTORS: Final = {
 #: Beyond this many years from now a schedule counts as one that never fires, as in the Go library.
 HORIZON_YEARS: Final = 5
 
-_MONTHS = {name: number for number, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1)}
-_DAYS = {name: number for number, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _NUMBER = re.compile(r"\+?[0-9]{1,9}", re.ASCII)
 _LONGEST: Final = 4096
 
@@ -40,15 +39,15 @@ class _Field:
     name: str
     low: int
     high: int
-    names: tuple[tuple[str, int], ...] = ()
+    names: tuple[str, ...] = ()  # the first one stands for `low`, and so on
 
 
 _FIELDS: Final = (
     _Field("minute", 0, 59),
     _Field("hour", 0, 23),
     _Field("day of month", 1, 31),
-    _Field("month", 1, 12, tuple(_MONTHS.items())),
-    _Field("day of week", 0, 6, tuple(_DAYS.items())),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of week", 0, 6, _DAYS),
 )
 
 
@@ -123,15 +122,13 @@ def _step(text: str, entry: str, field: _Field) -> int:
 
 def _value(text: str, field: _Field) -> int:
     """A number or a name. Raises ValueError with the bounds of the field."""
-    named = dict(field.names).get(text.lower())
-    if named is not None:
-        return named
+    if text.lower() in field.names:
+        return field.low + field.names.index(text.lower())
     if not _NUMBER.fullmatch(text) or not field.low <= int(text) <= field.high:
         raise ValueError(f"{field.name}: {text!r} is not {_allowed(field)}")
     return int(text)
 
 
 def _allowed(field: _Field) -> str:
-    names: Sequence[str] = [name for name, _ in field.names]
     numbers = f"a number from {field.low} to {field.high}"
-    return f"{numbers} or a name from {names[0]} to {names[-1]}" if names else numbers
+    return f"{numbers} or a name from {field.names[0]} to {field.names[-1]}" if field.names else numbers

@@ -1,4 +1,4 @@
-"""Fills in what a manifest leaves out, exactly as the API server does with the defaults of the CustomResourceDefinitions.
+"""Fills in what a manifest leaves out, exactly as the API server does by the CustomResourceDefinitions.
 
 `default` gives the whole manifest, `patch` only the differences, for the mutating webhook. Defaults live in the CRDs
 and nowhere else. The API server's rules for null come along: where the schema has a default, null means "take it";

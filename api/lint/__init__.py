@@ -1,0 +1,95 @@
+"""Finds everything that is wrong with a manifest, before anything acts on it.
+
+One function, `validate`, serves Git hooks, the admission webhook and the command line, so that the same mistake always
+meets the same words. It looks in three layers: the shape (schema.py), the rules that the CustomResourceDefinitions
+state in CEL (cel.py), and what controllers refuse at run time (rules_*.py). Pure: nothing here reads a clock or a file
+other than the definitions themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from api import crds
+from api.defaulting import default
+
+from . import cel, hints, nearest, rules_ec2nodeclass, rules_nodeclaim, rules_nodepool, schema
+from .plain import plain
+from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
+from .reading import is_dns_name, label_value_fault
+
+__all__ = ["Problem", "Severity", "Steps", "ordered", "path_text", "ratcheted", "validate"]
+
+_RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] = {
+    "NodePool": rules_nodepool.check,
+    "NodeClaim": rules_nodeclaim.check,
+    "EC2NodeClass": rules_ec2nodeclass.check,
+}
+
+
+def validate(manifest: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[Problem]:
+    """Every problem of a manifest, the most important first; an empty list when there is none.
+
+    With `old`, the object as it was before, the rules about changes are checked too. Never raises for anything that a
+    YAML or JSON reader can make. Faults that `old` already had are not softened here; `ratcheted` does that.
+    """
+    clean, problems = plain(manifest)
+    if not clean:
+        return ordered(problems or [at((), "KERF-SCHEMA-TYPE", "error", "the manifest is empty")])
+    kind, header = _kind(clean)
+    problems += header
+    if kind is not None:
+        before = default(plain(old)[0]) if old is not None else None
+        problems += _layers(kind, default(clean), before)
+    return ordered(problems)
+
+
+def _layers(kind: str, manifest: dict[str, Any], old: dict[str, Any] | None) -> Iterator[Problem]:
+    """Shape, rules, run time. Of several complaints about one place only the first layer's are kept."""
+    shape = list(schema.check(kind, manifest))
+    yield from shape
+    faulty = frozenset(problem.steps for problem in shape if problem.rule != "KERF-SCHEMA-UNKNOWN")
+    stated = [_advised(problem) for problem in cel.check(kind, manifest, old, faulty)]
+    yield from stated
+    places = faulty | {problem.steps for problem in stated}
+    runtime: Iterable[Problem] = (*_name(kind, manifest), *_RUNTIME[kind](manifest))
+    yield from (problem for problem in runtime if problem.steps not in places)
+
+
+def _advised(problem: Problem) -> Problem:
+    found = f"; found {shown(problem.value)}" if problem.value is not None else ""
+    hint = hints.advice(problem.rule, problem.value)
+    return at(problem.steps, problem.rule, problem.severity, problem.message + found, hint, problem.value)
+
+
+def _kind(manifest: Mapping[str, Any]) -> tuple[str | None, list[Problem]]:
+    """The kind, when it is one of ours in a version of ours, or else what is wrong with it."""
+    kind, version = manifest.get("kind"), manifest.get("apiVersion")
+    if not isinstance(kind, str) or kind not in crds.kinds():
+        close = nearest.name(kind, crds.kinds()) if isinstance(kind, str) else None
+        message = f"{shown(kind)} is no kind that is known here; known are {', '.join(crds.kinds())}"
+        hint = f"did you mean {close}?" if close else ""
+        return None, [at(("kind",), "KERF-SCHEMA-KIND", "error", message, hint, kind)]
+    if version != crds.api_version(kind):
+        message = f"{shown(version)} is not the version of {kind}"
+        hint = f"write {crds.api_version(kind)}; older manifests are rewritten by kerf convert"
+        return None, [at(("apiVersion",), "KERF-SCHEMA-VERSION", "error", message, hint, version)]
+    return kind, []
+
+
+def _name(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """The object's own name, which for pools and classes is also the value of a label."""
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = metadata.get("name")
+    if name is None and not metadata.get("generateName"):
+        yield at(("metadata", "name"), "KERF-META-101", "error", "the object has no name")
+    elif isinstance(name, str) and not is_dns_name(name):
+        close = nearest.label_value(name.lower().replace("_", "-"))
+        message = f"{shown(name)} is no object name; allowed are small letters, digits, dashes and dots"
+        hint = f"did you mean {close}?" if close and is_dns_name(close) else ""
+        yield at(("metadata", "name"), "KERF-META-102", "error", message, hint, name)
+    elif isinstance(name, str) and kind != "NodeClaim" and (fault := label_value_fault(name)):
+        message = f"the name becomes the value of a label on every node, and {shown(name)} {fault}"
+        yield at(("metadata", "name"), "KERF-META-201", "warning", message, "use a shorter name", name)

@@ -1,0 +1,92 @@
+"""Advice for the CEL rules.
+
+The CustomResourceDefinition can only state a rule. What would mend this one manifest depends on its values, and is said
+here, by the rule's ID. Rules without an entry explain themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from api import labels
+
+from . import nearest
+
+Advice = Callable[[Any], str]
+
+_FAMILIES: Final = {
+    "al2": "AL2",
+    "al2023": "AL2023",
+    "bottlerocket": "Bottlerocket",
+    "windows2019": "Windows2019",
+    "windows2022": "Windows2022",
+    "windows2025": "Windows2025",
+}
+
+
+def advice(rule: str, value: Any) -> str:
+    """How to mend a broken rule, given the value it complained about; empty when there is nothing to add."""
+    found = _ADVICE.get(rule, "")
+    return found if isinstance(found, str) else found(value)
+
+
+def _key(value: Any) -> str:
+    return nearest.label_hint(value) if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> str:
+    values = value.get("values") if isinstance(value, dict) else None
+    count = len(values) if isinstance(values, list) else 0
+    return "keep one of the values" if count > 1 else 'write it like values: ["4"]'
+
+
+def _values(value: Any) -> str:
+    return "list the values that are wanted, or use Exists to allow any"
+
+
+def _distinct(value: Any) -> str:
+    values = value.get("values") if isinstance(value, dict) else None
+    count = len(values) if isinstance(values, list) else 0
+    return f"use minValues {count} or less, or list more values" if count else ""
+
+
+def _budget(value: Any) -> str:
+    missing = "duration" if isinstance(value, dict) and "schedule" in value else "schedule"
+    example = "8h" if missing == "duration" else '"0 9 * * mon-fri"'
+    return f"{missing} is missing; add one such as {example}"
+
+
+def _alias(value: Any) -> str:
+    if not isinstance(value, str):
+        return ""
+    family, _, version = value.partition("@")
+    close = nearest.name(family, _FAMILIES)
+    return f"did you mean {close}@{version or 'latest'}?" if close else "the simplest is al2023@latest"
+
+
+def _windows(value: Any) -> str:
+    return f"did you mean {value.partition('@')[0]}@latest?" if isinstance(value, str) else ""
+
+
+_ADVICE: Final[Mapping[str, Advice | str]] = {
+    "KERF-NP-001": "create a NodePool of another name and delete this one",
+    "KERF-NP-002": "keep only nodes in limits",
+    "KERF-NP-003": "remove one of the two",
+    "KERF-NP-004": _budget,
+    **dict.fromkeys(("KERF-NP-005", "KERF-NP-008", "KERF-NP-017", "KERF-NP-020", "KERF-NC-008", "KERF-NC-010"), _key),
+    **dict.fromkeys(("KERF-NP-006", "KERF-NP-007", "KERF-NP-018"), "remove it"),
+    **dict.fromkeys(("KERF-NP-019", "KERF-NC-009"), f"use {labels.ZONE} or {labels.INSTANCE_TYPE}"),
+    **dict.fromkeys(("KERF-NP-009", "KERF-NC-002"), "write karpenter.k8s.aws"),
+    **dict.fromkeys(("KERF-NP-010", "KERF-NC-003"), "write EC2NodeClass"),
+    **dict.fromkeys(("KERF-NP-014", "KERF-NC-005"), _values),
+    **dict.fromkeys(("KERF-NP-015", "KERF-NC-006"), _number),
+    **dict.fromkeys(("KERF-NP-016", "KERF-NC-007"), _distinct),
+    "KERF-EC2-001": "role is the simpler one: Kerf then makes the instance profile",
+    "KERF-EC2-002": "add amiFamily, AL2023 for example, or use an alias such as al2023@latest",
+    "KERF-EC2-007": _alias,
+    "KERF-EC2-008": _alias,
+    "KERF-EC2-009": _windows,
+    "KERF-EC2-010": "keep rootVolume true on the disk that holds the kubelet's data",
+    "KERF-EC2-011": "add volumeSize, 100Gi for example",
+}

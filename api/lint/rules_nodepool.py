@@ -1,0 +1,199 @@
+"""What the API server lets through in a NodePool and a controller then trips over.
+
+Karpenter checks labels, taints and requirements only when it reconciles: the write succeeds, the pool turns not Ready,
+and nobody looks until nodes are missing. Those are errors here. Where it silently does something else than the words
+say (a budget that applies to nothing, a number that wraps), there is a warning. A schedule that cannot be read is an
+error too: it stops every voluntary disruption of the pool, which nobody can have wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from api import cron, labels
+
+from . import nearest
+from .problem import Problem, Steps, at, shown
+from .reading import (
+    entries,
+    label_value_fault,
+    mapping,
+    part,
+    qualified_name_fault,
+    texts,
+    unreadable_durations,
+    unreadable_quantities,
+)
+
+_TEMPLATE: Final = ("spec", "template", "spec")
+#: Keys whose values are known beforehand; a requirement needs at least one that exists.
+KNOWN_VALUES: Final[Mapping[str, frozenset[str]]] = {
+    labels.CAPACITY_TYPE: frozenset({labels.ON_DEMAND, labels.SPOT, labels.RESERVED}),
+    f"{labels.AWS_GROUP}/instance-tenancy": frozenset({"default", "dedicated"}),
+}
+#: Schedules are tried from a fixed instant, so that the answer never depends on the day.
+_SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
+_LARGEST_COUNT: Final = 2**31 - 1
+_LARGEST_NUMBER: Final = 2**63 - 1
+
+
+def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """Every run-time fault of a NodePool whose defaults are filled in."""
+    yield from _labels(manifest)
+    yield from _taints(manifest)
+    for steps, entry in entries(manifest, *_TEMPLATE, "requirements"):
+        yield from _requirement(steps, entry)
+    for steps, entry in entries(manifest, "spec", "disruption", "budgets"):
+        yield from _budget(steps, entry)
+    yield from _class(manifest)
+    yield from unreadable_durations(
+        manifest,
+        "KERF-NP-121",
+        (*_TEMPLATE, "expireAfter"),
+        (*_TEMPLATE, "terminationGracePeriod"),
+        ("spec", "disruption", "consolidateAfter"),
+    )
+    yield from unreadable_quantities(manifest, "KERF-NP-122", ("spec", "limits"))
+
+
+def _labels(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    place = ("spec", "template", "metadata", "labels")
+    for key in mapping(manifest, *place):
+        yield from _key((*place, key), key, "KERF-NP-101", "KERF-NP-102")
+
+
+def _key(steps: Steps, key: str, syntax_rule: str, restricted_rule: str) -> Iterator[Problem]:
+    """Whether a label key may be used at all. Old spellings of well-known keys count as the new ones."""
+    name = labels.normalise(key)
+    fault = qualified_name_fault(name)
+    if fault:
+        close = nearest.label_key(key)
+        hint = f"did you mean {close}?" if close and close != key and not qualified_name_fault(close) else ""
+        yield at(steps, syntax_rule, "error", f"{shown(key)} is no label name: {fault}", hint, key)
+    elif name == labels.NODEPOOL or labels.is_restricted(name):
+        message = f"{shown(key)} is reserved: {_reserved(name)}"
+        yield at(steps, restricted_rule, "error", message, nearest.label_hint(name), key)
+
+
+def _reserved(key: str) -> str:
+    if key == labels.NODEPOOL:
+        return "every node of the pool gets it from the autoscaler"
+    return "of that domain only the labels that the autoscaler itself gives to nodes may be used"
+
+
+def _taints(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    seen: set[tuple[str, str]] = set()
+    for field in ("taints", "startupTaints"):
+        for steps, taint in entries(manifest, *_TEMPLATE, field):
+            key, effect, value = (taint.get(name) for name in ("key", "effect", "value"))
+            if isinstance(key, str) and (fault := qualified_name_fault(key)):
+                yield at((*steps, "key"), "KERF-NP-103", "error", f"{shown(key)} is no taint name: {fault}", value=key)
+            if isinstance(value, str) and value and (fault := qualified_name_fault(value)):
+                message = f"{shown(value)} is no taint value: {fault}"
+                yield at((*steps, "value"), "KERF-NP-104", "error", message, value=value)
+            if isinstance(key, str) and isinstance(effect, str):
+                if (key, effect) in seen:
+                    message = f"{key} with effect {effect} is there twice; taints and startupTaints count together"
+                    yield at(steps, "KERF-NP-105", "error", message, "remove one of the two", taint)
+                seen.add((key, effect))
+
+
+def _requirement(steps: Steps, entry: Mapping[str, Any]) -> Iterator[Problem]:
+    key, operator, values = entry.get("key"), entry.get("operator"), texts(entry.get("values"))
+    if isinstance(key, str):
+        yield from _key((*steps, "key"), key, "KERF-NP-106", "KERF-NP-107")
+    for index, value in enumerate(values):
+        if fault := label_value_fault(value):
+            close = nearest.label_value(value)
+            hint = f"did you mean {shown(close)}?" if close else ""
+            message = f"{shown(value)} can never be the value of a label: {fault}"
+            yield at((*steps, "values", index), "KERF-NP-108", "error", message, hint, value)
+    if isinstance(key, str) and operator == "In" and values:
+        yield from _known(steps, labels.normalise(key), values, entry.get("minValues"))
+    if operator in ("Exists", "DoesNotExist") and values:
+        message = f"operator {operator} ignores its values"
+        yield at((*steps, "values"), "KERF-NP-201", "warning", message, "use In or NotIn, or remove the values", values)
+    if operator == "NotIn" and not values:
+        yield at(
+            (*steps, "values"),
+            "KERF-NP-202",
+            "warning",
+            "NotIn without values means the same as Exists",
+            "list the values that are not wanted, or write Exists",
+        )
+
+
+def _known(steps: Steps, key: str, values: list[str], least: Any) -> Iterator[Problem]:
+    """Keys whose values are known: at least one must exist, and at least minValues when that is given."""
+    if key not in KNOWN_VALUES:
+        return
+    known = sum(value in KNOWN_VALUES[key] for value in values)
+    allowed = ", ".join(sorted(KNOWN_VALUES[key]))
+    for index, value in enumerate(values):
+        if value in KNOWN_VALUES[key]:
+            continue
+        close = nearest.name(value, KNOWN_VALUES[key])
+        message = f"{shown(value)} is no value of {key}; there are {allowed}"
+        hint = f"did you mean {close}?" if close else ""
+        place = (*steps, "values", index)
+        yield (
+            at(place, "KERF-NP-203", "warning", message, hint, value)
+            if known
+            else at(place, "KERF-NP-109", "error", message, hint, value)
+        )
+    if known and isinstance(least, int) and known < least:
+        message = f"minValues is {least}, but only {known} of the values of {key} exist"
+        yield at((*steps, "minValues"), "KERF-NP-110", "error", message, f"use {known} or less", least)
+
+
+def _budget(steps: Steps, entry: Mapping[str, Any]) -> Iterator[Problem]:
+    schedule = entry.get("schedule")
+    if isinstance(schedule, str):
+        yield from _schedule((*steps, "schedule"), schedule)
+    yield from _window(steps, entry)
+    yield from _count((*steps, "nodes"), entry.get("nodes"))
+    if entry.get("reasons") == []:
+        message = "an empty list of reasons makes the budget apply to nothing"
+        yield at((*steps, "reasons"), "KERF-NP-206", "warning", message, "remove reasons to let it apply to all")
+
+
+def _window(steps: Steps, entry: Mapping[str, Any]) -> Iterator[Problem]:
+    for found in unreadable_durations(entry, "KERF-NP-121", ("duration",)):
+        yield at((*steps, "duration"), found.rule, "error", found.message, found.hint, found.value)
+
+
+def _schedule(steps: Steps, schedule: str) -> Iterator[Problem]:
+    try:
+        parsed = cron.parse(schedule)
+    except ValueError as problem:
+        message = f"{shown(schedule)} cannot be read: {problem}"
+        consequence = "with such a schedule no node of the pool is ever disrupted"
+        close = nearest.name(schedule, cron.DESCRIPTORS) if schedule.startswith("@") else None
+        hint = f"did you mean {close}? {consequence}" if close else consequence
+        yield at(steps, "KERF-NP-120", "error", message, hint, schedule)
+        return
+    if parsed.next_after(_SOME_DAY) is None:
+        message = f"{shown(schedule)} never comes"
+        yield at(steps, "KERF-NP-204", "warning", message, "the budget will never hold", schedule)
+
+
+def _count(steps: Steps, nodes: Any) -> Iterator[Problem]:
+    if not isinstance(nodes, str) or not nodes.isascii() or not nodes.isdigit():
+        return
+    if len(nodes.lstrip("0")) > len(str(_LARGEST_NUMBER)) or int(nodes) > _LARGEST_NUMBER:
+        message = f"{shown(nodes)} is too large to be read"
+        yield at(steps, "KERF-NP-123", "error", message, "use 100% for no limit", nodes)
+    elif int(nodes) > _LARGEST_COUNT:
+        message = f"{nodes} is more than {_LARGEST_COUNT}; Karpenter keeps only 32 bits of it, which may mean 0"
+        yield at(steps, "KERF-NP-205", "warning", message, "use 100% for no limit", nodes)
+
+
+def _class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    place = (*_TEMPLATE, "nodeClassRef")
+    found = part(manifest, *place, "group"), part(manifest, *place, "kind")
+    for field, value, wanted in zip(("group", "kind"), found, (labels.AWS_GROUP, "EC2NodeClass"), strict=True):
+        if isinstance(value, str) and value and value != wanted:
+            message = f"{shown(value)} is not served here; a pool with another node class is left alone"
+            yield at((*place, field), "KERF-NP-207", "warning", message, f"did you mean {wanted}?", value)
