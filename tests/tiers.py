@@ -1,0 +1,91 @@
+"""`make test`: every tier that this machine can run, one after the other, and at the end what ran and what did not.
+
+A tier that fails fails the run, but the later ones still run, so that one look shows everything. The tier on the real
+control plane needs the Go toolchain once, to build it; without it the tier is left out with one visible line, and with
+CI=true that is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTEST = (sys.executable, "-m", "pytest")
+NOT_LONG = "not cluster and not long"
+WORKERS = str(min(4, os.cpu_count() or 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A named list of commands; all must succeed."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    needs_control_plane: bool = False
+
+
+def _tool(name: str, *arguments: str) -> tuple[str, ...]:
+    return (str(Path(sys.executable).parent / name), *arguments)
+
+
+TIERS = (
+    Tier(
+        "static checks",
+        (
+            _tool("ruff", "format", "--check", "--quiet", "."),
+            _tool("ruff", "check", "--quiet", "."),
+            _tool("mypy"),
+            _tool("lint-imports"),
+        ),
+    ),
+    Tier("unit and laws", ((*PYTEST, "tests/unit", "tests/laws", "-n", WORKERS, "-m", NOT_LONG),)),
+    Tier(
+        "scenarios, contracts and simulation",
+        ((*PYTEST, "tests/scenarios", "tests/contract", "tests/simulation", "-n", WORKERS, "-m", NOT_LONG),),
+    ),
+    Tier(
+        "real control plane",
+        ((*PYTEST, "tests/cluster", "tests/contract", "-n0", "-m", "cluster and not long"),),
+        needs_control_plane=True,
+    ),
+)
+
+
+def main() -> int:
+    """Run the tiers; 0 when all that could run passed (and, in CI, all could run)."""
+    rows = [(tier.name, *_run(tier)) for tier in TIERS]
+    print("\nTiers:")
+    for name, outcome, seconds in rows:
+        print(f"  {name:<36} {outcome:<8} {seconds:6.0f} s")
+    failed = [name for name, outcome, _ in rows if outcome == "FAILED"]
+    print("All tiers that this machine can run passed." if not failed else f"Failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _run(tier: Tier) -> tuple[str, float]:
+    print(f"\n=== {tier.name} ===", flush=True)
+    started = time.monotonic()
+    if tier.needs_control_plane:
+        try:
+            find_binaries()
+        except ControlPlaneUnavailable as reason:
+            print(f"the real control plane is left out: {reason}", flush=True)
+            return "FAILED" if os.environ.get("CI") == "true" else "skipped", time.monotonic() - started
+    passed = all([_succeeds(command) for command in tier.commands])
+    return "passed" if passed else "FAILED", time.monotonic() - started
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
