@@ -1,0 +1,1 @@
+"""The tests. `python -m tests.tiers` runs every tier that this machine can run."""
