@@ -19,7 +19,7 @@ from .plain import plain
 from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
 from .reading import is_dns_name, label_value_fault
 
-__all__ = ["Problem", "Severity", "Steps", "ordered", "path_text", "ratcheted", "validate"]
+__all__ = ["Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "ratcheted", "validate"]
 
 _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] = {
     "NodePool": rules_nodepool.check,
@@ -43,6 +43,13 @@ def validate(manifest: Mapping[str, Any], old: Mapping[str, Any] | None = None) 
         before = default(plain(old)[0]) if old is not None else None
         problems += _layers(kind, default(clean), before)
     return ordered(problems)
+
+
+def prepare() -> None:
+    """Read the definitions and compile every rule now, instead of at the first manifest of each kind."""
+    for kind in crds.kinds():
+        cel.prepare(kind)
+        validate({"apiVersion": crds.api_version(kind), "kind": kind, "spec": {}})
 
 
 def _layers(kind: str, manifest: dict[str, Any], old: dict[str, Any] | None) -> Iterator[Problem]:

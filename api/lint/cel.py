@@ -71,6 +71,12 @@ def rules(kind: str) -> tuple[Rule, ...]:
     return tuple(_flat(tree(kind)))
 
 
+def prepare(kind: str) -> None:
+    """Compile every rule of a kind. Raises ValueError for a rule that the engine cannot read."""
+    for rule in rules(kind):
+        _program(rule.source)
+
+
 def check(
     kind: str, manifest: Mapping[str, Any], old: Mapping[str, Any] | None, faulty: frozenset[Steps]
 ) -> Iterator[Problem]:

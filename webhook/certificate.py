@@ -1,0 +1,73 @@
+"""A TLS certificate that may be replaced at any time, without a restart.
+
+The controller (or cert-manager) renews the certificate by writing new files; Kubernetes shows them in the mounted
+folder a little later. Every new connection looks at the files' stamps, which costs microseconds, and loads them again
+only when they changed. Files that do not fit together yet, because only one of the two has arrived, are passed over:
+the old certificate is served until both are there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+Stamp = tuple[int, int, int]
+
+#: A peer that says nothing for so long is hung up on, so that it cannot hold a thread for ever.
+SILENCE_SECONDS: Final = 10.0
+
+
+class _Context(ssl.SSLContext):
+    """A server context whose sockets do not wait for ever."""
+
+    def wrap_socket(self, sock: socket.socket, *arguments: Any, **options: Any) -> ssl.SSLSocket:
+        sock.settimeout(SILENCE_SECONDS)
+        return super().wrap_socket(sock, *arguments, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    stamps: tuple[Stamp, Stamp]
+    context: ssl.SSLContext
+
+
+class Certificate:
+    """The files of a certificate and its key, and the TLS context made from them."""
+
+    def __init__(self, cert_file: Path, key_file: Path) -> None:
+        self._cert_file: Final = cert_file
+        self._key_file: Final = key_file
+        self._lock: Final = Lock()
+        self._loaded: _Loaded | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """The context for the next connection.
+
+        Raises OSError (ssl.SSLError is one) when no usable certificate has ever been there.
+        """
+        with self._lock:
+            try:
+                stamps = _stamp(self._cert_file), _stamp(self._key_file)
+                if self._loaded is None or self._loaded.stamps != stamps:
+                    self._loaded = _Loaded(stamps, self._load())
+            except OSError:
+                if self._loaded is None:
+                    raise
+            return self._loaded.context
+
+    def _load(self) -> ssl.SSLContext:
+        context = _Context(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self._cert_file, self._key_file)
+        return context
+
+
+def _stamp(path: Path) -> Stamp:
+    """What changes when a file is replaced or rewritten."""
+    found = os.stat(path)
+    return found.st_mtime_ns, found.st_ino, found.st_size

@@ -1,0 +1,104 @@
+"""AdmissionReview v1: what the API server asks, and how it is answered.
+
+Parsed once at the door; behind it there are no half-checked dicts. What is not an AdmissionReview is a `NotAReview`
+with words for whoever sent it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+VERSION: Final = "admission.k8s.io/v1"
+#: What the API server passes on to the user of one warning.
+LONGEST_WARNING: Final = 256
+_UNPROCESSABLE: Final = 422
+
+
+class NotAReview(Exception):
+    """The body is not an AdmissionReview; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One question: may `new` be written, in place of `old` if that is not None?
+
+    `resource` is `<plural>.<group>`; `new` is None where the operation has no object.
+    """
+
+    uid: str
+    operation: str
+    resource: str
+    subresource: str
+    name: str
+    new: Mapping[str, Any] | None
+    old: Mapping[str, Any] | None
+
+
+def parse(body: bytes) -> Review:
+    """Read a request body. Raises NotAReview for anything that is not an AdmissionReview v1 with a request."""
+    try:
+        content = msgspec.json.decode(body)
+    except RecursionError:
+        raise NotAReview("the body is nested too deeply") from None
+    except (msgspec.MsgspecError, ValueError) as problem:
+        raise NotAReview(f"the body is not JSON: {problem}") from None
+    if not isinstance(content, dict) or content.get("kind") != "AdmissionReview":
+        raise NotAReview("the body is not an AdmissionReview")
+    if content.get("apiVersion") != VERSION:
+        raise NotAReview(f"only {VERSION} is spoken here")
+    request = content.get("request")
+    if not isinstance(request, dict) or not isinstance(request.get("uid"), str) or not request["uid"]:
+        raise NotAReview("the AdmissionReview has no request with a uid")
+    return _review(request)
+
+
+def _review(request: Mapping[str, Any]) -> Review:
+    resource = request.get("resource")
+    if not isinstance(resource, dict):
+        raise NotAReview("the request names no resource")
+    new, old = request.get("object"), request.get("oldObject")
+    return Review(
+        uid=request["uid"],
+        operation=_text(request.get("operation")),
+        resource=f"{_text(resource.get('resource'))}.{_text(resource.get('group'))}",
+        subresource=_text(request.get("subResource")),
+        name=_text(request.get("name")),
+        new=new if isinstance(new, dict) else None,
+        old=old if isinstance(old, dict) else None,
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """The answer yes, with warnings for the user and a JSONPatch for the object."""
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    if patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
+    return _answer(response, warnings)
+
+
+def denied(uid: str, message: str, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """The answer no, with the reason that the user will read."""
+    status = {"status": "Failure", "code": _UNPROCESSABLE, "reason": "Invalid", "message": message}
+    return _answer({"uid": uid, "allowed": False, "status": status}, warnings)
+
+
+def _answer(response: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
+    if warnings:
+        response["warnings"] = [_cut(warning) for warning in warnings]
+    return {"apiVersion": VERSION, "kind": "AdmissionReview", "response": response}
+
+
+def _cut(text: str) -> str:
+    """A warning in one line, no longer than the API server passes on (it counts bytes)."""
+    line = " ".join(text.split()).encode()
+    return line.decode() if len(line) <= LONGEST_WARNING else line[: LONGEST_WARNING - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,81 @@
+"""From a question to an answer: which objects are looked at, what refuses them, and in what words.
+
+Mutating webhooks run before the API server's own schema and CEL checks, validating ones after. So `mutate` refuses as
+well, or the user would meet the API server's words instead of ours. On an update a fault that the old object had
+already is only a warning: nobody should be kept from fixing one thing because another was wrong before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from api import crds
+from api.defaulting import patch
+from api.lint import Problem, ratcheted, validate
+
+from .review import Review, allowed, denied
+
+_WRITES: Final = ("CREATE", "UPDATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer, and for the metrics whether the object was looked at and refused."""
+
+    answer: dict[str, Any]
+    outcome: str
+
+
+@cache
+def resources() -> Mapping[str, str]:
+    """The resources that are looked at, each with its kind: `nodepools.karpenter.sh` → `NodePool`."""
+    return {crds.load(kind)["metadata"]["name"]: kind for kind in crds.kinds()}
+
+
+def is_ours(review: Review) -> bool:
+    """Whether the write changes the spec of one of our kinds. Status, scale and deletions are none of our business."""
+    return review.resource in resources() and review.operation in _WRITES and not review.subresource
+
+
+def mutate(review: Review, most: int) -> Verdict:
+    """Fill in defaults, or refuse. The words of at most `most` problems are given."""
+    if not is_ours(review):
+        return Verdict(allowed(review.uid), "skipped")
+    errors, _ = _judged(review)
+    if errors:
+        return Verdict(denied(review.uid, _message(review, errors, most)), "denied")
+    return Verdict(allowed(review.uid, patch=patch(review.new or {})), "allowed")
+
+
+def check(review: Review, most: int) -> Verdict:
+    """Allow or refuse, with warnings either way. The words of at most `most` problems of each sort are given."""
+    if not is_ours(review):
+        return Verdict(allowed(review.uid), "skipped")
+    errors, rest = _judged(review)
+    warnings = [str(problem) for problem in rest[:most]]
+    if errors:
+        return Verdict(denied(review.uid, _message(review, errors, most), warnings), "denied")
+    return Verdict(allowed(review.uid, warnings), "allowed")
+
+
+def _judged(review: Review) -> tuple[list[Problem], list[Problem]]:
+    """Errors, and what is less than an error."""
+    new = review.new or {}
+    problems = validate(new, review.old) if review.operation == "UPDATE" else validate(new)
+    if review.operation == "UPDATE" and review.old is not None and any(p.severity == "error" for p in problems):
+        problems = ratcheted(problems, validate(review.old))
+    errors = [problem for problem in problems if problem.severity == "error"]
+    return errors, [problem for problem in problems if problem.severity == "warning"]
+
+
+def _message(review: Review, errors: Sequence[Problem], most: int) -> str:
+    subject = f"{resources()[review.resource]} {review.name}".strip()
+    if len(errors) == 1:
+        return f"{subject}: {errors[0]}"
+    lines = [f"{subject} has {len(errors)} problems:", *(f"- {problem}" for problem in errors[:most])]
+    if len(errors) > most:
+        lines.append(f"- and {len(errors) - most} more; `kerf validate` shows all of them")
+    return "\n".join(lines)
