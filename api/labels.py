@@ -90,9 +90,11 @@ TERMINATION_TIMESTAMP = f"{GROUP}/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED = f"{GROUP}/nodeclaim-min-values-relaxed"
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
-#: Ours: the fleet call a claim belongs to, the call's request, and the state of a disruption command.
+#: Ours: the fleet call a claim belongs to, the call's request, the instance that was chosen for it (written with the
+#: labels, before the status says Launched), and the state of a disruption command.
 LAUNCH_GROUP = f"{KERF}/launch-group"
 LAUNCH_REQUEST = f"{KERF}/launch-request"
+INSTANCE = f"{KERF}/instance"
 COMMAND = f"{KERF}/command"
 REPLACES = f"{KERF}/replaces"
 
