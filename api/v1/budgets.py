@@ -1,0 +1,81 @@
+"""Disruption budgets of a NodePool: how many of its nodes may be disrupted at once, for a reason, at an instant.
+
+A budget without a schedule always holds; one with a schedule holds from each hit until its duration has passed, in UTC.
+The tightest budget that applies wins. A budget that cannot be read closes the pool for every reason: a typing mistake
+must never read as "no limit". Source: disruption reference §2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import ValidationError
+
+from api import cron, durations
+from api.v1.meta import decode
+from api.v1.nodepool import Budget
+
+#: What is allowed where no budget applies.
+UNLIMITED: Final = 2**31 - 1
+UNDERUTILIZED, EMPTY, DRIFTED = "Underutilized", "Empty", "Drifted"
+REASONS: Final = (UNDERUTILIZED, EMPTY, DRIFTED)
+
+_NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]{1,19}", re.ASCII)
+
+AnyBudget = Budget | Mapping[str, Any]
+
+
+def allowed_disruptions(*, budgets: Iterable[AnyBudget], nodes: int, now: datetime, reason: str) -> int:
+    """How many of a pool's `nodes` may be disrupted for `reason` at `now`, those under way not yet taken off.
+
+    Percentages round up. 2147483647 where no budget applies; 0 for every reason while one budget is invalid.
+    """
+    given = tuple(budgets)
+    if problems(given):
+        return 0
+    parsed = [_parse(budget) for budget in given]
+    holding = [b for b in parsed if (b.reasons is None or reason in b.reasons) and _active(b, now)]
+    return min((_count(b.nodes, nodes) for b in holding), default=UNLIMITED)
+
+
+def problems(budgets: Iterable[AnyBudget]) -> list[str]:
+    """Why budgets cannot be evaluated, each with its index; empty when all can."""
+    found: list[str] = []
+    for index, budget in enumerate(budgets):
+        try:
+            _check(_parse(budget))
+        except (ValueError, ValidationError) as error:
+            found.append(f"budgets[{index}]: {error}")
+    return found
+
+
+def _parse(budget: AnyBudget) -> Budget:
+    return budget if isinstance(budget, Budget) else decode(Budget, budget)
+
+
+def _check(budget: Budget) -> None:
+    """Raises ValueError with the first fault."""
+    if not _NODES.fullmatch(budget.nodes):
+        raise ValueError(f"nodes {budget.nodes!r} is neither a whole number nor a percentage from 0% to 100%")
+    if (budget.schedule is None) != (budget.duration is None):
+        raise ValueError("schedule and duration must be given together")
+    if budget.schedule is not None and budget.duration is not None:
+        cron.parse(budget.schedule)
+        durations.parse(budget.duration)
+
+
+def _active(budget: Budget, now: datetime) -> bool:
+    """Whether the latest hit before now is less than the duration ago."""
+    if budget.schedule is None or budget.duration is None:
+        return True
+    hit = cron.parse(budget.schedule).next_after(now - durations.parse(budget.duration))
+    return hit is not None and hit <= now
+
+
+def _count(allowance: str, nodes: int) -> int:
+    if allowance.endswith("%"):
+        return -(-int(allowance[:-1]) * nodes // 100)
+    return min(int(allowance), UNLIMITED)
