@@ -1,0 +1,60 @@
+"""One boto3 client per service, made when first needed, all with the same time-outs and few retries.
+
+A client may be used by many threads at once. The SDK tries a call twice at most: the next tick tries again anyway,
+and by then it knows more.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+
+CONNECT_SECONDS: Final = 4
+READ_SECONDS: Final = 30
+ATTEMPTS: Final = 2
+CONNECTIONS: Final = 50
+
+
+class Clients:
+    """Clients of one region. `endpoint_url` replaces every service's address (an emulator, a proxy)."""
+
+    def __init__(self, region: str, session: Any | None = None, endpoint_url: str | None = None) -> None:
+        self.region: Final = region
+        self._session = session or boto3.session.Session(region_name=region)
+        self._endpoint_url = endpoint_url
+        self._lock = threading.Lock()
+        self._clients: dict[tuple[str, str], Any] = {}
+
+    def get(self, service: str, *, region: str = "", extra_read_seconds: int = 0) -> Any:
+        """The client of a service, in our region unless another is named."""
+        key = (service, region or self.region)
+        with self._lock:  # a session may not make two clients at the same time
+            if key not in self._clients:
+                self._clients[key] = self._make(service, key[1], READ_SECONDS + extra_read_seconds)
+            return self._clients[key]
+
+    def _make(self, service: str, region: str, read_seconds: int) -> Any:
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=read_seconds,
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            max_pool_connections=CONNECTIONS,
+            user_agent_extra="kerf",
+        )
+        return self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+
+
+def pages(client: Any, operation: str, key: str, **parameters: Any) -> list[Any]:
+    """All items under `key` of a paginated operation, in the order in which the pages bring them."""
+    found: list[Any] = []
+    for page in client.get_paginator(operation).paginate(**parameters):
+        found.extend(page.get(key, ()))
+    return found
+
+
+def tag_list(tags: Any) -> list[dict[str, str]]:
+    """A mapping of tags as AWS writes it, sorted by key."""
+    return [{"Key": key, "Value": tags[key]} for key in sorted(tags)]

@@ -1,0 +1,198 @@
+"""The Cloud port over boto3: the reconciler's whole view of AWS, put together from one module per service.
+
+Nothing here decides. Reads are complete (all pages) or fail; writes are one call each; what AWS answers is told as
+facts or as an error that says what to do next. Only prices and image parameters are remembered between calls.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.aws import fleets, instances, networks, prices, profiles, types
+from reconciler.aws.clients import Clients
+from reconciler.aws.cluster_facts import KnownFacts, read_cluster
+from reconciler.aws.images import ImageReader, UnsupportedAlias
+from reconciler.aws.interruptions import Queue
+from reconciler.aws.launch_templates import LaunchTemplates
+from reconciler.aws.parallel import together
+from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetRequest, FleetResult, Instance, Message, Region
+from reconciler.ports import PortError
+
+Problem = tuple[str, str]
+Spot = Mapping[tuple[str, str], int]
+
+
+class AwsCloud:
+    """AWS in one region, for one cluster. Implements `reconciler.ports.Cloud`; safe for many threads.
+
+    `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
+    chain). `queue_wait_seconds` is how long `receive` waits for a first message.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster_name: str,
+        region: str,
+        cluster_endpoint: str = "",
+        ca_bundle: str = "",
+        interruption_queue: str = "",
+        isolated_vpc: bool = False,
+        eks_control_plane: bool = False,
+        dns_ip: str = "",
+        kubernetes_version: str = "",
+        session: Any | None = None,
+        endpoint_url: str | None = None,
+        queue_wait_seconds: int = 20,
+    ) -> None:
+        self._clients = Clients(region, session, endpoint_url)
+        self._known = KnownFacts(
+            name=cluster_name,
+            endpoint=cluster_endpoint,
+            ca_bundle=ca_bundle,
+            dns_ip=dns_ip,
+            kubernetes_version=kubernetes_version,
+            eks_control_plane=eks_control_plane,
+            isolated_vpc=isolated_vpc,
+        )
+        self._images = ImageReader(self._clients)
+        self._templates = LaunchTemplates(self._clients, cluster_name)
+        self._queue = Queue(self._clients, interruption_queue, queue_wait_seconds)
+        self._prices_lock = threading.Lock()
+        self._on_demand: dict[str, int] = {}
+        self._spot: dict[tuple[str, str], int] = {}
+
+    # --- what is the same for everyone ------------------------------------------------------------------------------
+    def region(self) -> Region:
+        """Types, zones and prices. Failing prices never fail it: old ones, then the shipped ones, take their place."""
+        ec2 = self._clients.get("ec2")
+        infos, zones, on_demand, spot = together(
+            [
+                lambda: types.read_types(ec2),
+                lambda: types.read_offerings(ec2),
+                lambda: self._read_on_demand(),
+                lambda: self._read_spot(ec2),
+            ]
+        )
+        offered = {name: zones[name] for name in infos if name in zones}
+        return Region(
+            name=self._clients.region,
+            types={name: infos[name] for name in offered},
+            zones_by_type=offered,
+            on_demand=on_demand,
+            spot=spot or _as_on_demand(offered, on_demand),
+            zones=tuple(sorted({zone for places in offered.values() for zone in places})),
+        )
+
+    def cluster(self) -> ClusterFacts:
+        return read_cluster(self._clients, self._known)
+
+    # --- node classes -----------------------------------------------------------------------------------------------
+    def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
+        """Subnets, groups, images and profile of a class, asked for at the same time."""
+        ec2, spec = self._clients.get("ec2"), node_class.spec
+        problems: dict[str, Problem] = {}
+        subnets, groups, images, profile = together(
+            [
+                lambda: networks.read_subnets(ec2, spec.subnet_selector_terms),
+                lambda: networks.read_security_groups(ec2, spec.security_group_selector_terms),
+                lambda: self._read_images(node_class, cluster.kubernetes_version, problems),
+                lambda: self._read_profile(node_class),
+            ]
+        )
+        _note(problems, "SubnetsReady", subnets, "SubnetsNotFound", "SubnetSelector did not match any Subnets")
+        _note(
+            problems,
+            "SecurityGroupsReady",
+            groups,
+            "SecurityGroupsNotFound",
+            "SecurityGroupSelector did not match any SecurityGroups",
+        )
+        _note(problems, "AMIsReady", images, "AMINotFound", "AMISelector did not match any AMIs")
+        return ClassFacts(
+            generation=node_class.metadata.generation,
+            subnets=subnets,
+            security_groups=groups,
+            images=images,
+            instance_profile=profile,
+            problems=problems,
+        )
+
+    def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
+        profiles.ensure(self._clients.get("iam"), name, role, path, tags)
+
+    def delete_class_resources(self, class_name: str, profile_path: str) -> None:
+        self._templates.delete_of_class(class_name)
+        if profile_path and not self._known.isolated_vpc:
+            profiles.delete_under(self._clients.get("iam"), profile_path)
+
+    # --- instances --------------------------------------------------------------------------------------------------
+    def instances(self) -> Sequence[Instance]:
+        return instances.read_instances(self._clients.get("ec2"), self._known.name)
+
+    def create_fleet(self, request: FleetRequest) -> FleetResult:
+        return fleets.create_fleet(self._clients, self._templates, request)
+
+    def terminate(self, instance_id: str) -> None:
+        instances.terminate(self._clients.get("ec2"), instance_id)
+
+    def tag(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        instances.tag(self._clients.get("ec2"), instance_id, tags)
+
+    # --- interruption queue -----------------------------------------------------------------------------------------
+    def receive(self) -> Sequence[Message]:
+        return self._queue.receive()
+
+    def delete_message(self, message: Message) -> None:
+        self._queue.delete(message)
+
+    # --- parts ------------------------------------------------------------------------------------------------------
+    def _read_on_demand(self) -> Mapping[str, int]:
+        """New prices over the old ones; without any, the shipped ones."""
+        if not self._known.isolated_vpc and prices.has_price_list(self._clients.region):
+            fresh = _or_nothing(lambda: prices.read_on_demand(self._clients))
+            with self._prices_lock:
+                self._on_demand = {**self._on_demand, **fresh}
+        return {**prices.shipped_on_demand(self._clients.region), **self._on_demand}
+
+    def _read_spot(self, ec2: Any) -> Spot:
+        fresh = _or_nothing(lambda: prices.read_spot(ec2))
+        with self._prices_lock:
+            self._spot = {**self._spot, **fresh}
+            return self._spot
+
+    def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem]) -> Any:
+        try:
+            return self._images.read(node_class.spec.ami_selector_terms, version)
+        except UnsupportedAlias as reason:
+            problems["AMIsReady"] = ("UnsupportedAlias", str(reason))
+            return ()
+
+    def _read_profile(self, node_class: EC2NodeClass) -> str:
+        """The named profile as it is; a role's profile when IAM has it (asked only where IAM can be reached)."""
+        spec, known = node_class.spec, node_class.status.instance_profile
+        if spec.instance_profile or not spec.role or self._known.isolated_vpc:
+            return spec.instance_profile or known
+        path = profiles.profile_path(self._clients.region, self._known.name, node_class.metadata.uid)
+        return profiles.find(self._clients.get("iam"), path, spec.role, known)
+
+
+def _note(problems: dict[str, Problem], condition: str, found: Sequence[object], reason: str, message: str) -> None:
+    if not found:
+        problems.setdefault(condition, (reason, message))
+
+
+def _or_nothing(read: Callable[[], Mapping[Any, int]]) -> Mapping[Any, int]:
+    """Prices that cannot be had now are not worth failing for."""
+    try:
+        return read()
+    except PortError:
+        return {}
+
+
+def _as_on_demand(zones: Mapping[str, frozenset[str]], on_demand: Mapping[str, int]) -> Spot:
+    """Without any spot price, spot is taken to cost what on-demand costs: never less than the truth."""
+    return {(name, zone): on_demand[name] for name in zones if name in on_demand for zone in sorted(zones[name])}

@@ -1,0 +1,142 @@
+"""Fleets: one CreateFleet call of type `instant` for a group of equal claims.
+
+The group is the client token, so the same request sent twice launches once; it is also a tag of every instance, by
+which a restarted controller finds its own. What EC2 answers, together with the override it chose, says everything
+about the new instances, so that nobody waits for DescribeInstances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from api import labels
+from reconciler.aws.clients import Clients, tag_list
+from reconciler.aws.errors import CAPACITY, translated
+from reconciler.aws.launch_templates import LaunchTemplates
+from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Override
+from reconciler.ports import TemplateMissing
+
+MICRO: Final = 1_000_000
+TAGGED: Final = ("instance", "volume", "fleet")
+TOO_FEW: Final = "TooFewInstances"
+
+
+def create_fleet(clients: Clients, templates: LaunchTemplates, request: FleetRequest) -> FleetResult:
+    """Ensure the request's templates and launch; if EC2 has lost a template meanwhile, make it again once."""
+    templates.ensure(request.templates)
+    try:
+        return _call(clients, request)
+    except TemplateMissing:
+        templates.forget(request.templates)
+        templates.ensure(request.templates)
+        return _call(clients, request)
+
+
+def _call(clients: Clients, request: FleetRequest) -> FleetResult:
+    with translated("ec2:CreateFleet"):
+        answer = clients.get("ec2").create_fleet(**parameters(request))
+    return result(request, answer, datetime.now(UTC).replace(microsecond=0))
+
+
+def parameters(request: FleetRequest) -> dict[str, Any]:
+    """The CreateFleet call. Equal requests give equal calls, to the byte: a client token demands it."""
+    tags = tag_list(launch_tags(request))
+    call: dict[str, Any] = {
+        "Type": "instant",
+        "ClientToken": request.group,
+        "LaunchTemplateConfigs": [_config(request, template.name) for template in request.templates],
+        "TargetCapacitySpecification": {
+            "TotalTargetCapacity": len(request.members),
+            "DefaultTargetCapacityType": request.capacity_type,
+        },
+        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in TAGGED],
+    }
+    if request.capacity_type == labels.SPOT:
+        call["SpotOptions"] = {"AllocationStrategy": "price-capacity-optimized"}
+    else:
+        call["OnDemandOptions"] = {"AllocationStrategy": "lowest-price"}
+    if request.context:
+        call["Context"] = request.context
+    return call
+
+
+def launch_tags(request: FleetRequest) -> dict[str, str]:
+    """The tags of everything the fleet makes: the request's, and the group."""
+    return {**request.tags, labels.LAUNCH_GROUP: request.group}
+
+
+def _config(request: FleetRequest, template: str) -> dict[str, Any]:
+    return {
+        "LaunchTemplateSpecification": {"LaunchTemplateName": template, "Version": "$Latest"},
+        "Overrides": [
+            {
+                "InstanceType": one.instance_type,
+                "SubnetId": one.subnet_id,
+                "ImageId": one.image_id,
+                "AvailabilityZone": one.zone,
+                "Priority": one.price / MICRO,
+            }
+            for one in request.overrides
+            if one.template == template
+        ],
+    }
+
+
+def result(request: FleetRequest, answer: Mapping[str, Any], launched: datetime) -> FleetResult:
+    """What came of it. When EC2 gave fewer instances than asked for and no reason, one error says so."""
+    instances = tuple(sorted(_instances(request, answer, launched), key=lambda one: one.id))
+    errors = tuple(_error(row) for row in answer.get("Errors", ()))
+    if len(instances) < len(request.members) and not errors:
+        text = f"EC2 launched {len(instances)} of {len(request.members)} instances and gave no reason"
+        errors = (FleetError(code=TOO_FEW, message=text),)
+    return FleetResult(instances=instances, errors=errors)
+
+
+def _instances(request: FleetRequest, answer: Mapping[str, Any], launched: datetime) -> Iterator[Instance]:
+    groups = {template.name: template.security_group_ids for template in request.templates}
+    tags = launch_tags(request)
+    for row in answer.get("Instances", ()):
+        override = _chosen(request, row)
+        for instance_id in row.get("InstanceIds", ()):
+            yield Instance(
+                id=instance_id,
+                instance_type=row.get("InstanceType") or override.instance_type,
+                zone=override.zone,
+                state="pending",
+                capacity_type=request.capacity_type,
+                launched=launched,
+                image_id=override.image_id,
+                subnet_id=override.subnet_id,
+                security_group_ids=tuple(sorted(groups.get(override.template, ()))),
+                tags=tags,
+            )
+
+
+def _chosen(request: FleetRequest, row: Mapping[str, Any]) -> Override:
+    """The override that EC2 took, as we asked for it: the one of this type and subnet."""
+    said = row.get("LaunchTemplateAndOverrides", {}).get("Overrides", {})
+    kind, subnet = row.get("InstanceType") or said.get("InstanceType"), said.get("SubnetId")
+    for one in request.overrides:
+        if one.instance_type == kind and one.subnet_id == subnet:
+            return one
+    return Override(
+        instance_type=kind or "",
+        zone=said.get("AvailabilityZone", ""),
+        subnet_id=subnet or "",
+        image_id=said.get("ImageId", ""),
+        template="",
+    )
+
+
+def _error(row: Mapping[str, Any]) -> FleetError:
+    override = row.get("LaunchTemplateAndOverrides", {}).get("Overrides", {})
+    code = row.get("ErrorCode", "")
+    return FleetError(
+        code=code,
+        message=row.get("ErrorMessage", ""),
+        instance_type=override.get("InstanceType", ""),
+        zone=override.get("AvailabilityZone", ""),
+        capacity=code in CAPACITY,
+    )

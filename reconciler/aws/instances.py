@@ -1,0 +1,71 @@
+"""Instances: listing those of this cluster, ending one, tagging one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from api import labels
+from reconciler.aws.clients import pages, tag_list
+from reconciler.aws.errors import translated
+from reconciler.model.cloud import Instance
+
+#: Every state but `terminated`, in which EC2 still shows an instance for an hour.
+STATES: Final = ("pending", "running", "stopping", "stopped", "shutting-down")
+ONLY_RESERVED: Final = "capacity-reservations-only"
+
+
+def read_instances(ec2: Any, cluster_name: str) -> tuple[Instance, ...]:
+    """All instances launched for node pools of this cluster that are not terminated, by ID."""
+    filters = [
+        {"Name": "tag-key", "Values": [labels.TAG_NODEPOOL]},
+        {"Name": "tag-key", "Values": [labels.TAG_NODECLASS]},
+        {"Name": f"tag:{labels.TAG_EKS_CLUSTER}", "Values": [cluster_name]},
+        {"Name": "instance-state-name", "Values": list(STATES)},
+    ]
+    with translated("ec2:DescribeInstances"):
+        reservations = pages(
+            ec2, "describe_instances", "Reservations", Filters=filters, PaginationConfig={"PageSize": 1000}
+        )
+    found = (instance(row) for reservation in reservations for row in reservation.get("Instances", ()))
+    return tuple(sorted(found, key=lambda one: one.id))
+
+
+def instance(row: Mapping[str, Any]) -> Instance:
+    """One element of `Instances`. Source: EC2 API reference, Instance."""
+    placement = row.get("Placement", {})
+    return Instance(
+        id=row["InstanceId"],
+        instance_type=row["InstanceType"],
+        zone=placement.get("AvailabilityZone", ""),
+        zone_id=placement.get("AvailabilityZoneId", ""),
+        state=row["State"]["Name"],
+        capacity_type=capacity_type(row),
+        launched=row["LaunchTime"],
+        image_id=row.get("ImageId", ""),
+        subnet_id=row.get("SubnetId", ""),
+        security_group_ids=tuple(sorted(group["GroupId"] for group in row.get("SecurityGroups", ()))),
+        tags={tag["Key"]: tag["Value"] for tag in row.get("Tags", ())},
+    )
+
+
+def capacity_type(row: Mapping[str, Any]) -> str:
+    """How an instance is paid for: spot by its request, reserved when it may run on reserved capacity only."""
+    if row.get("SpotInstanceRequestId") or row.get("InstanceLifecycle") == "spot":
+        return labels.SPOT
+    preference = row.get("CapacityReservationSpecification", {}).get("CapacityReservationPreference")
+    if row.get("CapacityReservationId") and preference == ONLY_RESERVED:
+        return labels.RESERVED
+    return labels.ON_DEMAND
+
+
+def terminate(ec2: Any, instance_id: str) -> None:
+    """End one instance. Raises AlreadyGone when EC2 does not know the ID."""
+    with translated("ec2:TerminateInstances"):
+        ec2.terminate_instances(InstanceIds=[instance_id])
+
+
+def tag(ec2: Any, instance_id: str, tags: Mapping[str, str]) -> None:
+    """Add or overwrite tags of one instance. Raises AlreadyGone when EC2 does not know the ID."""
+    with translated("ec2:CreateTags"):
+        ec2.create_tags(Resources=[instance_id], Tags=tag_list(tags))

@@ -1,0 +1,159 @@
+"""Launch templates: made when a fleet needs one, found again by name, deleted with their node class.
+
+A template's name is a hash of its content, so a template of that name is the right one, whoever made it: making one
+that is there already is a success. Names known to exist are remembered for a while.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from api import labels, quantity
+from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping
+from reconciler.aws.clients import Clients, pages, tag_list
+from reconciler.aws.errors import translated
+from reconciler.aws.parallel import each
+from reconciler.model.cloud import LaunchTemplate
+from reconciler.ports import AlreadyExists, AlreadyGone, TemplateMissing
+
+KNOWN_SECONDS: Final = 600.0
+#: Partitions whose EC2 does not know the field HttpProtocolIpv6.
+NO_METADATA_IPV6: Final = ("us-iso-", "us-isob-", "us-isof-")
+
+
+class LaunchTemplates:
+    """Ensures and deletes launch templates. `elapsed` counts seconds from anywhere."""
+
+    def __init__(self, clients: Clients, cluster_name: str, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self._clients = clients
+        self._cluster_name = cluster_name
+        self._elapsed = elapsed
+        self._lock = threading.Lock()
+        self._known: dict[str, float] = {}
+
+    def ensure(self, templates: Iterable[LaunchTemplate]) -> None:
+        """Make those that are not known to exist."""
+        with self._lock:
+            missing = [one for one in templates if self._known.get(one.name, 0.0) <= self._elapsed()]
+        each(self._create, missing)
+
+    def forget(self, templates: Iterable[LaunchTemplate]) -> None:
+        """EC2 says that one of these is gone: look at all of them again."""
+        with self._lock:
+            for template in templates:
+                self._known.pop(template.name, None)
+
+    def delete_of_class(self, class_name: str) -> None:
+        """Delete the templates that carry our cluster's and this class's tags."""
+        ec2 = self._clients.get("ec2")
+        filters = [
+            {"Name": f"tag:{labels.TAG_EKS_CLUSTER}", "Values": [self._cluster_name]},
+            {"Name": f"tag:{labels.TAG_NODECLASS}", "Values": [class_name]},
+        ]
+        with translated("ec2:DescribeLaunchTemplates"):
+            rows = pages(
+                ec2,
+                "describe_launch_templates",
+                "LaunchTemplates",
+                Filters=filters,
+                PaginationConfig={"PageSize": 200},
+            )
+        each(lambda row: self._delete(ec2, row), rows)
+
+    def _create(self, template: LaunchTemplate) -> None:
+        try:
+            with translated("ec2:CreateLaunchTemplate"):
+                self._clients.get("ec2").create_launch_template(
+                    LaunchTemplateName=template.name,
+                    LaunchTemplateData=template_data(template, self._clients.region),
+                    TagSpecifications=[{"ResourceType": "launch-template", "Tags": tag_list(template.tags)}],
+                )
+        except AlreadyExists:
+            pass
+        with self._lock:
+            self._known[template.name] = self._elapsed() + KNOWN_SECONDS
+
+    def _delete(self, ec2: Any, row: Mapping[str, Any]) -> None:
+        try:
+            with translated("ec2:DeleteLaunchTemplate"):
+                ec2.delete_launch_template(LaunchTemplateId=row["LaunchTemplateId"])
+        except (AlreadyGone, TemplateMissing):
+            pass
+        with self._lock:
+            self._known.pop(row["LaunchTemplateName"], None)
+
+
+def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
+    """A template as CreateLaunchTemplate's `LaunchTemplateData`."""
+    data: dict[str, Any] = {
+        "ImageId": template.image_id,
+        "IamInstanceProfile": {"Name": template.instance_profile},
+        "UserData": base64.b64encode(template.user_data.encode()).decode(),
+        "Monitoring": {"Enabled": template.detailed_monitoring},
+        "MetadataOptions": _metadata(template, region),
+        "NetworkInterfaces": [_interface(template)],
+        "TagSpecifications": [
+            {"ResourceType": kind, "Tags": tag_list(template.tags)} for kind in _tagged_kinds(template)
+        ],
+    }
+    if template.block_device_mappings:
+        data["BlockDeviceMappings"] = [_mapping(one) for one in template.block_device_mappings]
+    return data
+
+
+def _tagged_kinds(template: LaunchTemplate) -> tuple[str, ...]:
+    """What CreateFleet cannot tag itself."""
+    if template.capacity_type == labels.SPOT:
+        return ("network-interface", "spot-instances-request")
+    return ("network-interface",)
+
+
+def _metadata(template: LaunchTemplate, region: str) -> dict[str, Any]:
+    options = template.metadata_options
+    data = {
+        "HttpEndpoint": options.http_endpoint,
+        "HttpPutResponseHopLimit": options.http_put_response_hop_limit,
+        "HttpTokens": options.http_tokens,
+        "InstanceMetadataTags": "disabled",
+    }
+    if not region.startswith(NO_METADATA_IPV6):
+        data["HttpProtocolIpv6"] = options.http_protocol_ipv6
+    return data
+
+
+def _interface(template: LaunchTemplate) -> dict[str, Any]:
+    data: dict[str, Any] = {"DeviceIndex": 0, "Groups": list(template.security_group_ids)}
+    if template.associate_public_ip_address is not None:
+        data["AssociatePublicIpAddress"] = template.associate_public_ip_address
+    return data
+
+
+def _mapping(mapping: BlockDeviceMapping) -> dict[str, Any]:
+    data: dict[str, Any] = {"DeviceName": mapping.device_name}
+    if mapping.ebs is not None:
+        data["Ebs"] = _volume(mapping.ebs)
+    return data
+
+
+def _volume(ebs: BlockDevice) -> dict[str, Any]:
+    fields = {
+        "DeleteOnTermination": ebs.delete_on_termination,
+        "Encrypted": ebs.encrypted,
+        "Iops": ebs.iops or None,
+        "KmsKeyId": ebs.kms_key_id,
+        "SnapshotId": ebs.snapshot_id,
+        "Throughput": ebs.throughput or None,
+        "VolumeInitializationRate": ebs.volume_initialization_rate,
+        "VolumeSize": gibibytes(ebs.volume_size) if ebs.volume_size else None,
+        "VolumeType": ebs.volume_type,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def gibibytes(size: str) -> int:
+    """A quantity as whole GiB, rounded up: EC2 counts volumes so."""
+    return int(-(-quantity.parse(size) // 2**30))

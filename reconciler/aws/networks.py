@@ -1,0 +1,72 @@
+"""Subnets and security groups that a node class selects.
+
+Terms are alternatives; tags inside one term must all match. All IDs share one question and all names another; each
+term of tags is a question of its own. Selecting goes by filters, which answer an unknown ID with nothing, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from api.v1.ec2nodeclass import SelectorTerm
+from reconciler.aws.clients import pages
+from reconciler.aws.errors import translated
+from reconciler.aws.parallel import each
+from reconciler.model.cloud import SecurityGroup, Subnet
+
+Filters = list[dict[str, Any]]
+ANY_VALUE: Final = "*"
+PAGE: Final = {"PageSize": 500}
+
+
+def read_subnets(ec2: Any, terms: Sequence[SelectorTerm]) -> tuple[Subnet, ...]:
+    """The subnets that the terms select, those with most free addresses first."""
+    found = {row["SubnetId"]: _subnet(row) for row in _select(ec2, "subnets", terms, {"id": "subnet-id"})}
+    return tuple(sorted(found.values(), key=lambda subnet: (-subnet.free_addresses, subnet.id)))
+
+
+def read_security_groups(ec2: Any, terms: Sequence[SelectorTerm]) -> tuple[SecurityGroup, ...]:
+    """The security groups that the terms select, by ID."""
+    rows = _select(ec2, "security_groups", terms, {"id": "group-id", "name": "group-name"})
+    found = {row["GroupId"]: SecurityGroup(id=row["GroupId"], name=row.get("GroupName", "")) for row in rows}
+    return tuple(found[key] for key in sorted(found))
+
+
+def tag_filters(tags: Mapping[str, str]) -> Filters:
+    """Filters for an object that carries all these tags; the value `*` asks for the key alone."""
+    return [
+        {"Name": "tag-key", "Values": [key]} if value == ANY_VALUE else {"Name": f"tag:{key}", "Values": [value]}
+        for key, value in sorted(tags.items())
+    ]
+
+
+def questions(terms: Sequence[SelectorTerm], fields: Mapping[str, str]) -> list[Filters]:
+    """One list of filters per query; `fields` maps a term's field to the filter that asks for it."""
+    asked: list[Filters] = []
+    for field, name in fields.items():
+        values = sorted({getattr(term, field) for term in terms if getattr(term, field)})
+        if values:
+            asked.append([{"Name": name, "Values": values}])
+    by_tags = (term for term in terms if term.tags and not any(getattr(term, field) for field in fields))
+    return asked + [tag_filters(term.tags) for term in by_tags]
+
+
+def _select(ec2: Any, what: str, terms: Sequence[SelectorTerm], fields: Mapping[str, str]) -> list[Any]:
+    answers = each(lambda filters: _describe(ec2, what, filters), questions(terms, fields))
+    return [row for answer in answers for row in answer]
+
+
+def _describe(ec2: Any, what: str, filters: Filters) -> list[Any]:
+    key = "".join(word.capitalize() for word in what.split("_"))
+    with translated(f"ec2:Describe{key}"):
+        return pages(ec2, f"describe_{what}", key, Filters=filters, PaginationConfig=PAGE)
+
+
+def _subnet(row: Mapping[str, Any]) -> Subnet:
+    return Subnet(
+        id=row["SubnetId"],
+        zone=row["AvailabilityZone"],
+        zone_id=row.get("AvailabilityZoneId", ""),
+        free_addresses=row.get("AvailableIpAddressCount", 0),
+    )

@@ -1,0 +1,124 @@
+"""Prices: on-demand from the Price List service, spot from EC2's price history, both as integers.
+
+All prices are in millionths of a US dollar per hour (in China: of a yuan). The Price List service lives in few
+regions and is easily out of reach; then the prices known so far, or those that ship with the project, are kept.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from reconciler.aws.clients import Clients, pages
+from reconciler.aws.errors import translated
+from reconciler.aws.parallel import each
+from reconciler.ports import Unavailable
+
+MICRO: Final = 1_000_000
+COMMON_FILTERS: Final = {
+    "serviceCode": "AmazonEC2",
+    "preInstalledSw": "NA",
+    "operatingSystem": "Linux",
+    "capacitystatus": "Used",
+    "marketoption": "OnDemand",
+}
+#: Ordinary types are sold on shared hosts, bare metal only as dedicated.
+OFFERS: Final = (
+    {"tenancy": "Shared", "productFamily": "Compute Instance"},
+    {"tenancy": "Dedicated", "productFamily": "Compute Instance (bare metal)"},
+)
+SPOT_PRODUCTS: Final = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]
+
+
+def has_price_list(region: str) -> bool:
+    """The Price List service does not know the GovCloud partition."""
+    return not region.startswith("us-gov")
+
+
+def price_list_region(region: str) -> str:
+    """Where the Price List service of this region's continent answers."""
+    prefixes = {"ap-": "ap-south-1", "cn-": "cn-northwest-1", "eu-": "eu-central-1"}
+    return next((home for prefix, home in prefixes.items() if region.startswith(prefix)), "us-east-1")
+
+
+def read_on_demand(clients: Clients) -> dict[str, int]:
+    """The on-demand price of every type sold in the region. Raises Unavailable when the answer is empty."""
+    pricing = clients.get("pricing", region=price_list_region(clients.region))
+    currency = "CNY" if clients.region.startswith("cn-") else "USD"
+    lists = each(lambda offer: _products(pricing, clients.region, offer), OFFERS)
+    found = [on_demand_prices(products, currency) for products in lists]
+    if not all(found):
+        raise Unavailable("pricing:GetProducts: no on-demand price found")
+    return {name: price for prices in found for name, price in sorted(prices.items())}
+
+
+def _products(pricing: Any, region: str, offer: Mapping[str, str]) -> list[str]:
+    fields = {"regionCode": region, **COMMON_FILTERS, **offer}
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in fields.items()]
+    with translated("pricing:GetProducts"):
+        return pages(
+            pricing,
+            "get_products",
+            "PriceList",
+            ServiceCode="AmazonEC2",
+            Filters=filters,
+            PaginationConfig={"PageSize": 100},
+        )
+
+
+def on_demand_prices(products: Iterable[str], currency: str = "USD") -> dict[str, int]:
+    """The lowest non-zero price of each type in a list of products (JSON texts of the Price List service)."""
+    prices: dict[str, int] = {}
+    for text in products:
+        product = json.loads(text)
+        name = product.get("product", {}).get("attributes", {}).get("instanceType", "")
+        for term in product.get("terms", {}).get("OnDemand", {}).values():
+            for dimension in term.get("priceDimensions", {}).values():
+                price = micro_dollars(dimension.get("pricePerUnit", {}).get(currency, ""))
+                if name and price:
+                    prices[name] = min(price, prices.get(name, price))
+    return prices
+
+
+def read_spot(ec2: Any) -> dict[tuple[str, str], int]:
+    """The spot price by type and zone, now."""
+    with translated("ec2:DescribeSpotPriceHistory"):
+        rows = pages(
+            ec2,
+            "describe_spot_price_history",
+            "SpotPriceHistory",
+            ProductDescriptions=SPOT_PRODUCTS,
+            StartTime=datetime.now(UTC),
+            PaginationConfig={"PageSize": 2000},
+        )
+    return spot_prices(rows)
+
+
+def spot_prices(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    """The newest price of each (type, zone); rows without a time or a readable price are skipped."""
+    newest: dict[tuple[str, str], tuple[datetime, int]] = {}
+    for row in rows:
+        price, at = micro_dollars(row.get("SpotPrice", "")), row.get("Timestamp")
+        if not price or at is None:
+            continue
+        key = (row["InstanceType"], row["AvailabilityZone"])
+        newest[key] = max((at, price), newest.get(key, (at, price)))
+    return {key: newest[key][1] for key in sorted(newest)}
+
+
+def micro_dollars(text: str) -> int:
+    """`"0.0960000000"` as 96000; 0 when it is no price."""
+    try:
+        return int((Decimal(text) * MICRO).to_integral_value())
+    except (InvalidOperation, TypeError, ValueError):
+        return 0
+
+
+def shipped_on_demand(region: str) -> Mapping[str, int]:
+    """The prices that ship with the project, for when the Price List service does not answer."""
+    prices: Mapping[str, int] = importlib.import_module("reconciler.ec2.prices").on_demand(region)
+    return prices
