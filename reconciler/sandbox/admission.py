@@ -1,0 +1,108 @@
+"""What the API server makes of a manifest before it stores it: defaults, a fresh status, and refusals.
+
+Custom kinds are checked by their CustomResourceDefinitions, schema and CEL, exactly as the real server would; what
+webhooks refuse beyond that is not its business (`World.apply` asks them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from api.defaulting import default
+from api.lint import cel, schema
+from api.v1.meta import decode
+from reconciler.model.kinds import Kind
+from reconciler.ports import Invalid
+from reconciler.sandbox.kinds import CUSTOM
+
+_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_UNPRUNED = "KERF-SCHEMA-UNKNOWN"
+_DEFAULT_GRACE_SECONDS = 30
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_PATIENCE = tuple(
+    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for state in ("not-ready", "unreachable")
+)
+
+
+def on_create(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest as it is stored first. Raises Invalid."""
+    fresh = {**manifest, "apiVersion": kind.api_version, "kind": kind.name}
+    if kind.name == "Pod":
+        return _new_pod(fresh)
+    if kind.name == "Node":
+        return _new_node(fresh)
+    if kind.name in CUSTOM:
+        fresh.pop("status", None)
+        fresh = default(fresh)
+    elif kind.name in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget"):
+        fresh.pop("status", None)
+    checked(kind, fresh, None)
+    return fresh
+
+
+def on_change(kind: Kind, manifest: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest as it replaces an older self. Raises Invalid."""
+    changed = dict(manifest)
+    if kind.name in CUSTOM and manifest.get("spec") != before.get("spec"):
+        changed = default(changed)
+        checked(kind, changed, before)
+    added = set(_finalizers(manifest)) - set(_finalizers(before))
+    if before["metadata"].get("deletionTimestamp") and added:
+        raise Invalid(f"{kind.name} {_name(manifest)}: no new finalizers can be added if the object is being deleted")
+    return changed
+
+
+def checked(kind: Kind, manifest: Mapping[str, Any], old: Mapping[str, Any] | None) -> None:
+    """Refuse a custom object that breaks its definition, and any object whose shape cannot be read."""
+    try:
+        decode(kind.type, manifest)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"{kind.name} {_name(manifest)}: {error}") from error
+    if kind.name not in CUSTOM:
+        return
+    body = dict(manifest)
+    shape = [problem for problem in schema.check(kind.name, body) if problem.rule != _UNPRUNED]
+    faulty = frozenset(problem.steps for problem in shape)
+    problems = shape + list(cel.check(kind.name, body, None if old is None else dict(old), faulty))
+    if problems:
+        raise Invalid(f"{kind.name} {_name(manifest)}: " + "; ".join(str(problem) for problem in problems))
+
+
+def _new_pod(manifest: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "terminationGracePeriodSeconds": _DEFAULT_GRACE_SECONDS,
+        "schedulerName": "default-scheduler",
+    }
+    spec |= manifest.get("spec") or {}
+    if "priority" not in spec:
+        spec["priority"] = _PRIORITIES.get(spec.get("priorityClassName", ""), 0)
+    tolerations = list(spec.get("tolerations") or ())
+    keys = {(t.get("key"), t.get("effect") or "NoExecute") for t in tolerations}
+    if (None, "NoExecute") not in keys:
+        tolerations += [dict(t) for t in _PATIENCE if (t["key"], t["effect"]) not in keys]
+    spec["tolerations"] = tolerations
+    status: dict[str, Any] = {"phase": "Pending"}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]
+    return {**manifest, "spec": spec, "status": status}
+
+
+def _new_node(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A new node is tainted until it is Ready (the admission plugin TaintNodesByCondition)."""
+    spec = dict(manifest.get("spec") or {})
+    taints = list(spec.get("taints") or ())
+    if not any(t.get("key") == _NOT_READY["key"] and t.get("effect") == _NOT_READY["effect"] for t in taints):
+        taints.append(dict(_NOT_READY))
+    return {**manifest, "spec": {**spec, "taints": taints}}
+
+
+def _finalizers(manifest: Mapping[str, Any]) -> list[str]:
+    return list(manifest["metadata"].get("finalizers") or ())
+
+
+def _name(manifest: Mapping[str, Any]) -> str:
+    return str((manifest.get("metadata") or {}).get("name", ""))

@@ -1,0 +1,134 @@
+"""The Cloud port over EC2 in memory: the same answers, errors and blind spots as the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from api import labels
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.model.cloud import (
+    ClassFacts,
+    ClusterFacts,
+    FleetRequest,
+    FleetResult,
+    Instance,
+    Message,
+    Region,
+    SecurityGroup,
+    Subnet,
+)
+from reconciler.sandbox import account
+from reconciler.sandbox.clock import VirtualClock
+from reconciler.sandbox.ec2 import Ec2
+from reconciler.sandbox.faults import Call, Faults
+
+T = TypeVar("T")
+VERSION = "1.34"
+
+
+class SandboxCloud:
+    """What the controller sees of AWS."""
+
+    def __init__(self, ec2: Ec2, clock: VirtualClock, faults: Faults, cluster_name: str) -> None:
+        self._ec2, self._clock, self._faults, self._name = ec2, clock, faults, cluster_name
+        self._images = account.images(VERSION)
+        self._groups = account.security_groups(cluster_name)
+        self._subnets = account.subnets(cluster_name, ec2.region.zones)
+        #: Instance profiles by name: (role, path, tags).
+        self.profiles: dict[str, tuple[str, str, dict[str, str]]] = {}
+
+    def region(self) -> Region:
+        return self._request("region", "", lambda: self._ec2.region)
+
+    def cluster(self) -> ClusterFacts:
+        facts = ClusterFacts(
+            name=self._name,
+            endpoint=f"https://{self._name}.sandbox.example",
+            ca_bundle="c2FuZGJveA==",
+            dns_ip="10.100.0.10",
+            service_cidr="10.100.0.0/16",
+            kubernetes_version=VERSION,
+            region=self._ec2.region.name,
+            account="123456789012",
+        )
+        return self._request("cluster", "", lambda: facts)
+
+    def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
+        return self._request("resolve", node_class.name, lambda: self._resolved(node_class))
+
+    def instances(self) -> Sequence[Instance]:
+        return self._request("instances", "", self._ec2.describe)
+
+    def create_fleet(self, request: FleetRequest) -> FleetResult:
+        def launch() -> FleetResult:
+            self._clock.sleep(self._ec2.weather.fleet_seconds)
+            return self._ec2.fleet(request)
+
+        return self._request("create_fleet", request.group, launch)
+
+    def terminate(self, instance_id: str) -> None:
+        self._request("terminate", instance_id, lambda: self._ec2.terminate(instance_id))
+
+    def tag(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        self._request("tag", instance_id, lambda: self._ec2.tag(instance_id, tags))
+
+    def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
+        def ensure() -> None:
+            self.profiles[name] = (role, path, dict(tags))
+
+        self._request("ensure_instance_profile", name, ensure)
+
+    def delete_class_resources(self, class_name: str, profile_path: str) -> None:
+        def remove() -> None:
+            if profile_path:
+                self.profiles = {n: p for n, p in self.profiles.items() if p[1] != profile_path}
+
+        self._request("delete_class_resources", class_name, remove)
+
+    def receive(self) -> Sequence[Message]:
+        return self._request("receive", "", self._ec2.receive)
+
+    def delete_message(self, message: Message) -> None:
+        self._request("delete_message", message.id, lambda: self._ec2.delete_message(message))
+
+    def _request(self, verb: str, subject: str, effect: Callable[[], T]) -> T:
+        call = Call("cloud", verb, subject)
+        self._faults.before(call)
+        self._ec2.log(verb, subject)
+        answer = effect()
+        self._faults.after(call)
+        return answer
+
+    def _resolved(self, node_class: EC2NodeClass) -> ClassFacts:
+        spec = node_class.spec
+        subnets = [one.thing for one in account.select(self._subnets, spec.subnet_selector_terms)]
+        groups = [one.thing for one in account.select(self._groups, spec.security_group_selector_terms)]
+        images = account.images_of(self._images, node_class)
+        problems = {}
+        if not subnets:
+            problems["SubnetsReady"] = ("SubnetsNotFound", "SubnetSelector did not match any Subnets")
+        if not groups:
+            text = "SecurityGroupSelector did not match any SecurityGroups"
+            problems["SecurityGroupsReady"] = ("SecurityGroupsNotFound", text)
+        if not images:
+            problems["AMIsReady"] = ("AMINotFound", "AMISelector did not match any AMIs")
+        return ClassFacts(
+            generation=node_class.metadata.generation,
+            subnets=tuple(self._free(one) for one in subnets if isinstance(one, Subnet)),
+            security_groups=tuple(one for one in groups if isinstance(one, SecurityGroup)),
+            images=images,
+            instance_profile=spec.instance_profile or self._profile_of(node_class),
+            problems=problems,
+        )
+
+    def _free(self, subnet: Subnet) -> Subnet:
+        return replace(subnet, free_addresses=subnet.free_addresses - self._ec2.used_addresses.get(subnet.id, 0))
+
+    def _profile_of(self, node_class: EC2NodeClass) -> str:
+        """The profile that was made for this class and its role; empty until there is one."""
+        for name, (role, _, tags) in sorted(self.profiles.items()):
+            if role == node_class.spec.role and tags.get(labels.TAG_NODECLASS) == node_class.name:
+                return name
+        return ""

@@ -1,0 +1,290 @@
+"""EC2 in memory: fleets, instances and their states, stock-outs, spot reclaims and the interruption queue.
+
+A test steers it (`stock_out`, `reclaim_spot`, `impair` …) and inspects it (`instances`, `calls`); the Cloud port in
+cloud.py is what the controller sees of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from math import log
+
+from api import labels
+from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Message, Override, Region, Subnet
+from reconciler.ports import AlreadyGone, IdempotencyMismatch
+from reconciler.sandbox.clock import Agenda
+from reconciler.sandbox.manifests import chance, digest, timestamp
+from reconciler.sandbox.weather import Weather
+
+#: How long a received message stays hidden from the next receive.
+VISIBILITY = timedelta(seconds=20)
+_BATCH = 10
+SPOT_NOTICE = timedelta(minutes=2)
+
+
+@dataclass(slots=True)
+class Machine:
+    """One instance and its whole story; terminated ones stay for inspection. `number` counts launches."""
+
+    id: str
+    number: int
+    instance_type: str
+    zone: str
+    zone_id: str
+    capacity_type: str
+    image_id: str
+    subnet_id: str
+    security_group_ids: tuple[str, ...]
+    user_data: str
+    launched: datetime
+    visible_at: datetime
+    tags: dict[str, str]
+    price: int
+    state: str = "pending"
+    ended: datetime | None = None
+    boots: bool = True
+
+    @property
+    def provider_id(self) -> str:
+        return f"aws:///{self.zone}/{self.id}"
+
+    def shown(self) -> Instance:
+        return Instance(
+            id=self.id,
+            instance_type=self.instance_type,
+            zone=self.zone,
+            state=self.state,
+            capacity_type=self.capacity_type,
+            launched=self.launched,
+            image_id=self.image_id,
+            subnet_id=self.subnet_id,
+            security_group_ids=self.security_group_ids,
+            tags=dict(self.tags),
+            zone_id=self.zone_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One call that reached EC2."""
+
+    at: datetime
+    verb: str
+    subject: str
+
+
+@dataclass(slots=True)
+class _Queued:
+    message: Message
+    hidden_until: datetime | None = None
+
+
+@dataclass(slots=True)
+class _Fleet:
+    request: FleetRequest
+    result: FleetResult = field(default_factory=FleetResult)
+
+
+class Ec2:
+    """The cloud's own side. `watch` callbacks hear of every state change of an instance."""
+
+    def __init__(
+        self,
+        now: Callable[[], datetime],
+        agenda: Agenda,
+        region: Region,
+        subnets: tuple[Subnet, ...],
+        weather: Weather,
+        seed: int,
+    ) -> None:
+        self._now, self._agenda, self._seed = now, agenda, seed
+        self.region, self.weather = region, weather
+        #: Every instance that ever was, by ID, terminated ones included.
+        self.instances: dict[str, Machine] = {}
+        self.calls: list[Logged] = []
+        self.subnets = {subnet.id: subnet for subnet in subnets}
+        self.used_addresses: dict[str, int] = {}
+        self.changes = 0
+        self._stock_outs: dict[tuple[str, str, str], datetime] = {}
+        self._fleets: dict[str, _Fleet] = {}
+        self._queue: dict[str, _Queued] = {}
+        self._sent = 0
+        self._listeners: list[Callable[[Machine], None]] = []
+
+    # --- steering -----------------------------------------------------------------------------------------------
+    def stock_out(self, instance_type: str, zone: str, capacity_type: str, until: datetime) -> None:
+        """Nothing to have of this type there until then; `*` stands for every type, zone or capacity type."""
+        self._stock_outs[(instance_type, zone, capacity_type)] = until
+
+    def reclaim_spot(self, instance_id: str) -> None:
+        """Announce the end of a spot instance now; it ends two minutes later. Nothing if it is ending already."""
+        machine = self.instances[instance_id]
+        if machine.state not in ("pending", "running"):
+            return
+        action = {"instance-id": instance_id, "instance-action": "terminate"}
+        self.send("aws.ec2", "EC2 Spot Instance Interruption Warning", action)
+        self._agenda.at(self._now() + SPOT_NOTICE, lambda: self.end(machine, at_once=True))
+
+    def send(self, source: str, detail_type: str, detail: Mapping[str, object]) -> None:
+        """Put an EventBridge event into the interruption queue."""
+        self._sent += 1
+        body = {
+            "version": "0",
+            "id": digest("event", self._sent)[:32],
+            "source": source,
+            "detail-type": detail_type,
+            "time": timestamp(self._now()),
+            "region": self.region.name,
+            "detail": detail,
+        }
+        name = f"message-{self._sent:06d}"
+        self._queue[name] = _Queued(Message(name, f"receipt-{name}", json.dumps(body), self._now()))
+        self.changes += 1
+
+    def listen(self, listener: Callable[[Machine], None]) -> None:
+        self._listeners.append(listener)
+
+    # --- what the port needs --------------------------------------------------------------------------------------
+    def log(self, verb: str, subject: str) -> None:
+        self.calls.append(Logged(self._now(), verb, subject))
+
+    def describe(self) -> list[Instance]:
+        """What DescribeInstances shows now: not the newest launches, and nothing that has terminated."""
+        alive = (m for m in self.instances.values() if m.state != "terminated" and m.visible_at <= self._now())
+        return [machine.shown() for machine in alive]
+
+    def fleet(self, request: FleetRequest) -> FleetResult:
+        """CreateFleet of type instant. Raises IdempotencyMismatch."""
+        known = self._fleets.get(request.group)
+        if known is not None:
+            if known.request != request:
+                raise IdempotencyMismatch(f"client token {request.group} was used with another request")
+            return known.result
+        errors: dict[tuple[str, str], FleetError] = {}
+        launched = [m for _ in request.members if (m := self._launch_one(request, errors)) is not None]
+        result = FleetResult(tuple(machine.shown() for machine in launched), tuple(errors.values()))
+        self._fleets[request.group] = _Fleet(request, result)
+        self.changes += 1
+        return result
+
+    def end(self, machine: Machine, *, at_once: bool = False) -> None:
+        """Shut an instance down; what is shutting down already goes on as it was."""
+        if machine.state in ("shutting-down", "terminated"):
+            return
+        machine.ended = self._now()
+        self._turn(machine, "shutting-down")
+        seconds = 0.0 if at_once else self.weather.shutdown_seconds
+        self._agenda.after(seconds, lambda: self._turn(machine, "terminated"))
+
+    def terminate(self, instance_id: str) -> None:
+        """Raises AlreadyGone."""
+        self.end(self._living(instance_id))
+
+    def tag(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        """Raises AlreadyGone."""
+        self._living(instance_id).tags.update(tags)
+        self.changes += 1
+
+    def receive(self) -> list[Message]:
+        """Up to ten messages that nobody else holds."""
+        now = self._now()
+        free = [q for q in self._queue.values() if q.hidden_until is None or q.hidden_until <= now][:_BATCH]
+        for queued in free:
+            queued.hidden_until = now + VISIBILITY
+        return [queued.message for queued in free]
+
+    def delete_message(self, message: Message) -> None:
+        self._queue.pop(message.id, None)
+
+    # --- launching ------------------------------------------------------------------------------------------------
+    def _launch_one(self, request: FleetRequest, errors: dict[tuple[str, str], FleetError]) -> Machine | None:
+        """The cheapest override that can be had; what could not is noted."""
+        ordered = sorted(request.overrides, key=lambda o: (o.price, o.instance_type, o.zone))
+        for override in ordered:
+            fault = self._fault(override, request.capacity_type)
+            if fault is None:
+                return self._launch(request, override)
+            errors[(override.instance_type, override.zone)] = fault
+        return None
+
+    def _fault(self, override: Override, capacity_type: str) -> FleetError | None:
+        kind, zone = override.instance_type, override.zone
+        if kind not in self.region.types or zone not in self.region.zones_by_type[kind]:
+            return FleetError("Unsupported", f"{kind} is not supported in {zone}", kind, zone, True)
+        subnet = self.subnets.get(override.subnet_id)
+        if subnet is None:
+            return FleetError("InvalidSubnetID.NotFound", f"{override.subnet_id} does not exist", kind, zone)
+        if self.used_addresses.get(subnet.id, 0) >= subnet.free_addresses:
+            text = f"{subnet.id} has no free addresses"
+            return FleetError("InsufficientFreeAddressesInSubnet", text, kind, zone, True)
+        if self.out_of_stock(kind, zone, capacity_type):
+            code = "UnfulfillableCapacity" if capacity_type == labels.SPOT else "InsufficientInstanceCapacity"
+            return FleetError(code, f"no {capacity_type} capacity of {kind} in {zone}", kind, zone, True)
+        return None
+
+    def out_of_stock(self, instance_type: str, zone: str, capacity_type: str) -> bool:
+        for kind in (instance_type, "*"):
+            for where in (zone, "*"):
+                for how in (capacity_type, "*"):
+                    until = self._stock_outs.get((kind, where, how))
+                    if until is not None and until > self._now():
+                        return True
+        hour = int(self._now().timestamp()) // 3600
+        die = chance("stock", self._seed, instance_type, zone, capacity_type, hour)
+        return die < self.weather.stock_out_rate
+
+    def _launch(self, request: FleetRequest, override: Override) -> Machine:
+        number = len(self.instances) + 1
+        template = next(t for t in request.templates if t.name == override.template)
+        now, kind, zone = self._now(), override.instance_type, override.zone
+        spot = request.capacity_type == labels.SPOT
+        machine = Machine(
+            id=f"i-{digest('instance', self._seed, number)[:17]}",
+            number=number,
+            instance_type=kind,
+            zone=zone,
+            zone_id=self.subnets[override.subnet_id].zone_id,
+            capacity_type=request.capacity_type,
+            image_id=override.image_id or template.image_id,
+            subnet_id=override.subnet_id,
+            security_group_ids=template.security_group_ids,
+            user_data=template.user_data,
+            launched=now,
+            visible_at=now + timedelta(seconds=self.weather.describe_lag_seconds),
+            tags=dict(request.tags),
+            price=self.region.spot[(kind, zone)] if spot else self.region.on_demand[kind],
+            boots=chance("boot", self._seed, number) >= self.weather.boot_failure_rate,
+        )
+        self.instances[machine.id] = machine
+        self.used_addresses[machine.subnet_id] = self.used_addresses.get(machine.subnet_id, 0) + 1
+        self._agenda.after(self.weather.launch_seconds, lambda: self._start(machine))
+        self._agenda.at(machine.visible_at, self._count)
+        if spot and self.weather.spot_reclaim_per_hour > 0:
+            hours = -log(1 - chance("reclaim", self._seed, number)) / self.weather.spot_reclaim_per_hour
+            self._agenda.after(hours * 3600, lambda: self.reclaim_spot(machine.id))
+        return machine
+
+    def _start(self, machine: Machine) -> None:
+        if machine.state == "pending":
+            self._turn(machine, "running")
+
+    def _turn(self, machine: Machine, state: str) -> None:
+        machine.state = state
+        if state == "terminated":
+            self.used_addresses[machine.subnet_id] -= 1
+        detail = {"instance-id": machine.id, "state": state}
+        self.send("aws.ec2", "EC2 Instance State-change Notification", detail)
+        for listener in self._listeners:
+            listener(machine)
+
+    def _count(self) -> None:
+        self.changes += 1
+
+    def _living(self, instance_id: str) -> Machine:
+        machine = self.instances.get(instance_id)
+        if machine is None or machine.state == "terminated":
+            raise AlreadyGone(f"InvalidInstanceID.NotFound: {instance_id}")
+        return machine

@@ -1,0 +1,129 @@
+"""Evictions and the budgets that limit them: the pod's eviction subresource and the disruption controller.
+
+A budget's status says how many disruptions are allowed now. An eviction takes one and deletes the pod; the controller
+counts again when pods change. Sources: Kubernetes' eviction API and policy/v1 PodDisruptionBudget.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+from reconciler.model import kinds
+from reconciler.model.objects import Pod, PodDisruptionBudget
+from reconciler.model.pods import active
+from reconciler.ports import Conflict, EvictionBlocked, Unavailable
+from reconciler.sandbox import selectors
+from reconciler.sandbox.api_server import ApiServer, Record
+from reconciler.sandbox.kinds import BY_NAME
+
+
+def ready(pod: Pod) -> bool:
+    return any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
+
+
+def evict(server: ApiServer, namespace: str, name: str, uid: str = "") -> None:
+    """Raises AlreadyGone, Conflict (another UID), EvictionBlocked, Unavailable (several budgets: a 500)."""
+    pod: Pod = server.get(kinds.POD, namespace, name).value
+    if uid and uid != pod.metadata.uid:
+        raise Conflict(f'pods "{name}": the UID in the precondition is not {pod.metadata.uid}')
+    if pod.status.phase not in ("Pending", "Succeeded", "Failed") and not pod.metadata.deleting:
+        _take(server, pod)
+    server.delete(kinds.POD, namespace, name, uid=uid)
+
+
+def _take(server: ApiServer, pod: Pod) -> None:
+    """One disruption from the pod's budget, if it has one and needs it."""
+    budgets = [r.value for r in server.records(kinds.PDB, pod.metadata.namespace) if _covers(r.value, pod)]
+    if len(budgets) > 1:
+        raise Unavailable(
+            f"pod {pod.key} has more than one PodDisruptionBudget, which the eviction subresource does not support"
+        )
+    if not budgets or _free(budgets[0], pod):
+        return
+    budget = budgets[0]
+    stale = budget.status.observed_generation < budget.metadata.generation
+    if stale or budget.status.disruptions_allowed <= 0:
+        raise EvictionBlocked(f"eviction of {pod.key} would violate the budget {budget.metadata.name}")
+    left = {"status": {"disruptionsAllowed": budget.status.disruptions_allowed - 1}}
+    server.patch(kinds.PDB, pod.metadata.namespace, budget.metadata.name, left, subresource="status")
+
+
+def _free(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    """Whether the pod may go without a disruption because it is not healthy."""
+    if ready(pod):
+        return False
+    if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+        return True
+    return budget.status.current_healthy >= budget.status.desired_healthy > 0
+
+
+def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    return budget.metadata.namespace == pod.metadata.namespace and selectors.matches(
+        budget.spec.selector, pod.metadata.labels
+    )
+
+
+class DisruptionController:
+    """Keeps the status of PodDisruptionBudgets true."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+        self._dirty: dict[str, None] = {}
+        server.listen(self._heard)
+
+    def _heard(self, old: Record | None, new: Record | None) -> None:
+        record = new or old
+        if record is not None and record.kind.name in ("Pod", "PodDisruptionBudget"):
+            self._dirty[record.key[0]] = None
+
+    def settle(self) -> bool:
+        dirty, self._dirty = list(self._dirty), {}
+        for namespace in dirty:
+            for record in list(self._server.records(kinds.PDB, namespace)):
+                self._count(record)
+        return bool(dirty)
+
+    def _count(self, record: Record) -> None:
+        budget: PodDisruptionBudget = record.value
+        covered = [r.value for r in self._server.records(kinds.POD, record.key[0]) if _covers(budget, r.value)]
+        alive = [pod for pod in covered if active(pod)]
+        expected, desired = self._wanted(budget, alive)
+        healthy = sum(ready(pod) for pod in alive)
+        status = {
+            "disruptionsAllowed": max(0, healthy - desired) if expected else 0,
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+            "observedGeneration": budget.metadata.generation,
+        }
+        self._server.patch(kinds.PDB, *record.key, {"status": status}, subresource="status")
+
+    def _wanted(self, budget: PodDisruptionBudget, pods: list[Pod]) -> tuple[int, int]:
+        """(pods expected, healthy pods desired). Percentages and maxUnavailable count what the owners ask for."""
+        least, most = budget.spec.min_available, budget.spec.max_unavailable
+        if isinstance(least, int):
+            return len(pods), least
+        expected = self._scale(pods)
+        if most is not None:
+            return expected, max(0, expected - _share(most, expected))
+        return expected, _share(least if least is not None else 1, expected)
+
+    def _scale(self, pods: list[Pod]) -> int:
+        """Replicas of the controllers of these pods; a pod without one counts as itself."""
+        replicas: dict[str, int] = {}
+        for pod in pods:
+            owner = next((o for o in pod.metadata.owner_references if o.controller), None)
+            if owner is None or owner.kind not in ("ReplicaSet", "StatefulSet"):
+                replicas[pod.metadata.uid] = 1
+                continue
+            found = self._server.find(BY_NAME[owner.kind], pod.metadata.namespace, owner.name)
+            replicas[owner.uid] = found.value.spec.replicas if found is not None else 0
+        return sum(replicas.values())
+
+
+def _share(value: str | int, of: int) -> int:
+    """A count, or a percentage rounded up."""
+    if isinstance(value, int):
+        return value
+    return ceil(Fraction(int(value.rstrip("%")) * of, 100)) if value.endswith("%") else int(value)

@@ -1,0 +1,24 @@
+"""The one seam at which a test makes the ports fail: before a request takes effect, or after it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of the controller. `port` is kube or cloud, `verb` the port's method, `subject` what it is about."""
+
+    port: str
+    verb: str
+    subject: str
+
+
+class Faults:
+    """Nothing fails. A test overrides what it wants to break and raises one of the ports' errors there."""
+
+    def before(self, call: Call) -> None:
+        """Raise to refuse the request; it has no effect then."""
+
+    def after(self, call: Call) -> None:
+        """Raise to lose the answer of a request that took effect."""

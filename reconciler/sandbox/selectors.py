@@ -1,0 +1,84 @@
+"""Selectors as the API server reads them: label selectors (text or structured) and the field selectors it knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reconciler.model.objects import Expression, LabelSelector
+from reconciler.ports import Invalid
+
+Test = Callable[[Mapping[str, Any]], bool]
+
+_FIELDS = {
+    "Pod": ("spec.nodeName", "spec.schedulerName", "status.phase", "status.nominatedNodeName"),
+    "Node": ("spec.unschedulable",),
+    "Event": ("involvedObject.name", "involvedObject.kind", "involvedObject.namespace", "reason", "type"),
+}
+_ALWAYS = ("metadata.name", "metadata.namespace")
+_SET = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)")
+
+
+def matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    """Whether a structured selector selects these labels. None selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
+        _holds(row, labels) for row in selector.match_expressions
+    )
+
+
+def _holds(row: Expression, labels: Mapping[str, str]) -> bool:
+    if row.operator == "Exists":
+        return row.key in labels
+    if row.operator == "DoesNotExist":
+        return row.key not in labels
+    inside = labels.get(row.key) in row.values
+    return inside if row.operator == "In" else not inside
+
+
+def label_test(text: str) -> Test:
+    """A predicate over manifests from `a=b,c!=d,e in (f,g),!h`. Raises Invalid."""
+    rows = tuple(_row(part.strip()) for part in _parts(text) if part.strip())
+    return lambda manifest: all(_holds(row, manifest["metadata"].get("labels") or {}) for row in rows)
+
+
+def _parts(text: str) -> list[str]:
+    return re.split(r",(?![^(]*\))", text)
+
+
+def _row(part: str) -> Expression:
+    if found := _SET.fullmatch(part):
+        values = tuple(value.strip() for value in found["values"].split(","))
+        return Expression(key=found["key"], operator="In" if found["operator"] == "in" else "NotIn", values=values)
+    for sign, operator in (("!=", "NotIn"), ("==", "In"), ("=", "In")):
+        if sign in part:
+            key, _, value = part.partition(sign)
+            return Expression(key=key.strip(), operator=operator, values=(value.strip(),))
+    if not re.fullmatch(r"!?[\w./-]+", part):
+        raise Invalid(f"unable to parse label selector {part!r}")
+    return Expression(key=part.lstrip("!"), operator="DoesNotExist" if part.startswith("!") else "Exists")
+
+
+def field_test(kind: str, text: str) -> Test:
+    """A predicate over manifests from `spec.nodeName=a,status.phase!=Failed`. Raises Invalid for an unknown field."""
+    rows = [_field(kind, part.strip()) for part in text.split(",") if part.strip()]
+    return lambda manifest: all((_read(manifest, path) == value) == equal for path, value, equal in rows)
+
+
+def _field(kind: str, part: str) -> tuple[str, str, bool]:
+    equal = "!=" not in part
+    path, _, value = part.partition("==" if "==" in part else "=" if equal else "!=")
+    if path not in (*_ALWAYS, *_FIELDS.get(kind, ())):
+        raise Invalid(f"field label not supported: {path}")
+    return path, value, equal
+
+
+def _read(manifest: Mapping[str, Any], path: str) -> str:
+    value: Any = manifest
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

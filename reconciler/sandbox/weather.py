@@ -1,0 +1,31 @@
+"""How the sandbox's world behaves: how long things take, and what goes wrong by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """Times are seconds of virtual time, rates per hour, shares of one; the world's seed decides whom they hit."""
+
+    #: EC2: from CreateFleet to `running`, how long the call itself takes, and how long Describe hides a new instance.
+    launch_seconds: float = 3.0
+    fleet_seconds: float = 0.0
+    describe_lag_seconds: float = 2.0
+    #: From TerminateInstances to `terminated`.
+    shutdown_seconds: float = 20.0
+    #: From `running` until the kubelet registers its Node, and from there until the Node is Ready.
+    boot_seconds: float = 25.0
+    ready_seconds: float = 5.0
+    #: From binding to Running and Ready; and how long a pod takes to stop (never longer than its grace).
+    pod_start_seconds: float = 2.0
+    pod_stop_seconds: float = 2.0
+    #: How long a silent node counts as Ready, and how long pods of a vanished node stay.
+    node_monitor_seconds: float = 40.0
+    pod_gc_seconds: float = 20.0
+    #: Share of (type, zone, capacity type) that is out of stock, drawn again every hour.
+    stock_out_rate: float = 0.0
+    spot_reclaim_per_hour: float = 0.0
+    #: Share of instances that start but never become a Node.
+    boot_failure_rate: float = 0.0
