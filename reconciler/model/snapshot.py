@@ -7,7 +7,7 @@ worker process, a file or a test is a copy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
 from api import labels
@@ -198,6 +198,17 @@ class Snapshot:
     def instance_types(self, pool: NodePool) -> Mapping[str, InstanceType]:
         """The types a NodePool can use, by name; empty while its class is not resolved."""
         return {t.name: t for t in self.catalogues.get(pool.class_name, ())}
+
+    def detached(self) -> Snapshot:
+        """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""
+        own = {
+            f.name: dict(value)
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), Mapping) and not isinstance(value, PodIndex)
+        }
+        by_node = {name: dict(pods) for name, pods in self.pods.by_node.items()}
+        pods = PodIndex(dict(self.pods.by_key), by_node, dict(self.pods.pending))
+        return replace(self, pods=pods, **own)
 
     def claims_of(self, pool_name: str) -> list[NodeClaim]:
         """A pool's claims, sorted by name."""
