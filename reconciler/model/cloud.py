@@ -23,7 +23,11 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class InstanceTypeInfo:
-    """One type as DescribeInstanceTypes tells it. Source: EC2 API, InstanceTypeInfo."""
+    """One type as DescribeInstanceTypes tells it. Source: EC2 API, InstanceTypeInfo.
+
+    `max_interfaces` is of the default network card, `all_interfaces` of all cards (0 when that is the same);
+    `accelerators` are the Neuron devices, else the inference accelerators; `neuron_cores` counts those of all devices.
+    """
 
     name: str
     architectures: tuple[str, ...]
@@ -49,6 +53,7 @@ class InstanceTypeInfo:
     trunking: bool = False
     placement_strategies: tuple[str, ...] = ()
     processor_features: tuple[str, ...] = ()
+    all_interfaces: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,92 @@
+"""The catalogue of an EC2NodeClass: every instance type of the region, what its nodes offer, and where at what price.
+
+A type stays listed although nothing of it can be bought: then no offering is available, and a refusal can say why.
+Source: AWS provider reference §4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from api import labels
+from api.requirements import Requirements
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.ec2 import capacity, families, images, type_labels
+from reconciler.ec2.capacity import Sizing
+from reconciler.model.cloud import ClassFacts, InstanceTypeInfo, Region
+from reconciler.model.instance_type import Catalogue, InstanceType, Offering
+from reconciler.model.settings import Settings
+
+ImageTable = tuple[tuple[str, Requirements], ...]
+
+
+def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue:
+    """The types that a node class can launch, sorted by name.
+
+    An offering is available when its price is known, its zone offers the type and has one of the class's subnets, and
+    the type can boot one of the class's images and do what the class asks of it.
+    """
+    sizing = Sizing.of(node_class, settings)
+    zone_ids = _zone_ids(facts)
+    table = images.table(images.listed(facts.images))
+    infos = (region.types[name] for name in sorted(region.types))
+    return tuple(
+        _instance_type(info, node_class, region, sizing, zone_ids, table)
+        for info in infos
+        if type_labels.architecture(info)
+    )
+
+
+def _instance_type(
+    info: InstanceTypeInfo,
+    node_class: EC2NodeClass,
+    region: Region,
+    sizing: Sizing,
+    zone_ids: dict[str, str],
+    table: ImageTable,
+) -> InstanceType:
+    offered = region.zones_by_type.get(info.name, frozenset())
+    reachable = {zone: zone_id for zone, zone_id in zone_ids.items() if zone in offered}
+    wanted = type_labels.requirements(info, sizing.family, region.name, reachable)
+    usable = _compatible(info, node_class, sizing) and images.pick(wanted, table) is not None
+    full = capacity.capacity(info, sizing)
+    return InstanceType(
+        info.name,
+        wanted,
+        full,
+        capacity.allocatable(full, capacity.overhead(info, sizing, full)),
+        tuple(_offerings(info, region, zone_ids, usable)),
+    )
+
+
+def _offerings(info: InstanceTypeInfo, region: Region, zone_ids: dict[str, str], usable: bool) -> Iterator[Offering]:
+    """One per zone of the region and capacity type, sorted by both; one of unknown price costs 0 and is unavailable."""
+    offered = region.zones_by_type.get(info.name, frozenset())
+    for zone in sorted({*region.zones, *offered}):
+        for capacity_type in sorted({labels.ON_DEMAND, labels.SPOT} & set(info.usage_classes)):
+            price = (
+                region.on_demand.get(info.name)
+                if capacity_type == labels.ON_DEMAND
+                else region.spot.get((info.name, zone))
+            )
+            available = usable and price is not None and zone in offered and zone in zone_ids
+            yield Offering(info.name, zone, capacity_type, price or 0, available, zone_ids.get(zone, ""))
+
+
+def _zone_ids(facts: ClassFacts) -> dict[str, str]:
+    """The zones with a subnet, by name, each with its ID ("" when no subnet tells it)."""
+    known: dict[str, str] = {}
+    for subnet in sorted(facts.subnets, key=lambda s: s.id):
+        known[subnet.zone] = known.get(subnet.zone) or subnet.zone_id
+    return known
+
+
+def _compatible(info: InstanceTypeInfo, node_class: EC2NodeClass, sizing: Sizing) -> bool:
+    """Whether the type can do what the class asks of any machine."""
+    spec = node_class.spec
+    if sizing.family is families.AL2023 and info.name.startswith("a1."):
+        return False  # AL2023 needs a newer ARM core than a1 has
+    if spec.connection_tracking is not None and info.hypervisor != "nitro":
+        return False
+    nested = spec.cpu_options is not None and spec.cpu_options.nested_virtualization == "enabled"
+    return not nested or "nested-virtualization" in info.processor_features
