@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from typing import Any
 
 from api import labels
 from api.resources import Resources
@@ -201,7 +202,7 @@ class Snapshot:
 
     def detached(self) -> Snapshot:
         """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""
-        own = {
+        own: dict[str, Any] = {
             f.name: dict(value)
             for f in fields(self)
             if isinstance(value := getattr(self, f.name), Mapping) and not isinstance(value, PodIndex)
