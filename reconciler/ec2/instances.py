@@ -1,0 +1,61 @@
+"""What a launched instance makes of its NodeClaim: labels, and the status fields that describe the machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import labels
+from api.resources import Resources
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model.cloud import Instance
+from reconciler.model.instance_type import InstanceType
+
+_TENANCY = f"{labels.AWS_GROUP}/instance-tenancy"
+_EFA = "vpc.amazonaws.com/efa"
+
+
+def claim_labels(
+    instance: Instance, instance_type: InstanceType | None, node_class: EC2NodeClass | None
+) -> dict[str, str]:
+    """The labels that the instance gives its claim, keys sorted: those of its type, and where and how it runs."""
+    found: dict[str, str] = {labels.INSTANCE_TYPE: instance.instance_type, _TENANCY: "default"}
+    if instance_type is not None:
+        for key, row in instance_type.requirements.items():
+            if not row.complement and len(row.values) == 1:
+                found[key] = min(row.values)
+    found[labels.ZONE] = instance.zone
+    found[labels.CAPACITY_TYPE] = instance.capacity_type
+    found.pop(labels.ZONE_ID, None)
+    zone_id = _zone_id(instance, node_class)
+    if zone_id:
+        found[labels.ZONE_ID] = zone_id
+    if instance.tags.get(labels.TAG_NODEPOOL):
+        found[labels.NODEPOOL] = instance.tags[labels.TAG_NODEPOOL]
+    return dict(sorted(found.items()))
+
+
+def claim_status(claim: NodeClaim, instance: Instance, instance_type: InstanceType | None) -> dict[str, Any]:
+    """`providerID`, `imageID`, `capacity` and `allocatable` as a status patch writes them.
+
+    What is known already stays when the instance or its type no longer tells.
+    """
+    status: dict[str, Any] = {
+        "providerID": instance.provider_id,
+        "imageID": instance.image_id or claim.status.image_id,
+    }
+    if instance_type is not None:
+        status["capacity"] = _texts(instance_type.capacity)
+        status["allocatable"] = _texts(instance_type.allocatable)
+    return status
+
+
+def _texts(amounts: Resources) -> dict[str, str]:
+    shown = {name: value for name, value in amounts.items() if value and name != _EFA}
+    return Resources(shown).texts()
+
+
+def _zone_id(instance: Instance, node_class: EC2NodeClass | None) -> str:
+    subnets = node_class.status.subnets if node_class is not None else ()
+    known = (subnet.zone_id for subnet in subnets if subnet.zone == instance.zone and subnet.zone_id)
+    return next(known, instance.zone_id)
