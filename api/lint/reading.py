@@ -77,7 +77,8 @@ def unreadable_durations(manifest: Any, rule: str, *places: Steps) -> Iterator[P
     """Durations of the right form that are longer than Go can hold, which no client of the API could read."""
     for steps in places:
         value = _at(manifest, steps)
-        yield from _unreadable(value, steps, rule, durations.parse_nillable)
+        if isinstance(value, str):
+            yield from _unreadable(value, steps, rule, durations.parse_nillable)
 
 
 def unreadable_quantities(manifest: Any, rule: str, *places: Steps) -> Iterator[Problem]:

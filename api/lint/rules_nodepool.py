@@ -48,6 +48,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     for steps, entry in entries(manifest, "spec", "disruption", "budgets"):
         yield from _budget(steps, entry)
     yield from _class(manifest)
+    yield from _replicas(part(manifest, "spec", "replicas"))
     yield from unreadable_durations(
         manifest,
         "KERF-NP-121",
@@ -197,3 +198,10 @@ def _class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         if isinstance(value, str) and value and value != wanted:
             message = f"{shown(value)} is not served here; a pool with another node class is left alone"
             yield at((*place, field), "KERF-NP-207", "warning", message, f"did you mean {wanted}?", value)
+
+
+def _replicas(count: Any) -> Iterator[Problem]:
+    # The schema has 64 bits; the scale subresource, through which the API server reads the field, has 32.
+    if isinstance(count, int) and _LARGEST_COUNT < count <= _LARGEST_NUMBER:
+        message = f"{count} is more than {_LARGEST_COUNT}, the most allowed"
+        yield at(("spec", "replicas"), "KERF-NP-124", "error", message, value=count)

@@ -1,0 +1,89 @@
+"""Small valid manifests, and a way to change one field of them by its path."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any, Final
+
+ABSENT: Final = object()
+
+NODE_CLASS_REF: Final = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+
+NODEPOOL: Final[dict[str, Any]] = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "default"},
+    "spec": {
+        "template": {
+            "metadata": {"labels": {}},
+            "spec": {
+                "nodeClassRef": NODE_CLASS_REF,
+                "requirements": [{"key": "example.com/team", "operator": "In", "values": ["a"]}],
+                "taints": [{"key": "example.com/batch", "effect": "NoSchedule"}],
+            },
+        },
+        "disruption": {"budgets": [{"nodes": "10%"}]},
+    },
+}
+NODECLAIM: Final[dict[str, Any]] = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodeClaim",
+    "metadata": {"name": "default-x7k2p"},
+    "spec": {
+        "nodeClassRef": NODE_CLASS_REF,
+        "requirements": [{"key": "karpenter.sh/nodepool", "operator": "In", "values": ["default"]}],
+        "resources": {"requests": {"cpu": "1"}},
+    },
+}
+EC2NODECLASS: Final[dict[str, Any]] = {
+    "apiVersion": "karpenter.k8s.aws/v1",
+    "kind": "EC2NodeClass",
+    "metadata": {"name": "default"},
+    "spec": {
+        "role": "example",
+        "amiSelectorTerms": [{"alias": "al2023@latest"}],
+        "subnetSelectorTerms": [{"tags": {"discovery": "example"}}],
+        "securityGroupSelectorTerms": [{"tags": {"discovery": "example"}}],
+        "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "20Gi"}}],
+    },
+}
+BASES: Final = {"NodePool": NODEPOOL, "NodeClaim": NODECLAIM, "EC2NodeClass": EC2NODECLASS}
+
+#: Shorthands for paths in tables.
+SHORT: Final = {
+    "T.": "spec.template.spec.",
+    "L": "spec.template.metadata.labels",
+    "R": "spec.template.spec.requirements[0]",
+    "B": "spec.disruption.budgets[0]",
+    "D.": "spec.disruption.",
+    "E.": "spec.blockDeviceMappings[0].ebs.",
+}
+
+
+def long_path(path: str) -> str:
+    """A path of a table written out."""
+    for short, long in SHORT.items():
+        if path == short or (path.startswith(short) and (short.endswith(".") or path[len(short)] in ".[")):
+            return long + path[len(short) :]
+    return path
+
+
+def changed(kind: str, path: str, value: Any) -> dict[str, Any]:
+    """The kind's manifest with `value` at `path`, or without that field when the value is ABSENT."""
+    manifest = copy.deepcopy(BASES[kind])
+    *way, last = steps(long_path(path))
+    place: Any = manifest
+    for step in way:
+        place = place[step] if isinstance(step, int) else place.setdefault(step, {})
+    if value is ABSENT:
+        del place[last]
+    else:
+        place[last] = copy.deepcopy(value)
+    return manifest
+
+
+def steps(path: str) -> list[str | int]:
+    """`a.b[2].c[d/e]` as keys and indexes."""
+    found = re.findall(r"\[([^\]]*)\]|([^.\[\]]+)", path)
+    return [int(inside) if inside.isdigit() else inside or plain for inside, plain in found]

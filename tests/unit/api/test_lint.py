@@ -1,0 +1,235 @@
+"""How problems are told: order, places, advice, what changes may not do, and that nothing ever raises."""
+
+from __future__ import annotations
+
+import copy
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api import crds
+from api.lint import Problem, path_text, ratcheted, validate
+
+from .manifests import BASES, NODECLAIM, NODEPOOL, changed
+from .test_defaulting import FIELDS, anything, likely
+
+
+def rules(problems: list[Problem], severity: str = "error") -> list[str]:
+    return [problem.rule for problem in problems if problem.severity == severity]
+
+
+@pytest.mark.parametrize("kind", crds.kinds())
+def test_the_small_manifests_are_perfect(kind: str) -> None:
+    assert validate(BASES[kind]) == []
+
+
+def test_all_problems_come_at_once_errors_first_in_the_order_of_places() -> None:
+    manifest = changed(
+        "NodePool",
+        "spec",
+        {
+            "weight": 0,
+            "disruption": {"budgets": [{"nodes": "x", "reasons": []}, {"nodes": "1", "schedule": "@daily"}]},
+            "template": {
+                "spec": {"requirements": [{"key": "karpenter.sh/x", "operator": "Exists", "values": ["a"]}] * 11}
+            },
+        },
+    )
+    found = validate(manifest)
+    assert [p.severity for p in found] == sorted((p.severity for p in found), key=["error", "warning", "info"].index)
+    errors = [p.path for p in found if p.severity == "error"]
+    assert errors[:3] == [
+        "spec.disruption.budgets[0].nodes",
+        "spec.disruption.budgets[1]",
+        "spec.template.spec.nodeClassRef",
+    ]
+    keys = [f"spec.template.spec.requirements[{n}].key" for n in range(11)]
+    assert [path for path in errors if path.endswith("].key")] == keys
+    assert errors[-1] == "spec.weight"
+    assert "KERF-NP-206" in rules(found, "warning")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("spec.weigth", 1, "did you mean weight?"),
+        ("D.consolidationPolicy", "whenempty", "did you mean WhenEmpty?"),
+        ("T.expireAfter", "30d", 'did you mean "720h"?'),
+        ("T.expireAfter", "1.5h", 'did you mean "90m"?'),
+        ("T.expireAfter", "never", 'did you mean "Never"?'),
+        ("T.expireAfter", 720, 'put it in quotes: "12m"'),
+        ("B.nodes", 5, 'put it in quotes: "5"'),
+        ("B.nodes", "150%", 'did you mean "100%"?'),
+        ("B.nodes", 0.2, 'put it in quotes: "20%"'),
+        ("spec.limits.memory", "64GB", 'did you mean "64Gi"?'),
+        ("spec.weight", 1000, "use 100"),
+        ("R.key", "karpenter.k8s.aws/instance-familly", "did you mean karpenter.k8s.aws/instance-family?"),
+        ("R.key", "kubernetes.io/hostname", "topology.kubernetes.io/zone"),
+        ("L[my team]", "x", "did you mean my-team?"),
+        ("T.nodeClassRef.kind", "EC2Nodeclass", "did you mean EC2NodeClass?"),
+        (
+            "T.nodeClassRef",
+            {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "nmae": "x"},
+            "is nmae meant to be it?",
+        ),
+        ("metadata.name", "My_Pool", "did you mean my-pool?"),
+        ("kind", "NodePools", "did you mean NodePool?"),
+        ("apiVersion", "karpenter.sh/v1beta1", "kerf convert"),
+    ],
+)
+def test_advice_names_the_nearest_valid_value(path: str, value: Any, words: str) -> None:
+    assert any(words in str(problem) for problem in validate(changed("NodePool", path, value)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("E.volumeSize", "100GB", 'did you mean "100G"?'),
+        ("E.volumeSize", "18Ti", 'did you mean "18432Gi"?'),
+        ("E.volumeSize", 100, 'put it in quotes: "100Gi"'),
+        ("spec.amiSelectorTerms[0].alias", "AL2023@latest", "did you mean al2023@latest?"),
+        ("spec.amiSelectorTerms[0].alias", "windows2022@v1", "did you mean windows2022@latest?"),
+        ("spec.amiFamily", "al2023", "did you mean AL2023?"),
+    ],
+)
+def test_advice_for_node_classes(path: str, value: Any, words: str) -> None:
+    assert any(words in str(problem) for problem in validate(changed("EC2NodeClass", path, value)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "rule"),
+    [
+        ("R", {"key": "a", "operator": "Exists", "values": ["x"]}, "KERF-NP-201"),
+        ("R", {"key": "a", "operator": "NotIn", "values": []}, "KERF-NP-202"),
+        ("R", {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "Spot"]}, "KERF-NP-203"),
+        ("B", {"nodes": "0", "schedule": "0 0 30 2 *", "duration": "1h"}, "KERF-NP-204"),
+        ("B.nodes", "4294967296", "KERF-NP-205"),
+        ("B.reasons", [], "KERF-NP-206"),
+        ("T.nodeClassRef.kind", "GCENodeClass", "KERF-NP-207"),
+        ("metadata.name", "a" * 64, "KERF-META-201"),
+    ],
+)
+def test_what_silently_misbehaves_is_a_warning(path: str, value: Any, rule: str) -> None:
+    found = validate(changed("NodePool", path, value))
+    assert rules(found) == []
+    assert rules(found, "warning") == [rule]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "rule"),
+    [
+        ("spec.subnetSelectorTerms", [{"id": "subnet-1", "tags": {"a": "b"}}, {"id": "subnet-2"}], "KERF-EC2-201"),
+        ("spec.securityGroupSelectorTerms", [{"id": "sg-1", "tags": {"a": "b"}}, {"id": "sg-2"}], "KERF-EC2-202"),
+        ("spec.securityGroupSelectorTerms", [{"name": "x", "tags": {"a": "b"}}, {"id": "sg-2"}], "KERF-EC2-203"),
+        ("spec.capacityReservationSelectorTerms", [{"id": "cr-1", "tags": {"a": "b"}}, {"id": "cr-2"}], "KERF-EC2-204"),
+        ("spec.amiSelectorTerms", [{"alias": "al2023@latest", "ssmParameter": "/x"}], "KERF-EC2-206"),
+    ],
+)
+def test_ignored_fields_of_a_term_are_a_warning(path: str, value: Any, rule: str) -> None:
+    found = validate(changed("EC2NodeClass", path, value))
+    assert rules(found) == []
+    assert rules(found, "warning") == [rule]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "before", "after", "rule"),
+    [
+        ("NodePool", "T.nodeClassRef.group", "a.example.com", "b.example.com", "KERF-NP-012"),
+        ("NodePool", "T.nodeClassRef.kind", "A", "B", "KERF-NP-013"),
+        ("NodePool", "T.nodeClassRef.name", "a", "b", None),
+        ("NodePool", "spec.replicas", None, 3, "KERF-NP-001"),
+        ("NodePool", "spec.replicas", 3, None, "KERF-NP-001"),
+        ("NodePool", "spec.replicas", 3, 4, None),
+        ("NodeClaim", "spec.terminationGracePeriod", None, "1h", "KERF-NC-001"),
+        ("NodeClaim", "spec.expireAfter", None, "720h", None),
+        ("NodeClaim", "metadata.labels", {}, {"a": "b"}, None),
+        ("EC2NodeClass", "spec.role", "a", "b", None),
+    ],
+)
+def test_rules_about_changes(kind: str, path: str, before: Any, after: Any, rule: str | None) -> None:
+    old, new = changed(kind, path, before), changed(kind, path, after)
+    assert rules(validate(new, old)) == ([rule] if rule else [])
+    assert rules(validate(new)) == []
+
+
+def test_an_old_fault_becomes_a_warning_and_a_new_one_stays() -> None:
+    old = changed("NodePool", "spec.weight", 0)
+    new = copy.deepcopy(old)
+    new["spec"]["template"]["spec"]["expireAfter"] = "1d"
+    found = ratcheted(validate(new, old), validate(old))
+    assert [(p.severity, p.path) for p in found] == [
+        ("error", "spec.template.spec.expireAfter"),
+        ("warning", "spec.weight"),
+    ]
+    old["spec"]["weight"] = -1
+    assert rules(ratcheted(validate(new, old), validate(old))) == ["KERF-SCHEMA-PATTERN", "KERF-SCHEMA-BOUND"]
+
+
+def test_a_structural_fault_hides_only_the_rules_that_read_it() -> None:
+    manifest = changed("NodePool", "spec.weight", "x")
+    manifest["spec"]["replicas"] = 1
+    manifest["spec"]["limits"] = {"cpu": "1"}
+    assert rules(validate(manifest)) == ["KERF-NP-002", "KERF-SCHEMA-TYPE"]
+
+
+@pytest.mark.parametrize("manifest", [{}, [], None, "x", 3, {"kind": 3}, {"kind": "NodePool"}, {"spec": None}])
+def test_what_is_no_manifest_is_a_problem(manifest: Any) -> None:
+    assert rules(validate(manifest))
+
+
+def test_what_yaml_can_say_and_json_cannot() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [deep]
+    manifest = copy.deepcopy(NODEPOOL)
+    manifest["spec"]["template"]["metadata"]["labels"] = {1: "a", "day": date(2026, 1, 1), "x": float("nan")}
+    manifest["spec"]["deep"] = deep
+    found = {problem.path: problem.rule for problem in validate(manifest)}
+    assert found["spec.template.metadata.labels[1]"] == "KERF-SCHEMA-KEY"
+    assert found["spec.template.metadata.labels.x"] == "KERF-SCHEMA-TYPE"
+    assert "KERF-SCHEMA-DEPTH" in found.values()
+    assert "spec.template.metadata.labels.day" not in found
+
+
+def test_long_and_nasty_values_neither_hang_nor_flood() -> None:
+    for path, value in (
+        ("B", {"nodes": "0", "schedule": " " * 20000 + "\n", "duration": "1h"}),
+        ("T.expireAfter", "1h" * 100_000 + "x"),
+        ("R.key", "a." * 100_000 + "!"),
+        ("T.taints[0].key", "a" * 300_000 + "!"),
+        ("B.nodes", "9" * 100_000),
+        ("spec.limits.cpu", "1" * 100_000 + "x"),
+        ("T.expireAfter", "9" * 100_000 + "h"),
+        ("spec.limits.cpu", "9" * 100_000),
+        ("R", {"key": "a", "operator": "Gt", "values": ["9" * 100_000]}),
+    ):
+        found = validate(changed("NodePool", path, value))
+        assert found
+        assert all(len(str(problem)) < 2000 for problem in found)
+
+
+def test_paths_are_written_like_kubernetes_does() -> None:
+    assert path_text(("spec", "a", 2, "labels", "example.com/x", "b")) == "spec.a[2].labels[example.com/x].b"
+
+
+def test_rules_are_the_same_for_equal_manifests_in_another_order() -> None:
+    shuffled = {key: NODECLAIM[key] for key in reversed(NODECLAIM)}
+    shuffled["spec"] = {key: NODECLAIM["spec"][key] for key in reversed(NODECLAIM["spec"])} | {"expireAfter": "x"}
+    straight = {**NODECLAIM, "spec": {**NODECLAIM["spec"], "expireAfter": "x"}}
+    assert validate(shuffled) == validate(straight)
+
+
+fields = {kind: [*paths, "apiVersion", "kind", "metadata", "spec.template"] for kind, paths in FIELDS.items()}
+strange = st.sampled_from(sorted(BASES)).flatmap(
+    lambda kind: st.builds(changed, st.just(kind), st.sampled_from(fields[kind]), anything | likely)
+)
+
+
+@given(strange, strange)
+def test_nothing_raises(manifest: dict[str, Any], old: dict[str, Any]) -> None:
+    for problem in validate(manifest, old):
+        assert problem.message
+        assert problem.path == path_text(problem.steps)

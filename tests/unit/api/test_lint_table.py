@@ -1,0 +1,50 @@
+"""Every row of the table: what is accepted has no error, what is refused is refused by that rule at that place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.lint import Problem, validate
+
+from .manifests import changed, long_path
+from .table import ACCEPTED, REFUSED
+
+
+def _name(kind: str, path: str, value: Any) -> str:
+    return f"{kind} {path}={value!r:.40}"
+
+
+def errors(problems: list[Problem]) -> list[Problem]:
+    return [problem for problem in problems if problem.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        pytest.param(row.kind, row.path, value, id=_name(row.kind, row.path, value))
+        for row in ACCEPTED
+        for value in row.values
+    ],
+)
+def test_accepted(kind: str, path: str, value: Any) -> None:
+    assert errors(validate(changed(kind, path, value))) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "rule", "blamed"),
+    [
+        pytest.param(row.kind, row.path, value, row.rule, row.blamed or row.path, id=_name(row.kind, row.path, value))
+        for row in REFUSED
+        for value in row.values
+    ],
+)
+def test_refused(kind: str, path: str, value: Any, rule: str, blamed: str) -> None:
+    found = {(problem.rule, problem.path) for problem in errors(validate(changed(kind, path, value)))}
+    assert (rule, long_path(blamed)) in found
+
+
+def test_the_table_is_large_enough() -> None:
+    assert sum(len(row.values) for row in REFUSED) >= 120
+    assert sum(len(row.values) for row in ACCEPTED) >= 100

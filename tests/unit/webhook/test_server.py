@@ -1,0 +1,169 @@
+"""The real thing: gunicorn in a process of its own, TLS on a real socket, and a certificate that changes meanwhile."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.api.manifests import NODEPOOL, changed
+from webhook.certificate import Certificate
+from webhook.server import Options, configuration, parse_options
+
+from .certificates import replace, self_signed
+from .reviews import review
+
+ROOT = Path(__file__).resolve().parents[3]
+START_SECONDS = 60.0
+ANSWER_SECONDS = 20.0
+
+
+class Server:
+    """A webhook process, its port and its certificate files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cert_file, self.key_file = folder / "tls.crt", folder / "tls.key"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.use(*self_signed("first"))
+        command = [sys.executable, "-m", "webhook", "--bind", f"127.0.0.1:{self.port}", "--threads", "4"]
+        files = ["--cert-file", str(self.cert_file), "--key-file", str(self.key_file)]
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen([*command, *files], cwd=ROOT, stdout=log, stderr=log)
+
+    def use(self, certificate: bytes, key: bytes) -> None:
+        replace(self.cert_file, certificate)
+        replace(self.key_file, key)
+
+    def connect(self) -> http.client.HTTPSConnection:
+        trusted = ssl.create_default_context(cadata=self.cert_file.read_text())
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=ANSWER_SECONDS, context=trusted)
+
+    def wait(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                assert get(self.connect(), "/readyz") == 200
+                return
+            except OSError:
+                assert self.process.poll() is None, self.log.read_text()
+                assert time.monotonic() < deadline, self.log.read_text()
+                time.sleep(0.1)
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(START_SECONDS)
+
+
+def get(connection: http.client.HTTPSConnection, path: str) -> int:
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def ask(connection: http.client.HTTPSConnection, path: str, question: Any) -> dict[str, Any]:
+    connection.request("POST", path, json.dumps(question), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    content = json.loads(answer.read())
+    assert answer.status == 200
+    response: dict[str, Any] = content["response"]
+    return response
+
+
+def served_name(connection: http.client.HTTPSConnection) -> str:
+    connection.connect()
+    certificate = connection.sock.getpeercert()
+    assert certificate
+    return str(certificate["subject"][0][0][1])  # type: ignore[index]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("webhook"))
+    try:
+        running.wait()
+        yield running
+        assert running.stop() == 0
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+def test_reviews_over_tls_on_one_connection(server: Server) -> None:
+    connection = server.connect()
+    for _ in range(3):
+        assert ask(connection, "/validate", review(NODEPOOL))["allowed"]
+        assert "patch" in ask(connection, "/mutate", review(NODEPOOL))
+    assert not ask(connection, "/mutate", review(changed("NodePool", "spec.weight", 0)))["allowed"]
+
+
+def test_a_new_certificate_is_served_without_a_restart_and_old_connections_go_on(server: Server) -> None:
+    before = server.connect()
+    assert served_name(before) == "first"
+    certificate, key = self_signed("second")
+    replace(server.cert_file, certificate)  # only one of the two files is there yet
+    half = http.client.HTTPSConnection("127.0.0.1", server.port, context=ssl._create_unverified_context())
+    assert get(half, "/healthz") == 200
+    replace(server.key_file, key)
+    after = server.connect()
+    assert served_name(after) == "second"
+    assert ask(after, "/validate", review(NODEPOOL))["allowed"]
+    assert ask(before, "/validate", review(NODEPOOL))["allowed"]
+
+
+def test_strangers_do_not_disturb(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as plain:
+        plain.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+        plain.settimeout(ANSWER_SECONDS)
+        plain.recv(100)
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(6)]
+    try:
+        assert get(server.connect(), "/healthz") == 200
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+def test_the_certificate_is_loaded_only_when_it_changed(tmp_path: Path) -> None:
+    files = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate = Certificate(*files)
+    with pytest.raises(OSError, match=r"tls\.crt"):
+        certificate.context()
+    for path, content in zip(files, self_signed("a"), strict=True):
+        replace(path, content)
+    first = certificate.context()
+    assert certificate.context() is first
+    for path in files:
+        path.unlink()
+    assert certificate.context() is first
+    for path, content in zip(files, self_signed("b"), strict=True):
+        replace(path, content)
+    assert certificate.context() is not first
+
+
+def test_the_command_line() -> None:
+    assert parse_options([]) == Options()
+    found = parse_options(["--bind", "[::]:9443", "--cert-file", "a", "--key-file", "b", "--workers", "2"])
+    assert found == Options(bind="[::]:9443", cert_file=Path("a"), key_file=Path("b"), workers=2)
+    assert "ssl_context" in configuration(found)
+    assert "ssl_context" not in configuration(Options())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--cert-file", "a"], ["--threads", "0"], ["--workers", "x"], ["--log-level", "loud"], ["extra"]]
+)
+def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_options(arguments)
