@@ -33,7 +33,7 @@ class Options:
     cert_file: Path | None = None
     key_file: Path | None = None
     workers: int = 1
-    threads: int = 8
+    threads: int = 16
     log_level: str = "warning"
 
 
