@@ -166,14 +166,17 @@ class EnsureInstanceProfile(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteClassResources(Action):
-    """Delete the launch templates (by tag) and, when `profile_path` is set, the instance profiles of a node class."""
+    """Delete the launch templates (by tag) and, when `profile_path` is set, the instance profiles of a node class.
+
+    Its lane is the class's own, so that a finalizer is removed after it, and only if it came off.
+    """
 
     class_name: str
     profile_path: str = ""
 
     @property
     def lane(self) -> str:
-        return f"class/{self.class_name}"
+        return f"ec2nodeclass/{self.class_name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
