@@ -67,7 +67,7 @@ class AwsCloud:
 
     # --- what is the same for everyone ------------------------------------------------------------------------------
     def region(self) -> Region:
-        """Types, zones and prices. Failing prices never fail it: old ones, then the shipped ones, take their place."""
+        """Types, zones and prices. Failing prices never fail it: old ones, then estimates, take their place."""
         ec2 = self._clients.get("ec2")
         infos, zones, on_demand, spot = together(
             [
@@ -78,6 +78,7 @@ class AwsCloud:
             ]
         )
         offered = {name: zones[name] for name in infos if name in zones}
+        on_demand = prices.filled_up(on_demand, {name: infos[name] for name in offered})
         return Region(
             name=self._clients.region,
             types={name: infos[name] for name in offered},
@@ -151,12 +152,12 @@ class AwsCloud:
 
     # --- parts ------------------------------------------------------------------------------------------------------
     def _read_on_demand(self) -> Mapping[str, int]:
-        """New prices over the old ones; without any, the shipped ones."""
+        """New prices over the old ones."""
         if not self._known.isolated_vpc and prices.has_price_list(self._clients.region):
             fresh = _or_nothing(lambda: prices.read_on_demand(self._clients))
             with self._prices_lock:
                 self._on_demand = {**self._on_demand, **fresh}
-        return {**prices.shipped_on_demand(self._clients.region), **self._on_demand}
+        return self._on_demand
 
     def _read_spot(self, ec2: Any) -> Spot:
         fresh = _or_nothing(lambda: prices.read_spot(ec2))

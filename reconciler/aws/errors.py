@@ -73,22 +73,6 @@ FORBIDDEN: Final = frozenset(
 )
 UNAVAILABLE: Final = frozenset({"InternalError", "InternalFailure", "RequestTimeout", "ServiceUnavailable"})
 
-#: Codes of single overrides that mean "nothing to have there now": another type or zone may still do. Service-linked
-#: role trouble counts too: it rules out spot, not on-demand. Source: EC2 API reference, CreateFleetError.
-CAPACITY: Final = frozenset(
-    {
-        "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
-        "InsufficientFreeAddressesInSubnet",
-        "InsufficientInstanceCapacity",
-        "MaxFleetCountExceeded",
-        "MaxSpotInstanceCountExceeded",
-        "ReservationCapacityExceeded",
-        "UnfulfillableCapacity",
-        "Unsupported",
-        "VcpuLimitExceeded",
-    }
-)
-
 _BY_CODE: Final[tuple[tuple[frozenset[str], type[PortError]], ...]] = (
     (GONE, AlreadyGone),
     (EXISTS, AlreadyExists),

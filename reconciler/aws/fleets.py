@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from api import labels
 from reconciler.aws.clients import Clients, tag_list
-from reconciler.aws.errors import CAPACITY, translated
+from reconciler.aws.errors import translated
 from reconciler.aws.launch_templates import LaunchTemplates
+from reconciler.ec2.errors import CAPACITY_CODES, SPOT_ROLE_CODE
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Override
 from reconciler.ports import TemplateMissing
 
@@ -138,5 +139,5 @@ def _error(row: Mapping[str, Any]) -> FleetError:
         message=row.get("ErrorMessage", ""),
         instance_type=override.get("InstanceType", ""),
         zone=override.get("AvailabilityZone", ""),
-        capacity=code in CAPACITY,
+        capacity=code in CAPACITY_CODES or code == SPOT_ROLE_CODE,
     )

@@ -1,8 +1,8 @@
 """Machine images that a node class selects: by alias through public SSM parameters, or by ID, name, tags, owner.
 
-An alias names a family and a version; AWS publishes one parameter per architecture and variant. A type later takes
-the first image in the list that fits it, so the order is part of the answer: newest first, then ID. Source: Amazon EKS
-user guide, "Retrieve recommended Amazon Linux AMI IDs"; Bottlerocket, "QUICKSTART-EKS".
+An alias names a family and a version; AWS publishes one parameter per architecture and variant. All that was found is
+told; which image wins among equals is decided in the ec2 room. Source: Amazon EKS user guide, "Retrieve recommended
+Amazon Linux AMI IDs"; Bottlerocket, "QUICKSTART-EKS".
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ImageReader:
         """
         alias = next((term.alias for term in terms if term.alias), "")
         found = self._by_alias(alias, version) if alias else self._by_terms(terms)
-        return best_images(found)
+        return tuple(sorted((one for one in found if one.architecture), key=lambda one: (one.id, one.variant)))
 
     def _by_alias(self, alias: str, version: str) -> list[Image]:
         sources = alias_sources(alias, version)
@@ -200,14 +200,3 @@ def image(row: Mapping[str, Any], now: datetime | None = None) -> Image:
         created=row.get("CreationDate", ""),
         deprecated=bool(until) and until <= stamp,
     )
-
-
-def best_images(images: Iterable[Image]) -> tuple[Image, ...]:
-    """One image for each (architecture, variant, build): not deprecated, then newest, then by name; newest first."""
-    best: dict[tuple[str, str, str], Image] = {}
-    for one in images:
-        key = (one.architecture, one.variant, one.windows_build)
-        if one.architecture:
-            best[key] = max(one, best.get(key, one), key=lambda i: (not i.deprecated, i.created, i.name, i.id))
-    ordered = sorted(best.values(), key=lambda i: (i.id, i.variant))
-    return tuple(sorted(ordered, key=lambda i: i.created, reverse=True))

@@ -1,12 +1,11 @@
 """Prices: on-demand from the Price List service, spot from EC2's price history, both as integers.
 
 All prices are in millionths of a US dollar per hour (in China: of a yuan). The Price List service lives in few
-regions and is easily out of reach; then the prices known so far, or those that ship with the project, are kept.
+regions and is easily out of reach; then the prices known so far, or the project's own estimates, take their place.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -16,6 +15,8 @@ from typing import Any, Final
 from reconciler.aws.clients import Clients, pages
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
+from reconciler.ec2 import prices as estimates
+from reconciler.model.cloud import InstanceTypeInfo
 from reconciler.ports import Unavailable
 
 MICRO: Final = 1_000_000
@@ -118,7 +119,11 @@ def micro_dollars(text: str) -> int:
         return 0
 
 
-def shipped_on_demand(region: str) -> Mapping[str, int]:
-    """The prices that ship with the project, for when the Price List service does not answer."""
-    prices: Mapping[str, int] = importlib.import_module("reconciler.ec2.prices").on_demand(region)
+def filled_up(on_demand: Mapping[str, int], types: Mapping[str, InstanceTypeInfo]) -> dict[str, int]:
+    """The prices of all these types: where AWS told none, the project's own estimate if it has one."""
+    prices: dict[str, int] = {}
+    for name, info in types.items():
+        price = on_demand.get(name) or estimates.on_demand(name, info.vcpus, info.memory_mib)
+        if price:
+            prices[name] = price
     return prices

@@ -1,0 +1,89 @@
+"""Teaches moto, inside its process, what real AWS does and moto does not. Each method names its source."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.ec2.exceptions import InvalidInstanceIdError
+from moto.ec2.responses import EC2Response
+from moto.iam.responses import IamResponse
+
+from .fleet import create_fleet
+from .market import Market
+from .world import World
+
+
+def extend(world: World, market: Market) -> None:
+    """Replace these operations of moto's EC2 and IAM, in this process."""
+    for method in _lists(market) + _instances(world, market):
+        setattr(EC2Response, method.__name__, method)
+    IamResponse.list_instance_profiles = list_instance_profiles  # type: ignore[method-assign]
+
+
+def _lists(market: Market) -> list[Any]:
+    def describe_instance_types(self: Any) -> str:
+        return market.types_page(self)
+
+    def describe_instance_type_offerings(self: Any) -> str:
+        return market.offerings_page(self)
+
+    def describe_spot_price_history(self: Any) -> str:
+        return market.spot_page(self)
+
+    return [describe_instance_types, describe_instance_type_offerings, describe_spot_price_history]
+
+
+def _instances(world: World, market: Market) -> list[Any]:
+    terminate_as_moto, describe_as_moto = EC2Response.terminate_instances, EC2Response.describe_instances
+
+    def create_fleet_(self: Any) -> ActionResult:
+        return ActionResult(create_fleet(world, market, self))
+
+    create_fleet_.__name__ = "create_fleet"
+
+    def describe_instances(self: Any) -> ActionResult:
+        """New instances may be missing for a while. Source: EC2 API reference, "Eventual consistency"."""
+        with world.settled():
+            hidden = world.hidden()
+            unseen = hidden.intersection(self._get_param("InstanceIds", []))
+            if unseen:
+                raise InvalidInstanceIdError(sorted(unseen))
+            answer = describe_as_moto(self)
+            if hidden:
+                answer.result["Reservations"] = _without(answer.result["Reservations"], hidden)  # type: ignore[index]
+            return answer
+
+    def terminate_instances(self: Any) -> ActionResult:
+        """An instance is `shutting-down` before it is terminated. Source: EC2 user guide, "Instance lifecycle"."""
+        with world.settled():
+            ids = self._get_param("InstanceIds", [])
+            before = {one.id: one.state for one in self.ec2_backend.get_multi_instances_by_id(ids)}
+            answer = terminate_as_moto(self)
+            for instance in self.ec2_backend.get_multi_instances_by_id(ids):
+                if before[instance.id] == "terminated" or not world.settings.shutting_down:
+                    continue
+                instance._state.name, instance._state.code = "shutting-down", 32
+                if before[instance.id] != "shutting-down":
+                    world.later(instance, world.settings.shutting_down, "terminated", 48)
+            return answer
+
+    return [create_fleet_, describe_instances, terminate_instances]
+
+
+def _without(reservations: list[Any], hidden: set[str]) -> list[Any]:
+    kept = []
+    for reservation in reservations:
+        shown = copy.copy(reservation)
+        shown.instances = [one for one in reservation.instances if one.id not in hidden]
+        if shown.instances:
+            kept.append(shown)
+    return kept
+
+
+def list_instance_profiles(self: Any) -> ActionResult:
+    """Only those under PathPrefix. Source: IAM API reference, ListInstanceProfiles."""
+    prefix = self._get_param("PathPrefix", "/")
+    found = [one for one in self.backend.get_instance_profiles() if one.path.startswith(prefix)]
+    return ActionResult({"InstanceProfiles": found})

@@ -1,0 +1,222 @@
+"""The process: moto's server behind a small gate that writes the call log, plays faults, and listens to the test.
+
+The gate passes everything on to moto except the Price List service, which moto does not have, and paths under
+`/kerf/`, by which the test controls this AWS.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+# Before moto is imported: its own list of images is long, and none of them is a node's.
+os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+from werkzeug.serving import make_server
+
+from .events import interruption_body
+from .extension import extend
+from .market import Market
+from .seed import release_images, seed
+from .settings import CONTROL, MotoSettings
+from .world import Fault, StockOut, World, backend
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Answer = tuple[int, str, bytes]
+
+
+class Handler(MotoRequestHandler):
+    """Says nothing for every request."""
+
+    def log_request(self, *args: Any) -> None:
+        return
+
+
+class Gate:
+    """The WSGI application."""
+
+    def __init__(self, settings: MotoSettings) -> None:
+        self.settings = settings
+        self.world = World(settings, describe_delay=settings.describe_delay)
+        self.market = Market(settings)
+        self._releases = 0
+        self._moto = DomainDispatcherApplication(create_backend_app)
+        extend(self.world, self.market)
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
+        path = environ.get("PATH_INFO", "")
+        if path.startswith(CONTROL):
+            return _send(start_response, self._control(path.removeprefix(CONTROL), body))
+        return self._aws(environ, start_response, body)
+
+    def _aws(self, environ: Environ, start_response: StartResponse, body: bytes) -> Iterable[bytes]:
+        service, region, action = _call(environ, body)
+        self.world.record(service, action, region, body)
+        fault = self.world.fault(action)
+        if fault is not None:
+            time.sleep(fault.delay)
+            if fault.after:
+                for _ in self._moto(environ, lambda *_: None):
+                    pass
+            return _send(start_response, _refusal(service, fault))
+        if service == "pricing" and action == "GetProducts":
+            answer = json.dumps(self.market.products(json.loads(body))).encode()
+            return _send(start_response, (200, "application/x-amz-json-1.1", answer))
+        result: Iterable[bytes] = self._moto(environ, start_response)
+        return result
+
+    def _control(self, command: str, body: bytes) -> Answer:
+        handler = getattr(self, f"control_{command}", None)
+        if handler is None:
+            return 404, "text/plain", f"no such command: {command}".encode()
+        return 200, "application/json", msgspec.json.encode(handler(body))
+
+    # --- commands; each takes the request's body and returns what is sent back as JSON --------------------------------
+    def control_instances(self, _: bytes) -> list[dict[str, Any]]:
+        from moto.ec2.models import ec2_backends
+
+        with self.world.settled():
+            return [
+                _instance(region, one)
+                for account in ec2_backends.values()
+                for region, data in account.items()
+                for reservation in list(data.reservations.values())
+                for one in reservation.instances
+            ]
+
+    def control_calls(self, _: bytes) -> list[Any]:
+        return list(self.world.calls)
+
+    def control_clear_calls(self, _: bytes) -> None:
+        self.world.calls.clear()
+
+    def control_stock_out(self, body: bytes) -> None:
+        with self.world.lock:
+            self.world.stock_outs.insert(0, msgspec.json.decode(body, type=StockOut))
+
+    def control_restock(self, _: bytes) -> None:
+        with self.world.lock:
+            self.world.stock_outs.clear()
+
+    def control_fault(self, body: bytes) -> None:
+        with self.world.lock:
+            self.world.faults.append(msgspec.json.decode(body, type=Fault))
+
+    def control_describe_delay(self, body: bytes) -> None:
+        self.world.describe_delay = float(msgspec.json.decode(body))
+
+    def control_interrupt(self, body: bytes) -> None:
+        request: dict[str, Any] = msgspec.json.decode(body)
+        text = interruption_body(request["kind"], request["instance_id"], self.settings.region)
+        backend("sqs", self.settings.region).send_message(self.settings.cluster_name, text)
+        if request.get("terminate_after") is not None:
+            timer = threading.Timer(request["terminate_after"], self._end, (request["instance_id"],))
+            timer.daemon = True
+            timer.start()
+
+    def control_terminate(self, body: bytes) -> None:
+        self._end(msgspec.json.decode(body))
+
+    def control_release_images(self, _: bytes) -> list[str]:
+        with self.world.lock:
+            self._releases += 1
+            return release_images(self.settings, self._releases)
+
+    def _end(self, instance_id: str) -> None:
+        """EC2 itself ends an instance (a spot interruption, a failed host)."""
+        with self.world.settled():
+            backend("ec2", self.settings.region).terminate_instances([instance_id])
+
+
+def _call(environ: Environ, body: bytes) -> tuple[str, str, str]:
+    """(service, region, action) of an API call, from its signature and its form or target."""
+    scope = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].split(",")[0].split("/")
+    region, service = (scope[2], scope[3]) if len(scope) > 3 else ("", "")
+    target = environ.get("HTTP_X_AMZ_TARGET", "")
+    if target:
+        return service, region, target.rpartition(".")[2]
+    if body.startswith(b"Action="):
+        return service, region, body[7:].partition(b"&")[0].decode()
+    return service, region, f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}"
+
+
+def _refusal(service: str, fault: Fault) -> Answer:
+    """An error in the service's own manner of writing one."""
+    if service == "ec2":
+        error = f"<Errors><Error><Code>{fault.code}</Code><Message>{fault.message}</Message></Error></Errors>"
+        return fault.status, "text/xml", f"<Response>{error}<RequestID>kerf</RequestID></Response>".encode()
+    if service in ("iam", "sts"):
+        error = f"<Error><Code>{fault.code}</Code><Message>{fault.message}</Message></Error>"
+        return fault.status, "text/xml", f"<ErrorResponse>{error}</ErrorResponse>".encode()
+    error = json.dumps({"__type": fault.code, "message": fault.message})
+    return fault.status, "application/x-amz-json-1.1", error.encode()
+
+
+def _send(start_response: StartResponse, answer: Answer) -> Iterable[bytes]:
+    status, kind, body = answer
+    start_response(f"{status} kerf", [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def _instance(region: str, one: Any) -> dict[str, Any]:
+    tags = {tag["key"]: tag["value"] for tag in one.get_tags()}
+    return {
+        "id": one.id,
+        "region": region,
+        "instance_type": one.instance_type,
+        "zone": one.availability_zone,
+        "state": one.state,
+        "capacity_type": "spot" if one.lifecycle == "spot" else "on-demand",
+        "image_id": one.image_id,
+        "architecture": one.architecture,
+        "subnet_id": one.subnet_id,
+        "private_ip": one.private_ip if one.nics else "",
+        "private_dns_name": one.private_dns_name if one.nics and one.private_ip else "",
+        "launched": one.launch_time.timestamp(),
+        "security_group_ids": sorted(group.id for group in one.security_groups),
+        "profile_arn": (one.iam_instance_profile or {}).get("Arn", ""),
+        "tags": tags,
+        "user_data": _text(one.user_data),
+    }
+
+
+def _text(user_data: Any) -> str:
+    return base64.b64decode(str(user_data)).decode(errors="replace") if user_data else ""
+
+
+def serve(settings: MotoSettings, port: int, host: str = "127.0.0.1") -> None:
+    """Serve until the process ends. The first line on standard output is the address."""
+    server = make_server(host, port, Gate(settings), threaded=True, request_handler=Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://{host}:{server.server_port}"
+    seed(settings, url)
+    print(url, flush=True)
+    threading.Event().wait()
+
+
+def serve_while_wanted(settings: Mapping[str, Any], port: int) -> None:
+    """Serve until standard input ends: whoever started us holds its other end, and needs no last word to say."""
+
+    def wait() -> None:
+        sys.stdin.buffer.read()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+    serve(msgspec.convert(settings, MotoSettings), port)

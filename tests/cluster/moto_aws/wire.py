@@ -1,0 +1,50 @@
+"""Writes EC2's XML from plain data, by botocore's own description of the shapes.
+
+moto's serialiser takes two seconds for all instance types, and does not page. This one serves the three long lists:
+types, offerings and spot prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+from xml.sax.saxutils import escape
+
+import botocore.session
+
+NAMESPACE = "http://ec2.amazonaws.com/doc/2016-11-15/"
+
+
+@cache
+def _operation(name: str) -> Any:
+    return botocore.session.get_session().get_service_model("ec2").operation_model(name)
+
+
+def page(operation: str, key: str, rows: Sequence[Mapping[str, Any]], token: str | None, size: int) -> str:
+    """One page of `rows` as the operation's answer; the token is the position at which the page starts."""
+    start = int(token or 0)
+    result: dict[str, Any] = {key: rows[start : start + size]}
+    if start + size < len(rows):
+        result["NextToken"] = str(start + size)
+    body = "".join(_members(_operation(operation).output_shape, result))
+    return f'<{operation}Response xmlns="{NAMESPACE}"><requestId>kerf</requestId>{body}</{operation}Response>'
+
+
+def _members(shape: Any, value: Mapping[str, Any]) -> list[str]:
+    return [
+        _element(member, member.serialization.get("name", name), value[name])
+        for name, member in shape.members.items()
+        if name in value
+    ]
+
+
+def _element(shape: Any, name: str, value: Any) -> str:
+    if shape.type_name == "structure":
+        return f"<{name}>{''.join(_members(shape, value))}</{name}>"
+    if shape.type_name == "list":
+        item = shape.member.serialization.get("name", "member")
+        return f"<{name}>{''.join(_element(shape.member, item, one) for one in value)}</{name}>"
+    if isinstance(value, bool):
+        return f"<{name}>{str(value).lower()}</{name}>"
+    return f"<{name}>{escape(str(value))}</{name}>"

@@ -1,0 +1,114 @@
+"""What this AWS knows beyond moto: stock-outs, faults, tokens of fleets, states that change with time, the call log."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from .settings import ACCOUNT, MotoSettings
+
+ANY = "*"
+
+
+class StockOut(msgspec.Struct):
+    """Only `left` more instances can be had of what this matches; `*` matches everything."""
+
+    instance_type: str = ANY
+    zone: str = ANY
+    capacity_type: str = ANY
+    left: int = 0
+    code: str = "InsufficientInstanceCapacity"
+
+    def matches(self, instance_type: str, zone: str, capacity_type: str) -> bool:
+        pairs = ((self.instance_type, instance_type), (self.zone, zone), (self.capacity_type, capacity_type))
+        return all(wanted in (ANY, found) for wanted, found in pairs)
+
+
+class Fault(msgspec.Struct):
+    """The next `times` calls of an action fail so; with `after` they first take effect, and only the answer is lost."""
+
+    action: str
+    code: str
+    message: str = "injected"
+    status: int = 400
+    times: int = 1
+    delay: float = 0.0
+    after: bool = False
+
+
+class CallRecord(msgspec.Struct, frozen=True):
+    """One API call: when it came (seconds since the epoch), and a digest of its parameters."""
+
+    service: str
+    action: str
+    region: str
+    time: float
+    digest: str
+
+
+@dataclass
+class World:
+    """The extension's state. Its lock guards everything here and moto's instances."""
+
+    settings: MotoSettings
+    describe_delay: float = 0.0
+    stock_outs: list[StockOut] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    calls: list[CallRecord] = field(default_factory=list)
+    #: Client token → (digest of the request, result).
+    tokens: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    #: Instance ID → when it becomes visible; and (when, next state name, code) of those about to change.
+    visible_at: dict[str, float] = field(default_factory=dict)
+    changes: dict[str, tuple[float, Any, str, int]] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def record(self, service: str, action: str, region: str, body: bytes) -> None:
+        digest = hashlib.sha256(body).hexdigest()[:12]
+        self.calls.append(CallRecord(service, action, region, time.time(), digest))
+
+    def fault(self, action: str) -> Fault | None:
+        """The fault that this call meets, used up by it."""
+        with self.lock:
+            for fault in self.faults:
+                if fault.action == action and fault.times > 0:
+                    fault.times -= 1
+                    return fault
+        return None
+
+    def stock(self, instance_type: str, zone: str, capacity_type: str) -> StockOut | None:
+        return next((out for out in self.stock_outs if out.matches(instance_type, zone, capacity_type)), None)
+
+    def later(self, instance: Any, seconds: float, state: str, code: int) -> None:
+        """Let an instance's state change after a while."""
+        self.changes[instance.id] = (time.monotonic() + seconds, instance, state, code)
+
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """Within this block all states are those of now, and nobody else changes them."""
+        with self.lock:
+            now = time.monotonic()
+            for instance_id, (due, instance, state, code) in list(self.changes.items()):
+                if due <= now:
+                    instance._state.name, instance._state.code = state, code
+                    del self.changes[instance_id]
+            yield
+
+    def hidden(self) -> set[str]:
+        """Instances that DescribeInstances does not show yet."""
+        now = time.monotonic()
+        self.visible_at = {id_: at for id_, at in self.visible_at.items() if at > now}
+        return set(self.visible_at)
+
+
+def backend(service: str, region: str) -> Any:
+    """moto's data of one service and region."""
+    from moto.backends import get_backend
+
+    return get_backend(service)[ACCOUNT][region]  # type: ignore[arg-type]
