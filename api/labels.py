@@ -96,7 +96,10 @@ LAUNCH_GROUP = f"{KERF}/launch-group"
 LAUNCH_REQUEST = f"{KERF}/launch-request"
 INSTANCE = f"{KERF}/instance"
 COMMAND = f"{KERF}/command"
+COMMAND_FAILED = f"{KERF}/command-failed"
 REPLACES = f"{KERF}/replaces"
+#: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
+PLANNED_PODS = f"{KERF}/planned-pods"
 
 # --- taints and finalizers --------------------------------------------------------------------------------------
 DISRUPTED_TAINT = f"{GROUP}/disrupted"

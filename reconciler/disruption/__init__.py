@@ -1,0 +1,1 @@
+"""Which nodes must or may go, and the commands that carry it out: interruption, expiration, drift, consolidation."""

@@ -1,0 +1,102 @@
+"""How many nodes of each NodePool may still be disrupted, counted once per plan and taken from as commands start.
+
+A node that is not Ready, that is being deleted for any reason or that a command is about, uses up budget whoever asked
+for it. Source: disruption reference §2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from api import labels
+from api.v1.budgets import REASONS, allowed_disruptions
+from reconciler.disruption.view import managed
+from reconciler.model import kinds
+from reconciler.model.plan import Event, Plan
+from reconciler.model.snapshot import Snapshot, StateNode
+
+
+@dataclass(frozen=True, slots=True)
+class PoolBudget:
+    """`nodes` count, `disrupting` of them are on their way or not Ready; `allowed` is by reason, before those."""
+
+    nodes: int
+    disrupting: int
+    allowed: Mapping[str, int]
+
+    def remaining(self, reason: str) -> int:
+        return max(0, self.allowed[reason] - self.disrupting)
+
+
+def budgets_of(snapshot: Snapshot) -> dict[str, PoolBudget]:
+    """The budget of every NodePool, by name."""
+    counted: dict[str, list[int]] = {name: [0, 0] for name in sorted(snapshot.node_pools)}
+    for state in snapshot.state_nodes.values():
+        row = counted.get(state.pool_name)
+        if row is not None and _counts(state):
+            row[0] += 1
+            row[1] += _consumes(state)
+    return {name: _budget(snapshot, name, *row) for name, row in counted.items()}
+
+
+def _counts(state: StateNode) -> bool:
+    claim = state.claim
+    return claim is not None and managed(claim) and state.initialized and not claim.is_true("InstanceTerminating")
+
+
+def _consumes(state: StateNode) -> bool:
+    assert state.claim is not None
+    assert state.node is not None
+    meta = state.claim.metadata
+    return meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or not state.node.ready
+
+
+def _budget(snapshot: Snapshot, name: str, nodes: int, disrupting: int) -> PoolBudget:
+    rows = snapshot.node_pools[name].spec.disruption.budgets
+    allowed = {r: allowed_disruptions(budgets=rows, nodes=nodes, now=snapshot.now, reason=r) for r in REASONS}
+    return PoolBudget(nodes, disrupting, allowed)
+
+
+class Ledger:
+    """The budgets of one plan with what the plan itself has started; made, used up and thrown away within it.
+
+    Counting walks all nodes, so it waits until somebody asks.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._started: dict[str, int] = {}
+
+    @cached_property
+    def budgets(self) -> Mapping[str, PoolBudget]:
+        return budgets_of(self._snapshot)
+
+    def remaining(self, pool: str, reason: str) -> int:
+        budget = self.budgets.get(pool)
+        return 0 if budget is None else max(0, budget.remaining(reason) - self._started.get(pool, 0))
+
+    def take(self, pool: str) -> None:
+        self._started[pool] = self._started.get(pool, 0) + 1
+
+    @property
+    def used(self) -> bool:
+        """Whether the plan has started anything."""
+        return bool(self._started)
+
+
+def reported(snapshot: Snapshot, budgets: Mapping[str, PoolBudget], reason: str) -> Plan:
+    """The gauges of a reason, and an event on each NodePool that has nodes and allows none to go."""
+    gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    events = []
+    for name, budget in sorted(budgets.items()):
+        row = (("nodepool", name), ("reason", reason))
+        gauges["karpenter_nodepools_allowed_disruptions", row] = budget.allowed[reason]
+        gauges["karpenter_nodepools_nodes_consuming_budgets", row] = budget.disrupting
+        if budget.nodes and not budget.allowed[reason]:
+            pool = snapshot.node_pools[name]
+            text = f"No disruption for reason {reason} is allowed by the budgets"
+            ref, uid = kinds.ref(pool), pool.metadata.uid
+            events.append(Event(ref, uid, "Normal", "DisruptionBlocked", text, reason, 60))
+    return Plan(events=tuple(events), gauges=gauges)

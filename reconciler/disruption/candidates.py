@@ -1,0 +1,136 @@
+"""Candidates for disruption: nodes that nothing speaks against; and for the others, what speaks against them.
+
+The blockers are asked in a fixed order and the first one answers. Those of the pods are waived for drift when the claim
+has a termination grace period: its owner has said how long pods may hold a node. Source: disruption reference §1.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.disruption import costs
+from reconciler.disruption.view import View, managed
+from reconciler.disruption.writes import told
+from reconciler.model import pods
+from reconciler.model.objects import Node, Pod
+from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.model.snapshot import StateNode
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A node that may be disrupted. `key` is that of `snapshot.state_nodes`; `pods` are all of the node's, sorted."""
+
+    key: str
+    state: StateNode
+    claim: NodeClaim
+    node: Node
+    pool: NodePool
+    pods: tuple[Pod, ...]
+    price: int
+
+    @cached_property
+    def cost(self) -> int:
+        """What disrupting it costs the pods, in units of `costs.ONE`."""
+        return costs.reschedule_cost(self.pods)
+
+    @cached_property
+    def movable(self) -> tuple[Pod, ...]:
+        """The pods that will want a place elsewhere."""
+        return tuple(pod for pod in self.pods if pods.reschedulable(pod))
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Why a node is no candidate. A quiet one is nobody's concern: the node is not ours, or already on its way."""
+
+    code: str
+    text: str
+    quiet: bool = False
+
+
+def candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Blocker:
+    """The candidate behind a state node, or the first blocker. `eventual` is the class of drift."""
+    state = view.snapshot.state_nodes[key]
+    found = _node_blocker(view, key, state)
+    if found is not None:
+        return found
+    assert state.claim is not None
+    assert state.node is not None
+    pool = view.snapshot.node_pools[state.pool_name]
+    on_node = view.pods_on(state.node.name)
+    if not waived(state.claim, eventual):
+        found = pod_blocker(view, on_node)
+        if found is not None:
+            return found
+    types = view.types_of(pool)
+    price = costs.price(types.get(state.labels.get(labels.INSTANCE_TYPE, "")), state.labels)
+    return Candidate(key, state, state.claim, state.node, pool, on_node, price)
+
+
+def _node_blocker(view: View, key: str, state: StateNode) -> Blocker | None:
+    """Those of the node itself, cheapest first; every one of the reference, in its order."""
+    return next(_node_blockers(view, key, state), None)
+
+
+def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
+    if key in view.commands:
+        yield Blocker("CommandInProgress", "a disruption command is already being carried out", quiet=True)
+    if state.claim is None or not managed(state.claim):
+        yield Blocker("Unmanaged", "no NodeClaim of ours is behind this node", quiet=True)
+    if state.node is None:
+        yield Blocker("NoNode", "the NodeClaim has no Node yet")
+    if not state.initialized:
+        yield Blocker("NotInitialized", "the node is not initialized")
+    if state.deleting:
+        yield Blocker("Deleting", "the node is already being deleted")
+    until = view.snapshot.nominated_until.get(key)
+    if until is not None and until > view.snapshot.now:
+        yield Blocker("Nominated", "a pending pod is expected on this node")
+    if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
+        yield Blocker("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
+    yield from _pool_blockers(view, state)
+
+
+def _pool_blockers(view: View, state: StateNode) -> Iterator[Blocker]:
+    if not state.pool_name:
+        yield Blocker("NoNodePoolLabel", f"the node has no label {labels.NODEPOOL}")
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if pool is None:
+        yield Blocker("NodePoolNotFound", f"NodePool {state.pool_name!r} not found")
+    elif not view.types_of(pool):
+        yield Blocker("NodePoolNotFound", f"NodePool {pool.name!r} has no instance types")
+
+
+def waived(claim: NodeClaim, eventual: bool) -> bool:
+    """Whether pods cannot stop the disruption of this claim from beginning."""
+    return eventual and claim.spec.termination_grace_period is not None
+
+
+def pod_blocker(view: View, on_node: tuple[Pod, ...]) -> Blocker | None:
+    """The first protected pod, else the first that a PodDisruptionBudget holds."""
+    now = view.snapshot.now
+    for pod in on_node:
+        if pods.active(pod) and pods.protected(pod, now):
+            return Blocker("PodDoNotDisrupt", f"pod {pod.key} is annotated {labels.DO_NOT_DISRUPT}")
+    for pod in on_node:
+        holding = view.pdbs.blocking(pod, now)
+        if len(holding) > 1:
+            text = f"pod {pod.key} has several PodDisruptionBudgets, which eviction does not support"
+            return Blocker("PodDisruptionBudget", f"{text}: {', '.join(holding)}")
+        if holding:
+            return Blocker("PodDisruptionBudget", f"PodDisruptionBudget {holding[0]} does not let pod {pod.key} go")
+    return None
+
+
+def refused(state: StateNode, blocker: Blocker, now: datetime | None = None) -> Plan:
+    """A refusal about the node, told as an event unless nobody cares. `now` makes the plan look again then."""
+    refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
+    events = () if blocker.quiet else told(state, "DisruptionBlocked", f"Cannot disrupt: {blocker.text}")
+    return Plan(refusals=(refusal,), events=events, next_due=now)

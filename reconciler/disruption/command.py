@@ -1,0 +1,78 @@
+"""A disruption command as it is remembered: an annotation on the NodeClaim that is to go.
+
+It says why, since when, which claims replace it, and which pods were there. That is all a restarted controller needs
+to go on. The claims themselves are part of it until they have been created.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+
+from api import labels
+from api.v1.meta import Value
+from api.v1.nodeclaim import NodeClaim
+
+#: How long a candidate is left alone after its replacement failed: doubling from the first to the last.
+_BACKOFF_FIRST, _BACKOFF_LAST = timedelta(minutes=1), timedelta(minutes=10)
+
+
+class Command(Value, frozen=True, kw_only=True):
+    """`replacements` are claim names; `pods` the UIDs of the pods that will want a place elsewhere.
+
+    `claims` holds the replacements in full until `created`, when all of them have been seen.
+    """
+
+    id: str
+    reason: str
+    started: datetime
+    replacements: tuple[str, ...] = ()
+    claims: tuple[NodeClaim, ...] = ()
+    created: bool = False
+    pods: tuple[str, ...] = ()
+
+
+class Failure(Value, frozen=True, kw_only=True):
+    """The last replacement of this candidate that failed, and how many have in a row."""
+
+    at: datetime
+    count: int = 1
+
+    @property
+    def until(self) -> datetime:
+        doublings = max(0, min(self.count - 1, 10))
+        return self.at + min(_BACKOFF_FIRST * (1 << doublings), _BACKOFF_LAST)
+
+
+def command_of(annotations: Mapping[str, str]) -> Command | None:
+    """The command that an object's annotations carry; None when there is none or it cannot be read."""
+    text = annotations.get(labels.COMMAND)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Command)
+    except msgspec.DecodeError:
+        return None
+
+
+def failure_of(annotations: Mapping[str, str]) -> Failure | None:
+    text = annotations.get(labels.COMMAND_FAILED)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Failure)
+    except msgspec.DecodeError:
+        return None
+
+
+def text_of(value: Command | Failure) -> str:
+    """As the annotation holds it."""
+    return msgspec.json.encode(value).decode()
+
+
+def command_id(claim_uid: str, reason: str, now: datetime) -> str:
+    """Ten hex digits, the same for the same decision at the same instant."""
+    return hashlib.sha256(f"{claim_uid} {reason} {now.isoformat()}".encode()).hexdigest()[:10]

@@ -1,0 +1,244 @@
+"""How a command is carried out: one step a tick, each resting on what the API server already shows.
+
+The command is written to its NodeClaim; then the node is tainted; then replacements are created; when all of them are
+initialised, the claim is deleted. A crash after any step leaves a state from which the next tick goes on. Until the
+deletion a command can be rolled back: the annotation goes first, and whatever it had brought (taint, condition) is
+removed because no command accounts for it any more. Source: disruption reference §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from api import labels
+from api.v1.budgets import DRIFTED, EMPTY
+from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.candidates import Candidate, pod_blocker, waived
+from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
+from reconciler.disruption.view import View
+from reconciler.disruption.writes import NOTHING, annotate, joined, taint, tainted, told, untaint
+from reconciler.model import kinds, pods
+from reconciler.model.objects import Node, Pod
+from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, Event, Plan, Reason, Refusal, Source
+from reconciler.model.snapshot import StateNode
+
+#: Replacements that have not appeared by then cannot be created.
+_CREATE_LIMIT: Final = timedelta(minutes=1)
+_SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
+#: A replacement that failed so long ago says nothing of the next one.
+_FORGOTTEN_AFTER: Final = timedelta(hours=2)
+_SOURCES = frozenset({Source.PODS, Source.NODES, Source.NODE_CLAIMS})
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Why a command cannot go on. `failed` says that its replacement is to blame."""
+
+    code: str
+    text: str
+    failed: bool = False
+
+
+# --- start ------------------------------------------------------------------------------------------------------
+def start(view: View, candidate: Candidate, reason: str, text: str, replacements: Sequence[NodeClaim] = ()) -> Plan:
+    """Write the command to the candidate's claim; the replacements are part of it, for a later tick to create."""
+    now = view.snapshot.now
+    command = Command(
+        id=command_id(candidate.claim.metadata.uid, reason, now),
+        reason=reason,
+        started=now,
+        replacements=tuple(claim.name for claim in replacements),
+        claims=tuple(_marked(claim, candidate.claim.name) for claim in replacements),
+        created=not replacements,
+        pods=tuple(sorted(pod.metadata.uid for pod in candidate.movable)),
+    )
+    why = Reason(reason, text)
+    return Plan(actions=(annotate(candidate.claim, "StartCommand", {labels.COMMAND: text_of(command)}, why),))
+
+
+def _marked(claim: NodeClaim, replaced: str) -> NodeClaim:
+    annotations = {**claim.metadata.annotations, labels.REPLACES: replaced}
+    return replace(claim, metadata=replace(claim.metadata, annotations=annotations))
+
+
+# --- progress ---------------------------------------------------------------------------------------------------
+def progress(view: View) -> Plan:
+    """The next step of every command, in the order of the claims' names."""
+    return joined(_advance(view, name, view.commands[name]) for name in sorted(view.commands))
+
+
+def _advance(view: View, name: str, command: Command) -> Plan:
+    state = view.snapshot.state_nodes[name]
+    if state.deleting or state.claim is None or name in view.ending:
+        return NOTHING
+    stop = _stop(view, name, state, command)
+    if stop is not None:
+        return _roll_back(view, state.claim, command, stop)
+    assert state.node is not None
+    why = Reason(command.reason, f"command {command.id}")
+    due = command.started + _time_limit(view)
+    if not tainted(state.node):
+        return Plan(actions=(taint(state.node, why),), next_due=due)
+    if not state.claim.is_true("DisruptionReason"):
+        return Plan(next_due=due)
+    if not command.created:
+        return Plan(actions=_create(view, state.claim, command, why), next_due=due)
+    waiting = [claim for claim in _replacements(view, command) if not claim.is_true("Initialized")]
+    if waiting:
+        return Plan(events=tuple(e for claim in waiting for e in _awaited(claim)), next_due=due)
+    return _finish(view, state, command)
+
+
+def _create(view: View, claim: NodeClaim, command: Command, why: Reason) -> tuple[Action, ...]:
+    """Create the replacements that are not there yet; once all are, note that, and forget their contents."""
+    missing = [c for c in command.claims if c.name not in view.snapshot.node_claims]
+    if missing:
+        return tuple(CreateNodeClaim(reason=why, claim=c) for c in missing)
+    seen = replace(command, created=True, claims=())
+    return (annotate(claim, "NoteReplacements", {labels.COMMAND: text_of(seen)}, why),)
+
+
+def _replacements(view: View, command: Command) -> list[NodeClaim]:
+    claims = view.snapshot.node_claims
+    return [claims[name] for name in command.replacements if name in claims]
+
+
+def _awaited(claim: NodeClaim) -> tuple[Event, ...]:
+    ref, uid = kinds.ref(claim), claim.metadata.uid
+    replaced = claim.metadata.annotations.get(labels.REPLACES, "")
+    return (
+        Event(ref, uid, "Normal", "DisruptionLaunching", f"Launching in place of {replaced}"),
+        Event(ref, uid, "Normal", "DisruptionWaitingReadiness", f"Waiting until it can take the pods of {replaced}"),
+    )
+
+
+def _finish(view: View, state: StateNode, command: Command) -> Plan:
+    """Delete the claim, unless a budget of its pods says to wait. The drain is the lifecycle's."""
+    assert state.claim is not None
+    assert state.node is not None
+    on_node = view.pods_on(state.node.name)
+    blocker = None if _eventual(state.claim, command) else pod_blocker(view, on_node)
+    if blocker is not None:
+        refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
+        return Plan(refusals=(refusal,), next_due=view.snapshot.now + view.snapshot.settings.disruption_period)
+    deletion = DeleteObject(
+        reason=Reason(command.reason, f"command {command.id}"),
+        sources=_SOURCES,
+        ref=kinds.ref(state.claim),
+        uid=state.claim.metadata.uid,
+        node_name=state.node.name,
+        expected_pods=frozenset(pod.metadata.uid for pod in on_node),
+    )
+    return Plan(
+        actions=(deletion,), events=told(state, "DisruptionTerminating", f"Disrupting the node: {command.reason}")
+    )
+
+
+# --- rolling back -----------------------------------------------------------------------------------------------
+def _stop(view: View, name: str, state: StateNode, command: Command) -> _Stop | None:
+    """The first reason not to go on, or None."""
+    snapshot = view.snapshot
+    assert state.claim is not None
+    if state.node is None or not state.initialized:
+        return _Stop("NodeGone", "the Node is gone or no longer initialized")
+    if state.pool_name not in snapshot.node_pools:
+        return _Stop("NodePoolNotFound", f"NodePool {state.pool_name!r} not found")
+    if command.reason == DRIFTED and not state.claim.is_true("Drifted"):
+        return _Stop("NotDrifted", "the NodeClaim is no longer drifted")
+    if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
+        return _Stop("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
+    return _stop_for_replacements(view, command) or _stop_for_pods(view, name, state.claim, state.node, command)
+
+
+def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
+    """A lost replacement, or too long a wait."""
+    age = view.snapshot.now - command.started
+    blamed = bool(command.replacements)
+    if age > _time_limit(view):
+        return _Stop("TimedOut", f"not done after {_time_limit(view)}", failed=blamed)
+    if not command.created:
+        late = age > _CREATE_LIMIT
+        return _Stop("TimedOut", "the replacements could not be created", failed=True) if late else None
+    living = [claim for claim in _replacements(view, command) if not claim.metadata.deleting]
+    if len(living) < len(command.replacements):
+        lost = sorted(set(command.replacements) - {claim.name for claim in living})
+        return _Stop("ReplacementFailed", f"replacement {', '.join(lost)} is gone", failed=True)
+    return None
+
+
+def _stop_for_pods(view: View, name: str, claim: NodeClaim, node: Node, command: Command) -> _Stop | None:
+    """Pods that came or may not be disrupted.
+
+    Once replacements are bought, a PodDisruptionBudget no longer ends the command: it only has to wait for its turn.
+    """
+    snapshot, on_node = view.snapshot, view.pods_on(node.name)
+    come = [pod for pod in on_node if _unforeseen(pod, command)]
+    if come:
+        return _Stop("PodArrived", f"pod {come[0].key} has come to the node")
+    until = snapshot.nominated_until.get(name)
+    if command.reason == EMPTY and until is not None and until > snapshot.now:
+        return _Stop("Nominated", "a pending pod is expected on this node")
+    blocker = None if _eventual(claim, command) else pod_blocker(view, on_node)
+    if blocker is None or (blocker.code == "PodDisruptionBudget" and command.replacements and command.created):
+        return None
+    return _Stop(blocker.code, blocker.text)
+
+
+def _unforeseen(pod: Pod, command: Command) -> bool:
+    """Whether the pod wants a place that nobody planned; one that tolerates the taint comes and goes as it likes."""
+    return pods.reschedulable(pod) and pod.metadata.uid not in command.pods and not pods.tolerates_disruption(pod)
+
+
+def _eventual(claim: NodeClaim, command: Command) -> bool:
+    return waived(claim, command.reason == DRIFTED)
+
+
+def _time_limit(view: View) -> timedelta:
+    return max(_SHORTEST, min(_LONGEST, _EACH * len(view.commands)))
+
+
+def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> Plan:
+    """Take the command from the claim; a failed replacement is remembered there."""
+    now = view.snapshot.now
+    why = Reason(stop.code, stop.text)
+    annotations: dict[str, str | None] = {labels.COMMAND: None}
+    if stop.failed:
+        before = failure_of(claim.metadata.annotations)
+        in_a_row = before is not None and now - before.at < _FORGOTTEN_AFTER
+        failure = Failure(at=now, count=before.count + 1 if before is not None and in_a_row else 1)
+        annotations[labels.COMMAND_FAILED] = text_of(failure)
+    return Plan(
+        actions=(annotate(claim, "RollBackCommand", annotations, why),),
+        refusals=(Refusal(f"nodeclaim/{claim.name}", why),),
+        next_due=now + view.snapshot.settings.disruption_period,
+    )
+
+
+# --- healing ----------------------------------------------------------------------------------------------------
+def heal(view: View) -> Plan:
+    """Remove taints that no command accounts for, and commands that cannot be read."""
+    states = view.snapshot.state_nodes
+    suspects = sorted(key for key, state in states.items() if _suspect(state) and key not in view.commands)
+    return joined(_healed(states[key]) for key in suspects)
+
+
+def _suspect(state: StateNode) -> bool:
+    """Whether something of a command is there, on a node that lives."""
+    claim, node = state.claim, state.node
+    if claim is None or claim.metadata.deleting:
+        return False
+    left = node is not None and tainted(node) and state.initialized and not node.metadata.deleting
+    return (left and not state.deleting) or labels.COMMAND in claim.metadata.annotations
+
+
+def _healed(state: StateNode) -> Plan:
+    assert state.claim is not None
+    why = Reason("NoCommand", "left over from a command that is no more")
+    if labels.COMMAND in state.claim.metadata.annotations:
+        return Plan(actions=(annotate(state.claim, "RemoveCommand", {labels.COMMAND: None}, why),))
+    return Plan(actions=(untaint(state.node, why),)) if state.node is not None else NOTHING

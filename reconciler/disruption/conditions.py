@@ -1,0 +1,113 @@
+"""The conditions of a NodeClaim that disruption decides: Drifted, Consolidatable, and DisruptionReason.
+
+They are computed anew from the snapshot and written when they differ from what is there. A claim is consolidatable
+once nothing has happened to its pods for `consolidateAfter`; DisruptionReason follows the command that the claim
+carries. Source: disruption reference §1.5, §4.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from api.v1 import conditions as rules
+from api.v1.meta import Condition
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.disruption.command import Command
+from reconciler.disruption.drift import drift_reason
+from reconciler.disruption.view import View, managed
+from reconciler.disruption.writes import NOTHING, joined, set_conditions
+from reconciler.model.plan import Plan, Reason
+
+DRIFTED, CONSOLIDATABLE, DISRUPTION_REASON = "Drifted", "Consolidatable", "DisruptionReason"
+
+Conditions = tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Whether a claim is past its `consolidateAfter`; if not, when it will be (None: not by waiting)."""
+
+    passed: bool
+    until: datetime | None = None
+
+
+def conditions(view: View) -> Plan:
+    """One guarded write per claim whose conditions should change; due when the next window passes."""
+    claims = view.snapshot.node_claims
+    living = sorted(name for name, claim in claims.items() if not claim.metadata.deleting and managed(claim))
+    return joined(_one(view, claims[name]) for name in living)
+
+
+def _one(view: View, claim: NodeClaim) -> Plan:
+    pool = view.snapshot.node_pools.get(claim.pool_name)
+    wanted = _disruption_reason(view, claim, claim.status.conditions, view.commands.get(claim.name))
+    due = None
+    if pool is not None:
+        wanted = _drifted(view, claim, pool, wanted)
+        wanted, due = _consolidatable(view, claim, pool, wanted)
+    if wanted == claim.status.conditions:
+        return NOTHING if due is None else Plan(next_due=due)
+    reason = Reason("Conditions", ", ".join(_changes(claim.status.conditions, wanted)))
+    return Plan(actions=(set_conditions(claim, wanted, reason),), next_due=due)
+
+
+def _changes(before: Conditions, after: Conditions) -> list[str]:
+    """The types that differ, sorted."""
+    known, new = {c.type: c for c in before}, {c.type: c for c in after}
+    return sorted(t for t in {*known, *new} if known.get(t) != new.get(t))
+
+
+# --- Drifted ----------------------------------------------------------------------------------------------------
+def _drifted(view: View, claim: NodeClaim, pool: NodePool, wanted: Conditions) -> Conditions:
+    reason = drift_reason(view, claim, pool)
+    if reason is None:
+        return wanted
+    return _held(view, claim, wanted, DRIFTED, reason) if reason else rules.drop(wanted, DRIFTED)
+
+
+# --- Consolidatable ---------------------------------------------------------------------------------------------
+def _consolidatable(
+    view: View, claim: NodeClaim, pool: NodePool, wanted: Conditions
+) -> tuple[Conditions, datetime | None]:
+    if pool.static:
+        return wanted, None
+    window = consolidation_window(claim, pool, view.snapshot.now)
+    if not window.passed:
+        return rules.drop(wanted, CONSOLIDATABLE), window.until
+    return _held(view, claim, wanted, CONSOLIDATABLE, CONSOLIDATABLE), None
+
+
+def consolidation_window(claim: NodeClaim, pool: NodePool, now: datetime) -> Window:
+    """Since the last pod event (or initialisation) as long as `consolidateAfter` must have passed."""
+    try:
+        length = pool.consolidate_after
+    except ValueError:
+        return Window(False)
+    initialized = claim.condition("Initialized")
+    if length is None or initialized is None or initialized.status != rules.TRUE:
+        return Window(False)
+    since = claim.status.last_pod_event_time or initialized.last_transition_time
+    if length == timedelta(0) or since is None or now - since >= length:
+        return Window(True)
+    return Window(False, since + length)
+
+
+# --- DisruptionReason -------------------------------------------------------------------------------------------
+def _disruption_reason(view: View, claim: NodeClaim, wanted: Conditions, command: Command | None) -> Conditions:
+    """There while a command is; without one it goes once the node is initialised, as the taint does."""
+    if command is not None:
+        return _held(view, claim, wanted, DISRUPTION_REASON, command.reason)
+    return rules.drop(wanted, DISRUPTION_REASON) if claim.is_true("Initialized") else wanted
+
+
+def _held(view: View, claim: NodeClaim, wanted: Conditions, type_: str, reason: str) -> Conditions:
+    """With the condition True for this reason; the very same conditions when it is so already."""
+    known = rules.get(wanted, type_)
+    if known is not None and known.status == rules.TRUE and known.reason == reason:
+        return wanted
+    message = "" if reason == type_ else reason
+    generation = claim.metadata.generation
+    now = view.snapshot.now.replace(microsecond=0)
+    return rules.put(wanted, type_, rules.TRUE, reason, generation=generation, now=now, message=message)

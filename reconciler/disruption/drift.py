@@ -1,0 +1,88 @@
+"""Whether a NodeClaim has drifted from what its NodePool and node class ask for now; the first reason found.
+
+The template's hash comes first, then requirements, then whether the type is still offered, then what EC2 says.
+Source: disruption reference §4.1 to §4.3, AWS reference §7.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from api import labels
+from api.requirements import Requirements
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool, parse_entries
+from reconciler.disruption.view import View
+from reconciler.ec2 import drift as ec2_drift
+from reconciler.model.instance_type import InstanceType
+
+#: A younger claim's type is not looked up: the catalogue may be behind.
+_TYPE_CHECK_AGE: Final = timedelta(hours=1)
+_DEMOTABLE = (labels.RESERVED, labels.ON_DEMAND)
+
+
+def drift_reason(view: View, claim: NodeClaim, pool: NodePool) -> str | None:
+    """The reason's name, or "" when the claim has not drifted; None when that cannot be told now."""
+    if not claim.is_true("Launched"):
+        return ""
+    if _hash_differs(claim, pool):
+        return "NodePoolDrifted"
+    wanted = _requirements(pool)
+    if wanted is None:
+        return None
+    if not Requirements.of_labels(claim.metadata.labels).compatible(wanted):
+        return "RequirementsDrifted"
+    if _type_is_gone(view, claim, pool):
+        return "InstanceTypeNotFound"
+    return _provider_reason(view, claim)
+
+
+def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
+    """Hashes are compared only where all four annotations are there and the versions agree."""
+    mine, theirs = claim.metadata.annotations, pool.metadata.annotations
+    version = mine.get(labels.NODEPOOL_HASH_VERSION)
+    if version is None or version != theirs.get(labels.NODEPOOL_HASH_VERSION):
+        return False
+    one, two = mine.get(labels.NODEPOOL_HASH), theirs.get(labels.NODEPOOL_HASH)
+    return one is not None and two is not None and one != two
+
+
+def _requirements(pool: NodePool) -> Requirements | None:
+    """The template's requirements; None when one of them cannot be read."""
+    try:
+        return parse_entries(pool.spec.template.spec.requirements)
+    except ValueError:
+        return None
+
+
+def _type_is_gone(view: View, claim: NodeClaim, pool: NodePool) -> bool:
+    created = claim.metadata.creation_timestamp
+    types = view.types_of(pool)
+    if not types or created is None or view.snapshot.now - created <= _TYPE_CHECK_AGE:
+        return False
+    found = types.get(claim.metadata.labels.get(labels.INSTANCE_TYPE, ""))
+    return found is None or not _offered(found, claim)
+
+
+def _offered(instance_type: InstanceType, claim: NodeClaim) -> bool:
+    """Whether the type still has the claim's zone and capacity type, in stock or not; reserved may become on-demand."""
+    zone = claim.metadata.labels.get(labels.ZONE)
+    capacity_type = claim.metadata.labels.get(labels.CAPACITY_TYPE)
+    accepted = _DEMOTABLE if capacity_type == labels.RESERVED else (capacity_type,)
+    return any(
+        (zone is None or o.zone == zone) and (capacity_type is None or o.capacity_type in accepted)
+        for o in instance_type.offerings
+    )
+
+
+def _provider_reason(view: View, claim: NodeClaim) -> str | None:
+    snapshot = view.snapshot
+    node_class = snapshot.node_classes.get(claim.spec.node_class_ref.name)
+    if node_class is None or node_class.metadata.deleting:
+        return ""
+    instance = snapshot.instances.get(claim.instance_id)
+    catalogue = snapshot.catalogues.get(node_class.name, ())
+    ca_bundle = snapshot.cluster.ca_bundle if snapshot.cluster is not None else ""
+    found = ec2_drift.reason(claim, node_class, instance, catalogue, ca_bundle)
+    return found or ("" if instance is not None else None)

@@ -1,0 +1,73 @@
+"""Expiration: a NodeClaim that has reached its `expireAfter` is deleted, whatever budgets say.
+
+Claims that were born together would all go at once; so each goes a little earlier, by up to a tenth of its life, as a
+hash of its UID has it. Never later: the age is a promise. Source: disruption reference §5.1, with the jitter as ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+
+from api import durations
+from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.view import managed
+from reconciler.disruption.writes import NOTHING, earliest
+from reconciler.model import kinds
+from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source
+from reconciler.model.snapshot import Snapshot
+
+#: Lives shorter than this are not shortened.
+JITTER_FROM = timedelta(hours=1)
+_SHARE = 10
+_STEPS = 2**32
+
+
+def expire(snapshot: Snapshot) -> Plan:
+    """Delete what has expired; due again when the next claim does."""
+    actions, refusals, dues = [], [], []
+    for name in sorted(snapshot.node_claims):
+        claim = snapshot.node_claims[name]
+        if claim.metadata.deleting or not managed(claim):
+            continue
+        try:
+            due = expires_at(claim, snapshot.now)
+        except (ValueError, OverflowError) as error:
+            refusals.append(Refusal(f"nodeclaim/{name}", Reason("Malformed", f"expireAfter: {error}")))
+            continue
+        if due is not None and due <= snapshot.now:
+            actions.append(_deletion(claim))
+        else:
+            dues.append(due)
+    due = earliest(dues)
+    return Plan(tuple(actions), tuple(refusals), next_due=due) if actions or refusals or due else NOTHING
+
+
+def expires_at(claim: NodeClaim, now: datetime) -> datetime | None:
+    """When the claim goes; None when it never expires. Raises ValueError on a malformed duration.
+
+    Long before that, the earliest instant that jitter could give is near enough, and spares the hash.
+    """
+    life = durations.parse_nillable(claim.spec.expire_after)
+    if life is None or claim.metadata.creation_timestamp is None:
+        return None
+    at = claim.metadata.creation_timestamp + life
+    earliest_at = at - life / _SHARE
+    return earliest_at if now < earliest_at else at - _jitter(claim.metadata.uid, life)
+
+
+def _jitter(uid: str, life: timedelta) -> timedelta:
+    """Between nothing and a tenth of the life, the same for the same UID."""
+    if life < JITTER_FROM:
+        return timedelta(0)
+    drawn = int.from_bytes(hashlib.sha256(f"expire {uid}".encode()).digest()[:4])
+    return timedelta(seconds=int(life.total_seconds()) * drawn // (_STEPS * _SHARE))
+
+
+def _deletion(claim: NodeClaim) -> DeleteObject:
+    return DeleteObject(
+        reason=Reason("Expired", f"older than its expireAfter of {claim.spec.expire_after}"),
+        sources=frozenset({Source.NODE_CLAIMS}),
+        ref=kinds.ref(claim),
+        uid=claim.metadata.uid,
+    )

@@ -1,0 +1,263 @@
+"""The methods of voluntary disruption, in their order: emptiness, drift, consolidation.
+
+Each finds the nodes it would like to disrupt, asks what speaks against them, and starts commands as far as budgets go.
+A method that would simulate does so only while the plan has started nothing, because a simulation does not see what was
+started beside it; the next tick follows at once. Source: disruption reference §1.1, §3.6, §4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
+from api.v1.nodepool import NodePool
+from reconciler.disruption import costs
+from reconciler.disruption.budgets import Ledger, budgets_of, reported
+from reconciler.disruption.candidates import Blocker, Candidate, candidate, refused
+from reconciler.disruption.command import command_id, failure_of
+from reconciler.disruption.commands import start
+from reconciler.disruption.moves import Move, judge
+from reconciler.disruption.proposals import agreed, timely
+from reconciler.disruption.simulation import Solve, simulate
+from reconciler.disruption.view import View
+from reconciler.disruption.writes import NOTHING, joined
+from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.model.snapshot import Proposal, StateNode
+from reconciler.scheduling.claims import to_claim
+
+__all__ = ["METHODS", "budgets_of", "consolidation", "drift", "emptiness"]
+
+#: How many simulations one plan may make for drift, and for consolidation.
+_PROBES: Final = 4
+
+Method = Callable[[View, Ledger, Solve], Plan]
+T = TypeVar("T")
+
+
+# --- emptiness --------------------------------------------------------------------------------------------------
+def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
+    """Every empty node that has been quiet long enough goes, within budgets, the most expensive first."""
+    keys = [key for key, state in _free(view) if _is_empty(view, key, state)]
+    judged = {key: candidate(view, key) for key in sorted(keys)}
+    ready = [found for found in judged.values() if isinstance(found, Candidate)]
+    plans = [refused(view.snapshot.state_nodes[k], b, _soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
+    plans += [_empty_one(view, ledger, found) for found in sorted(ready, key=by_savings)]
+    return joined([_eligible(view, ledger, EMPTY, len(keys)), *plans])
+
+
+def _is_empty(view: View, key: str, state: StateNode) -> bool:
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    wanted = state.claim is not None and state.claim.is_true("Consolidatable") and pool is not None
+    return wanted and pool is not None and consolidates(pool) and costs.empty(view.snapshot.pods.on(state.name))
+
+
+def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
+    due = _quiet_since(found) + view.snapshot.settings.validation_delay
+    if due > view.snapshot.now:
+        return Plan(next_due=due)
+    if not ledger.remaining(found.pool.name, EMPTY):
+        return _no_budget(view, found.state, EMPTY)
+    ledger.take(found.pool.name)
+    return start(view, found, EMPTY, "no pods that would be missed")
+
+
+def _quiet_since(found: Candidate) -> datetime:
+    """Since when the node has been consolidatable and without pod events."""
+    condition = found.claim.condition("Consolidatable")
+    assert condition is not None
+    times = (condition.last_transition_time, found.claim.status.last_pod_event_time)
+    known = [time for time in times if time is not None]
+    return max(known) if known else datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+# --- drift ------------------------------------------------------------------------------------------------------
+def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
+    """Drifted nodes: empty ones at once, then the one that has drifted longest, its replacements first."""
+    keys = [key for key, state in _free(view) if _is_drifted(view, state)]
+    waiting, ready = [], []
+    for key in sorted(keys, key=lambda key: _drift_order(view, key)):
+        found = _drift_candidate(view, ledger, key)
+        if isinstance(found, Plan):
+            waiting.append(found)
+        else:
+            ready.append(found)
+    plans = [_eligible(view, ledger, DRIFTED, len(keys)), *waiting]
+    full = [found for found in ready if found.movable]
+    plans += [_drift_empty(view, ledger, found) for found in ready if not found.movable]
+    if full:
+        plans += [Plan(next_due=_soon(view))]
+    if full and not ledger.used and settled(view):
+        plans += _drift_one(view, ledger, probed(full, view, 1, _PROBES), ask)
+    return joined(plans)
+
+
+def _is_drifted(view: View, state: StateNode) -> bool:
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    return state.claim is not None and state.claim.is_true("Drifted") and pool is not None and not pool.static
+
+
+def _drift_order(view: View, key: str) -> tuple[datetime, str]:
+    claim = view.snapshot.state_nodes[key].claim
+    condition = claim.condition("Drifted") if claim is not None else None
+    since = condition.last_transition_time if condition is not None else None
+    return since or view.snapshot.now, key
+
+
+def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
+    """The candidate, or the refusal of one that has to wait."""
+    state = view.snapshot.state_nodes[key]
+    held = backing_off(view, state)
+    if held is not None:
+        return held
+    found = candidate(view, key, eventual=True)
+    if isinstance(found, Blocker):
+        return refused(state, found, _soon(view))
+    return found if ledger.remaining(found.pool.name, DRIFTED) else _no_budget(view, state, DRIFTED)
+
+
+def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
+    if not ledger.remaining(found.pool.name, DRIFTED):
+        return _no_budget(view, found.state, DRIFTED)
+    ledger.take(found.pool.name)
+    return start(view, found, DRIFTED, _drift_text(found))
+
+
+def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solve) -> list[Plan]:
+    """The first whose pods have a place is started; those before it are refused."""
+    plans = []
+    for found in order:
+        outcome = simulate(view, [found], ask, consolidation=False)
+        if outcome.stranded:
+            text = f"its pods cannot all be rescheduled: {outcome.why_stranded()}"
+            plans.append(refused(found.state, Blocker("PodsWouldNotSchedule", text), _soon(view)))
+            continue
+        salt = command_id(found.claim.metadata.uid, DRIFTED, view.snapshot.now)
+        claims = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
+        ledger.take(found.pool.name)
+        return [*plans, start(view, found, DRIFTED, _drift_text(found), claims)]
+    return plans
+
+
+def _drift_text(found: Candidate) -> str:
+    condition = found.claim.condition("Drifted")
+    return condition.reason if condition is not None else ""
+
+
+# --- consolidation ----------------------------------------------------------------------------------------------
+def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
+    """The first proposal that has stood its time and still holds; one a plan."""
+    due, ready = timely(view)
+    plans = [Plan(next_due=due)] if due is not None else []
+    if not ready or ledger.used or not settled(view):
+        return joined(plans)
+    plans.append(_eligible(view, ledger, UNDERUTILIZED, len(ready)))
+    for proposal in ready[:_PROBES]:
+        plan, started = _carried_out(view, ledger, proposal, ask)
+        plans.append(plan)
+        if started:
+            break
+    return joined(plans)
+
+
+def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> tuple[Plan, bool]:
+    """Start the proposed command if the world still agrees, and whether that was so."""
+    found = agreed(view, proposal)
+    if found is None:
+        return NOTHING, False
+    if not ledger.remaining(found.pool.name, UNDERUTILIZED):
+        return _no_budget(view, found.state, UNDERUTILIZED), False
+    move = judge(view, found, ask)
+    if not isinstance(move, Move) or (move.new is not None and not _no_worse(move, proposal)):
+        text = move.text if isinstance(move, Blocker) else "the replacement would be another one"
+        return refused(found.state, Blocker("ConsolidationRejected", text), _soon(view)), False
+    salt = command_id(found.claim.metadata.uid, UNDERUTILIZED, view.snapshot.now)
+    claims = [] if move.new is None else [to_claim(view.snapshot, move.new, salt=salt)]
+    ledger.take(found.pool.name)
+    return start(view, found, UNDERUTILIZED, f"{move.kind}, saves {move.saving} microdollars an hour", claims), True
+
+
+def _no_worse(move: Move, proposal: Proposal) -> bool:
+    """A replacement was proposed too, and at least its types are still to be had."""
+    assert move.new is not None
+    proposed = {
+        value
+        for claim in proposal.replacements
+        for entry in claim.spec.requirements
+        if entry.key == "node.kubernetes.io/instance-type"
+        for value in entry.values
+    }
+    return bool(proposed) and proposed <= set(move.new.instance_types)
+
+
+# --- shared -----------------------------------------------------------------------------------------------------
+def consolidates(pool: NodePool) -> bool:
+    """A dynamic pool that does not say Never."""
+    if pool.static:
+        return False
+    try:
+        return pool.consolidate_after is not None
+    except ValueError:
+        return False
+
+
+def by_savings(found: Candidate) -> tuple[object, str]:
+    """The most money per disruption first; ties by name."""
+    return -costs.savings_ratio(found.price, found.cost), found.key
+
+
+def settled(view: View) -> bool:
+    """Whether every command's replacements can be seen, so that a simulation reckons with them."""
+    return all(command.created for command in view.commands.values())
+
+
+def backing_off(view: View, state: StateNode) -> Plan | None:
+    """The refusal of a node whose last replacement failed a short while ago."""
+    failure = failure_of(state.claim.metadata.annotations) if state.claim is not None else None
+    if failure is None or failure.until <= view.snapshot.now:
+        return None
+    text = f"its replacement failed {failure.count} times; next try at {failure.until.isoformat()}"
+    refusal = Refusal(f"node/{state.name}", Reason("BackingOff", text))
+    return Plan(refusals=(refusal,), next_due=failure.until)
+
+
+def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T]:
+    """The first ones, and a window of the others that moves on with time, so that none is starved."""
+    head, rest = list(order[:always]), list(order[always:])
+    room = most - len(head)
+    if len(rest) <= room:
+        return order
+    step = int(view.snapshot.now.timestamp() // _period(view).total_seconds())
+    first = step * room % len(rest)
+    return head + (rest[first:] + rest[:first])[:room]
+
+
+def _free(view: View) -> Iterable[tuple[str, StateNode]]:
+    """Initialised nodes with a claim that are not on their way, in no particular order."""
+    for key, state in view.snapshot.state_nodes.items():
+        going = state.deleting or key in view.commands or key in view.ending
+        if state.claim is not None and not going and state.initialized:
+            yield key, state
+
+
+def _no_budget(view: View, state: StateNode, reason: str) -> Plan:
+    text = f"the budgets of NodePool {state.pool_name} allow no more disruptions for reason {reason} now"
+    return Plan(refusals=(Refusal(f"node/{state.name}", Reason("Budget", text)),), next_due=_soon(view))
+
+
+def _eligible(view: View, ledger: Ledger, reason: str, count: int) -> Plan:
+    """The gauges of a reason; budgets only when something wants to use them."""
+    plan = Plan(gauges={("karpenter_voluntary_disruption_eligible_nodes", (("reason", reason.lower()),)): count})
+    return plan + reported(view.snapshot, ledger.budgets, reason) if count else plan
+
+
+def _soon(view: View) -> datetime:
+    return view.snapshot.now + _period(view)
+
+
+def _period(view: View) -> timedelta:
+    return view.snapshot.settings.disruption_period
+
+
+METHODS: Final[tuple[Method, ...]] = (emptiness, drift, consolidation)

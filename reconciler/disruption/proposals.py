@@ -1,0 +1,90 @@
+"""Proposals of the slow half, as the fast half sees them: which have stood their time, and whether they still hold.
+
+A move is proposed, and found again and again while the world stays as it is; only one that was first proposed a while
+ago and is not old is looked at, and then checked against the world of now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.disruption.candidates import Candidate, candidate
+from reconciler.disruption.command import failure_of
+from reconciler.disruption.view import View
+from reconciler.model.objects import Node
+from reconciler.model.snapshot import Proposal, Snapshot, StateNode
+
+#: A proposal older than this is no longer looked at.
+FRESH: Final = timedelta(minutes=2)
+
+
+def timely(view: View) -> tuple[datetime | None, list[Proposal]]:
+    """When the next proposal will have stood its time, and those that have; the best saving first."""
+    now, delay = view.snapshot.now, view.snapshot.settings.validation_delay
+    young, ready = [], {}
+    for proposal in view.snapshot.proposals:
+        if proposal.made_at is None or now - proposal.made_at >= FRESH:
+            continue
+        if now - proposal.made_at < delay:
+            young.append(proposal.made_at + delay)
+        else:
+            ready[proposal.id] = proposal
+    return min(young, default=None), sorted(ready.values(), key=lambda p: (-p.saving, p.id))
+
+
+def agreed(view: View, proposal: Proposal) -> Candidate | None:
+    """The one candidate of a proposal whose world has not changed; None when it has."""
+    keys = proposal.candidates
+    if len(keys) != 1 or keys[0] not in view.snapshot.state_nodes:
+        return None
+    if any(version(view.snapshot, ref) != known for ref, known in proposal.versions.items()):
+        return None
+    if not consolidatable(view, keys[0]):
+        return None
+    found = candidate(view, keys[0])
+    if not isinstance(found, Candidate) or not {p.metadata.uid for p in found.movable} <= proposal.pods:
+        return None
+    return found
+
+
+def consolidatable(view: View, key: str) -> bool:
+    """Whether single-node consolidation may look at the node at all. Source: disruption reference §1.2."""
+    state = view.snapshot.state_nodes[key]
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if pool is None or pool.static or state.claim is None or key in view.commands or state.deleting:
+        return False
+    if pool.spec.disruption.consolidation_policy == "WhenEmpty" or pool.spec.disruption.consolidate_after == "Never":
+        return False
+    failure = failure_of(state.claim.metadata.annotations)
+    if failure is not None and failure.until > view.snapshot.now:
+        return False
+    known = state.labels.get(labels.INSTANCE_TYPE) in view.types_of(pool)
+    return known and _labelled(state) and state.claim.is_true("Consolidatable")
+
+
+def _labelled(state: StateNode) -> bool:
+    return labels.ZONE in state.labels and labels.CAPACITY_TYPE in state.labels
+
+
+def versions(snapshot: Snapshot, refs: Iterable[str]) -> dict[str, str]:
+    return {ref: version(snapshot, ref) for ref in sorted(refs)}
+
+
+def version(snapshot: Snapshot, ref: str) -> str:
+    """What must not change while a proposal waits: which object it is, and its spec.
+
+    Resource versions would not do: every heartbeat and every count in a status makes a new one.
+    """
+    kind, _, name = ref.partition("/")
+    tables: Mapping[str, Mapping[str, NodeClaim | Node | NodePool]] = {
+        "nodeclaim": snapshot.node_claims,
+        "node": snapshot.nodes,
+        "nodepool": snapshot.node_pools,
+    }
+    value = tables[kind].get(name)
+    return "" if value is None else f"{value.metadata.uid}:{value.metadata.generation}"

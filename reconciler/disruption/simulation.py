@@ -1,0 +1,96 @@
+"""What would become of the pods if some nodes went: the scheduler is asked, as it would be for pending pods.
+
+Pods that are pending, and those of nodes that are already on their way, take part, because they want the same room; but
+only the candidates' own pods decide the answer: what was stuck before is no reason to keep a node.
+Source: disruption reference §3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.disruption.candidates import Candidate
+from reconciler.disruption.conditions import consolidation_window
+from reconciler.disruption.view import View
+from reconciler.model import pods
+from reconciler.model.objects import Pod
+from reconciler.model.snapshot import Snapshot, StateNode
+from reconciler.scheduling.solution import NewNode, Solution
+
+#: Asks where pods would go if the nodes of these keys were not there.
+Solve = Callable[[Snapshot, Sequence[Pod], frozenset[str]], Solution]
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`new_nodes` are those that candidates' pods need; `stranded` maps pods without a place to the reason."""
+
+    new_nodes: tuple[NewNode, ...]
+    stranded: Mapping[str, str]
+
+    def why_stranded(self) -> str:
+        """The first few pods that have no place, for a person."""
+        rows = [f"pod {key}: {why}" for key, why in sorted(self.stranded.items())]
+        more = f" and {len(rows) - _SHOWN} more pods" if len(rows) > _SHOWN else ""
+        return "; ".join(rows[:_SHOWN]) + more
+
+
+def with_solver(snapshot: Snapshot, wanted: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+    """The real scheduler."""
+    from reconciler.scheduling.solve import solve
+
+    return solve(snapshot, wanted, exclude=exclude)
+
+
+def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, *, consolidation: bool) -> Outcome:
+    """Take the candidates away and place their pods. Consolidation also spares nodes that changed lately."""
+    going = {c.key for c in candidates}
+    moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
+    others = {pod.key: pod for pod in (*view.snapshot.pods.pending.values(), *_leaving(view, going))}
+    exclude = frozenset(going | view.commands.keys() | (_settling(view) if consolidation else set()))
+    wanted = {**others, **moving}
+    solution = ask(view.snapshot, [wanted[key] for key in sorted(wanted)], exclude)
+    return Outcome(
+        tuple(node for node in solution.new_nodes if any(key in moving for key in node.pods)),
+        _stranded(view, solution, moving),
+    )
+
+
+def _leaves(view: View, pod: Pod) -> bool:
+    """Whether the pod can be evicted at all, now or later; one that cannot stays until its node's deadline."""
+    now = view.snapshot.now
+    held = pods.active(pod) and pods.protected(pod, now)
+    return pods.reschedulable(pod) and not held and not view.pdbs.forbids(pod, now)
+
+
+def _leaving(view: View, going: set[str]) -> list[Pod]:
+    """The pods of other nodes that are being deleted or are about to be."""
+    states = view.snapshot.state_nodes
+    keys = [key for key in states if key not in going and (key in view.commands or states[key].deleting)]
+    nodes = [states[key].node for key in sorted(keys)]
+    return [pod for node in nodes if node is not None for pod in view.pods_on(node.name) if _leaves(view, pod)]
+
+
+def _settling(view: View) -> set[str]:
+    """Nodes inside their `consolidateAfter`: they take no pods of a consolidation."""
+    return {key for key, state in view.snapshot.state_nodes.items() if _settles(view, state)}
+
+
+def _settles(view: View, state: StateNode) -> bool:
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if state.claim is None or pool is None or pool.static or pool.metadata.deleting:
+        return False
+    return consolidation_window(state.claim, pool, view.snapshot.now).until is not None
+
+
+def _stranded(view: View, solution: Solution, moving: Mapping[str, Pod]) -> dict[str, str]:
+    lost = {key: refusal.text for key, refusal in solution.unplaced.items() if key in moving}
+    for key in moving:
+        target = solution.placed.get(key)
+        state = view.snapshot.state_nodes.get(target) if target is not None else None
+        if state is not None and not state.initialized:
+            lost[key] = f"would go to {state.name}, which is not initialized"
+    return lost

@@ -1,0 +1,59 @@
+"""What every part of the room looks up: the snapshot, and a few indexes made once per plan in one pass each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.disruption.command import Command, command_of
+from reconciler.disruption.pdbs import Pdbs
+from reconciler.model.instance_type import InstanceType
+from reconciler.model.objects import Pod
+from reconciler.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`commands` are by claim name; claims that are being deleted have none (theirs is carried out).
+    `ending` are claims that this very plan deletes by force.
+
+    `types` maps a node class to its instance types by name.
+    """
+
+    snapshot: Snapshot
+    pdbs: Pdbs
+    commands: Mapping[str, Command]
+    types: Mapping[str, Mapping[str, InstanceType]]
+    ending: frozenset[str] = frozenset()
+
+    def pods_on(self, node_name: str) -> tuple[Pod, ...]:
+        """Sorted by `namespace/name`."""
+        return tuple(sorted(self.snapshot.pods.on(node_name), key=lambda pod: pod.key))
+
+    def types_of(self, pool: NodePool) -> Mapping[str, InstanceType]:
+        return self.types.get(pool.class_name, {})
+
+
+def view(snapshot: Snapshot, ending: frozenset[str] = frozenset()) -> View:
+    return View(
+        snapshot,
+        Pdbs.of(snapshot.pdbs),
+        _commands(snapshot.node_claims),
+        {name: {t.name: t for t in catalogue} for name, catalogue in snapshot.catalogues.items()},
+        ending,
+    )
+
+
+def managed(claim: NodeClaim) -> bool:
+    """Whether the claim's node class is of the kind that we serve."""
+    ref = claim.spec.node_class_ref
+    return ref.group == labels.AWS_GROUP and ref.kind == "EC2NodeClass"
+
+
+def _commands(claims: Mapping[str, NodeClaim]) -> dict[str, Command]:
+    carrying = sorted(name for name, claim in claims.items() if labels.COMMAND in claim.metadata.annotations)
+    read = ((name, command_of(claims[name].metadata.annotations)) for name in carrying)
+    return {name: c for name, c in read if c is not None and not claims[name].metadata.deleting}

@@ -1,0 +1,90 @@
+"""How this room's decisions become actions and events: guarded patches, deletions, and words on Node and NodeClaim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from api import labels
+from api.v1.meta import Condition, encode
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model import kinds
+from reconciler.model.objects import Node
+from reconciler.model.plan import Event, PatchObject, Plan, Reason
+from reconciler.model.pods import DISRUPTED
+from reconciler.model.snapshot import StateNode
+
+NOTHING = Plan()
+
+
+def annotate(claim: NodeClaim, verb: str, annotations: Mapping[str, str | None], reason: Reason) -> PatchObject:
+    """Set (or with None remove) annotations of this version of the claim."""
+    return _patch(claim, verb, {"metadata": {"annotations": dict(sorted(annotations.items()))}}, reason)
+
+
+def taint(node: Node, reason: Reason) -> PatchObject:
+    rows = [encode(t) for t in (*node.spec.taints, DISRUPTED)]
+    return _patch(node, "TaintNode", {"spec": {"taints": rows}}, reason)
+
+
+def untaint(node: Node, reason: Reason) -> PatchObject:
+    rows = [encode(t) for t in node.spec.taints if not t.matches(DISRUPTED)]
+    return _patch(node, "UntaintNode", {"spec": {"taints": rows}}, reason)
+
+
+def tainted(node: Node) -> bool:
+    return any(t.key == labels.DISRUPTED_TAINT and t.effect == DISRUPTED.effect for t in node.spec.taints)
+
+
+def set_conditions(claim: NodeClaim, conditions: Iterable[Condition], reason: Reason) -> PatchObject:
+    """Replace the claim's conditions; each is written in full, as the API wants it."""
+    patch = {"status": {"conditions": [_row(c) for c in conditions]}}
+    return _patch(claim, "SetConditions", patch, reason, "status")
+
+
+def _row(condition: Condition) -> dict[str, Any]:
+    full = {"status": condition.status, "reason": condition.reason, "message": condition.message}
+    return {**full, "observedGeneration": condition.observed_generation, **encode(condition)}
+
+
+def _patch(
+    value: Node | NodeClaim, verb: str, patch: Mapping[str, Any], reason: Reason, subresource: str = ""
+) -> PatchObject:
+    return PatchObject(
+        reason=reason,
+        verb=verb,
+        ref=kinds.ref(value),
+        patch=patch,
+        subresource=subresource,
+        resource_version=value.metadata.resource_version,
+    )
+
+
+def told(
+    state: StateNode, reason: str, message: str, *, type_: str = "Normal", dedupe_seconds: int = 120
+) -> tuple[Event, ...]:
+    """The same event on the Node and on the NodeClaim, where they exist."""
+    subjects = [value for value in (state.node, state.claim) if value is not None]
+    return tuple(
+        Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe_seconds=dedupe_seconds) for v in subjects
+    )
+
+
+def joined(plans: Iterable[Plan]) -> Plan:
+    """Many plans as one, in order."""
+    parts = [plan for plan in plans if plan is not NOTHING]
+    if not parts:
+        return NOTHING
+    gauges = {key: value for plan in parts for key, value in plan.gauges.items()}
+    return Plan(
+        actions=tuple(action for plan in parts for action in plan.actions),
+        refusals=tuple(refusal for plan in parts for refusal in plan.refusals),
+        events=tuple(event for plan in parts for event in plan.events),
+        next_due=earliest(plan.next_due for plan in parts),
+        gauges=gauges,
+    )
+
+
+def earliest(instants: Iterable[datetime | None]) -> datetime | None:
+    return min((instant for instant in instants if instant is not None), default=None)
