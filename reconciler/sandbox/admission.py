@@ -28,6 +28,10 @@ _PATIENCE = tuple(
 )
 
 
+class Refused(Exception):
+    """A user's manifest that the API server or the admission webhook would refuse; its text says why."""
+
+
 def on_create(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest as it is stored first. Raises Invalid."""
     fresh = {**manifest, "apiVersion": kind.api_version, "kind": kind.name}

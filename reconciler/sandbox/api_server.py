@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from api.v1.meta import decode
-from reconciler.model.kinds import Kind
+from reconciler.model.kinds import POD, Kind
 from reconciler.ports import AlreadyExists, AlreadyGone, Conflict, Invalid
 from reconciler.sandbox import admission, kinds, selectors
 from reconciler.sandbox.history import Entry, History
@@ -115,6 +115,7 @@ class ApiServer:
     # --- writing ------------------------------------------------------------------------------------------------
     def create(self, kind: Kind, manifest: Manifest) -> Record:
         """Raises AlreadyExists, AlreadyGone (no such namespace), Invalid."""
+        kind = self.kinds.get(kind.name, kind)
         fresh = copied(manifest)
         given = fresh.get("metadata") or {}
         name = given.get("name") or self._generated(given.get("generateName", ""))
@@ -167,6 +168,17 @@ class ApiServer:
             end: dict[str, Any] = {"deletionTimestamp": timestamp(self._now() + timedelta(seconds=grace))}
             end |= {"deletionGracePeriodSeconds": grace, "generation": meta.get("generation", 1) + 1}
             self._settle(old, {**old.manifest, "metadata": {**meta, **end}})
+
+    def bind(self, namespace: str, name: str, node_name: str, moment: str) -> None:
+        """The pod's binding subresource: place it on a node. Raises AlreadyGone, Conflict (bound already)."""
+        old = self.get(POD, namespace, name)
+        spec, status = old.manifest["spec"], old.manifest["status"]
+        if spec.get("nodeName"):
+            raise Conflict(f'pods "{name}" is bound already')
+        others = [c for c in status.get("conditions", ()) if c.get("type") != "PodScheduled"]
+        bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": moment}
+        after = {"spec": {**spec, "nodeName": node_name}, "status": {**status, "conditions": [*others, bound]}}
+        self._settle(old, {**old.manifest, **after})
 
     def _hurry(self, old: Record, asked: int | None, grace: int) -> None:
         """A second deletion may only shorten the grace of the first."""

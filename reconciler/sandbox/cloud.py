@@ -127,8 +127,10 @@ class SandboxCloud:
         return replace(subnet, free_addresses=subnet.free_addresses - self._ec2.used_addresses.get(subnet.id, 0))
 
     def _profile_of(self, node_class: EC2NodeClass) -> str:
-        """The profile that was made for this class and its role; empty until there is one."""
-        for name, (role, _, tags) in sorted(self.profiles.items()):
-            if role == node_class.spec.role and tags.get(labels.TAG_NODECLASS) == node_class.name:
+        """The profile that was made for this class and carries its role; empty until there is one."""
+        wanted = (node_class.spec.role or "").rsplit("/", 1)[-1]
+        for name, (role, path, tags) in sorted(self.profiles.items()):
+            own = node_class.metadata.uid in path or tags.get(labels.TAG_NODECLASS) == node_class.name
+            if own and role.rsplit("/", 1)[-1] == wanted:
                 return name
         return ""

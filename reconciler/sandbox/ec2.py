@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from math import log
 
 from api import labels
+from api.v1.ec2nodeclass import BlockDeviceMapping
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Message, Override, Region, Subnet
 from reconciler.ports import AlreadyGone, IdempotencyMismatch
 from reconciler.sandbox.clock import Agenda
@@ -39,6 +40,7 @@ class Machine:
     subnet_id: str
     security_group_ids: tuple[str, ...]
     user_data: str
+    volumes: tuple[BlockDeviceMapping, ...]
     launched: datetime
     visible_at: datetime
     tags: dict[str, str]
@@ -252,6 +254,7 @@ class Ec2:
             subnet_id=override.subnet_id,
             security_group_ids=template.security_group_ids,
             user_data=template.user_data,
+            volumes=template.block_device_mappings,
             launched=now,
             visible_at=now + timedelta(seconds=self.weather.describe_lag_seconds),
             tags=dict(request.tags),

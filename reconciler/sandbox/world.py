@@ -21,23 +21,26 @@ from reconciler.model.cloud import Subnet
 from reconciler.model.kinds import Kind
 from reconciler.ports import PortError
 from reconciler.sandbox import account, catalogue, kinds
+from reconciler.sandbox.admission import Refused
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import START, Agenda, VirtualClock
 from reconciler.sandbox.cloud import SandboxCloud
+from reconciler.sandbox.daemon_sets import DaemonSets
 from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.eviction import DisruptionController
 from reconciler.sandbox.faults import Faults
+from reconciler.sandbox.garbage import GarbageCollector
 from reconciler.sandbox.kube import SandboxKube
+from reconciler.sandbox.kubelets import Kubelets
 from reconciler.sandbox.manifests import copied
+from reconciler.sandbox.node_lifecycle import NodeLifecycle
+from reconciler.sandbox.scheduler import Scheduler
 from reconciler.sandbox.weather import Weather
+from reconciler.sandbox.workloads import Deployments, ReplicaSets, StatefulSets
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 #: More rounds than this at one instant mean that two parts undo each other's work for ever.
 _ROUNDS = 1000
-
-
-class Refused(Exception):
-    """A user's manifest that the API server or the admission webhook would refuse; its text says why."""
 
 
 class Unsettled(Exception):
@@ -83,7 +86,17 @@ class World:
         self.ec2 = Ec2(self.clock.now, self.agenda, region, subnets, self.weather, seed)
         self.kube = SandboxKube(self.server, self.clock.now, self.faults)
         self.cloud = SandboxCloud(self.ec2, self.clock, self.faults, cluster_name)
-        self._parts: tuple[Part, ...] = (DisruptionController(self.server),)
+        self.kubelets = Kubelets(self.server, self.ec2, self.agenda, self.clock.now)
+        self._parts: tuple[Part, ...] = (
+            GarbageCollector(self.server),
+            NodeLifecycle(self.server, self.ec2, self.kubelets, self.agenda, self.clock.now),
+            Deployments(self.server),
+            ReplicaSets(self.server),
+            StatefulSets(self.server),
+            DaemonSets(self.server),
+            DisruptionController(self.server),
+            Scheduler(self.server, self.clock.now),
+        )
         for name in ("default", "kube-system"):
             self.server.create(model.NAMESPACE, {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}})
 

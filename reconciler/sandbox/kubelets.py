@@ -1,0 +1,210 @@
+"""The kubelets: an instance that has booted registers its Node and makes it Ready; pods start, and stop with grace.
+
+A Node that a user made (no instance behind it) is run by a kubelet too. Annotations on a pod steer it, under the same
+names as in the tests on a real control plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from api import durations, labels
+from api.resources import Resources
+from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec
+from api.v1.meta import ObjectMeta, encode
+from reconciler.ec2 import capacity
+from reconciler.model import kinds
+from reconciler.model.cloud import InstanceTypeInfo
+from reconciler.model.objects import Pod
+from reconciler.model.pods import terminal
+from reconciler.model.settings import Settings
+from reconciler.ports import AlreadyExists
+from reconciler.sandbox import user_data
+from reconciler.sandbox.api_server import ApiServer, Record
+from reconciler.sandbox.clock import Agenda
+from reconciler.sandbox.ec2 import Ec2, Machine
+from reconciler.sandbox.manifests import timestamp
+from reconciler.sandbox.user_data import NodeSettings
+
+#: Go durations: until the pod runs, completes (phase Succeeded), stops; and `true` to keep it from being Ready.
+STARTS_AFTER = "kubelet.kerf.test/starts-after"
+COMPLETES_AFTER = "kubelet.kerf.test/completes-after"
+STOPS_AFTER = "kubelet.kerf.test/stops-after"
+NOT_READY = "kubelet.kerf.test/not-ready"
+
+#: The hypervisor takes a little less than what is planned with, so that a node never has less than was promised.
+_MEMORY_OVERHEAD = 0.065
+_ABSENT = ("vpc.amazonaws.com/pod-eni",)
+_AT_ONCE = ("cpu", "memory", "ephemeral-storage", "pods")
+
+
+class Kubelets:
+    """All of them. `alive` is what the node lifecycle asks."""
+
+    def __init__(self, server: ApiServer, ec2: Ec2, agenda: Agenda, now: Callable[[], datetime]) -> None:
+        self._server, self._ec2, self._agenda, self._now = server, ec2, agenda, now
+        self._machines: dict[str, Machine] = {}
+        self._waiting: dict[str, dict[tuple[str, str], str]] = {}
+        server.listen(self._heard)
+        ec2.listen(self._turned)
+
+    def machine(self, node_name: str) -> Machine | None:
+        """The instance behind a node; None for one that a user made."""
+        return self._machines.get(node_name)
+
+    def alive(self, node_name: str) -> bool:
+        machine = self._machines.get(node_name)
+        return machine is None or machine.state in ("running", "shutting-down")
+
+    # --- nodes ----------------------------------------------------------------------------------------------------
+    def _turned(self, machine: Machine) -> None:
+        if machine.state == "running" and machine.boots:
+            self._agenda.after(self._ec2.weather.boot_seconds, lambda: self._register(machine))
+
+    def _register(self, machine: Machine) -> None:
+        if machine.state != "running":
+            return
+        name = f"ip-10-0-{machine.number >> 8}-{machine.number & 255}.{self._ec2.region.name}.compute.internal"
+        settings, info = user_data.read(machine.user_data), self._ec2.region.types[machine.instance_type]
+        full, usable = _room(info, settings, machine)
+        taints = [encode(taint) for taint in settings.taints]
+        self._machines[name] = machine
+        node = {
+            "metadata": {"name": name, "labels": {**_labels(machine, info, settings, name), **settings.labels}},
+            "spec": {"providerID": machine.provider_id, "taints": taints},
+            "status": _node_status(_first(full), _first(usable), _ready("False", "KubeletNotReady", self._now())),
+        }
+        try:
+            self._server.create(kinds.NODE, node)
+        except AlreadyExists:
+            return
+        self._agenda.after(self._ec2.weather.ready_seconds, lambda: self._make_ready(name, full, usable))
+
+    def _make_ready(self, name: str, full: Resources | None = None, usable: Resources | None = None) -> None:
+        node = self._server.find(kinds.NODE, "", name)
+        if node is None or not self.alive(name):
+            return
+        status = {"conditions": [_ready("True", "KubeletReady", self._now())]}
+        if full is not None and usable is not None:
+            status = _node_status(full, usable, status["conditions"][0])
+        self._server.patch(kinds.NODE, "", name, {"status": status}, subresource="status")
+        for (namespace, pod), uid in self._waiting.pop(name, {}).items():
+            self._start_later(namespace, pod, uid)
+
+    # --- pods -------------------------------------------------------------------------------------------------------
+    def _heard(self, old: Record | None, new: Record | None) -> None:
+        if new is None:
+            return
+        if new.kind.name == "Node" and old is None and new.value.name not in self._machines:
+            name = new.value.name
+            self._agenda.after(self._ec2.weather.ready_seconds, lambda: self._make_ready(name))
+        if new.kind.name == "Pod" and new.value.spec.node_name:
+            self._heard_pod(old.value if old is not None else None, new.value)
+
+    def _heard_pod(self, old: Pod | None, new: Pod) -> None:
+        meta = new.metadata
+        if old is None or not old.spec.node_name:
+            self._start_later(meta.namespace, meta.name, meta.uid)
+        if meta.deleting and (old is None or old.metadata.deletion_timestamp != meta.deletion_timestamp):
+            seconds = min(self._seconds(new, STOPS_AFTER, self._ec2.weather.pod_stop_seconds), _left(new, self._now()))
+            self._agenda.after(seconds, lambda: self._stop(meta.namespace, meta.name, meta.uid))
+
+    def _start_later(self, namespace: str, name: str, uid: str) -> None:
+        pod = self._pod(namespace, name, uid)
+        if pod is not None:
+            seconds = self._seconds(pod, STARTS_AFTER, self._ec2.weather.pod_start_seconds)
+            self._agenda.after(seconds, lambda: self._start(namespace, name, uid))
+
+    def _start(self, namespace: str, name: str, uid: str) -> None:
+        pod = self._pod(namespace, name, uid)
+        if pod is None or pod.metadata.deleting or pod.status.phase != "Pending":
+            return
+        node = self._server.find(kinds.NODE, "", pod.spec.node_name)
+        if node is None or not node.value.ready:
+            self._waiting.setdefault(pod.spec.node_name, {})[(namespace, name)] = uid
+            return
+        good = pod.metadata.annotations.get(NOT_READY) != "true"
+        self._report(pod, "Running", ready=good, startTime=timestamp(self._now()))
+        if COMPLETES_AFTER in pod.metadata.annotations:
+            after = self._seconds(pod, COMPLETES_AFTER, 0.0)
+            self._agenda.after(after, lambda: self._complete(namespace, name, uid))
+
+    def _complete(self, namespace: str, name: str, uid: str) -> None:
+        pod = self._pod(namespace, name, uid)
+        if pod is not None and not terminal(pod) and self.alive(pod.spec.node_name):
+            self._report(pod, "Succeeded", ready=False)
+
+    def _stop(self, namespace: str, name: str, uid: str) -> None:
+        pod = self._pod(namespace, name, uid)
+        node = pod and self._server.find(kinds.NODE, "", pod.spec.node_name)
+        if pod is not None and node is not None and self.alive(pod.spec.node_name):
+            self._server.delete(kinds.POD, namespace, name, uid=uid, grace_seconds=0)
+
+    def _report(self, pod: Pod, phase: str, *, ready: bool, **more: str) -> None:
+        record = self._server.get(kinds.POD, pod.metadata.namespace, pod.metadata.name)
+        kept = [c for c in record.manifest["status"].get("conditions", ()) if c["type"] == "PodScheduled"]
+        state, moment = "True" if ready else "False", timestamp(self._now())
+        own = [{"type": t, "status": state, "lastTransitionTime": moment} for t in ("Ready", "ContainersReady")]
+        status = {"phase": phase, "conditions": [*kept, *own], **more}
+        self._server.patch(
+            kinds.POD, pod.metadata.namespace, pod.metadata.name, {"status": status}, subresource="status"
+        )
+
+    def _pod(self, namespace: str, name: str, uid: str) -> Pod | None:
+        record = self._server.find(kinds.POD, namespace, name)
+        pod: Pod | None = record.value if record is not None else None
+        return pod if pod is not None and pod.metadata.uid == uid else None
+
+    def _seconds(self, pod: Pod, annotation: str, default: float) -> float:
+        asked = durations.parse_go(pod.metadata.annotations.get(annotation, ""))
+        return default if asked is None else asked.total_seconds()
+
+
+def _left(pod: Pod, now: datetime) -> float:
+    """Seconds of grace that remain."""
+    end = pod.metadata.deletion_timestamp
+    return max(0.0, (end - now) / timedelta(seconds=1)) if end is not None else 0.0
+
+
+def _ready(status: str, reason: str, now: datetime) -> dict[str, str]:
+    moment = timestamp(now)
+    return {"type": "Ready", "status": status, "reason": reason, "lastTransitionTime": moment}
+
+
+def _node_status(full: Resources, usable: Resources, ready: dict[str, str]) -> dict[str, Any]:
+    return {"capacity": full.texts(), "allocatable": usable.texts(), "conditions": [ready]}
+
+
+def _first(amounts: Resources) -> Resources:
+    """What a kubelet knows before device plugins have registered."""
+    return Resources({name: amounts[name] for name in _AT_ONCE})
+
+
+def _room(info: InstanceTypeInfo, settings: NodeSettings, machine: Machine) -> tuple[Resources, Resources]:
+    """(capacity, allocatable) of the real node."""
+    spec = EC2NodeClassSpec(
+        ami_family=settings.family,
+        kubelet=dict(settings.kubelet),
+        block_device_mappings=machine.volumes,
+        instance_store_policy="RAID0" if settings.raid0 else None,
+    )
+    node_class = EC2NodeClass(metadata=ObjectMeta(name="node"), spec=spec)
+    sizing = capacity.Sizing.of(node_class, Settings(cluster_name="", vm_memory_overhead_percent=_MEMORY_OVERHEAD))
+    full = capacity.capacity(info, sizing)
+    full = Resources({name: amount for name, amount in full.items() if name not in _ABSENT})
+    return full, capacity.allocatable(full, capacity.overhead(info, sizing, full))
+
+
+def _labels(machine: Machine, info: InstanceTypeInfo, settings: NodeSettings, name: str) -> dict[str, str]:
+    """Labels that kubelet and the cloud's node controller set."""
+    return {
+        labels.HOSTNAME: name,
+        labels.INSTANCE_TYPE: machine.instance_type,
+        labels.ZONE: machine.zone,
+        labels.ZONE_ID: machine.zone_id,
+        labels.REGION: machine.zone[:-1],
+        labels.ARCH: "arm64" if info.architectures[:1] == ("arm64",) else "amd64",
+        labels.OS: "windows" if settings.family.startswith("Windows") else "linux",
+    }

@@ -1,0 +1,209 @@
+"""A small kube-scheduler: binds pending pods to nodes, and says so when no node will do.
+
+Filters: room, node selector and required node affinity, taints, host ports, hard topology spread, required pod
+affinity and anti-affinity (both directions). Score: the least allocated node, ties by name. It knows no preemption,
+no preferences and no volumes. Source: Kubernetes, "kube-scheduler" and "Scheduling framework".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from fractions import Fraction
+
+from reconciler.model import kinds
+from reconciler.model.objects import LabelSelector, Pod
+from reconciler.model.pods import terminal
+from reconciler.sandbox import selectors
+from reconciler.sandbox.api_server import ApiServer, Record
+from reconciler.sandbox.demand import Demand, Spread, Term, fits, shape
+from reconciler.sandbox.manifests import timestamp
+from reconciler.sandbox.node_views import NodeView, NodeViews
+
+#: Tells of a pod and a node whether the pod may go there for the sake of other pods.
+Allows = Callable[[NodeView], bool]
+_SCORED = ("cpu", "memory")
+
+
+class Scheduler:
+    """See the module. It looks again at refused pods only when room may have appeared."""
+
+    def __init__(self, server: ApiServer, now: Callable[[], datetime]) -> None:
+        self._server, self._now = server, now
+        self._nodes = NodeViews()
+        self._pending: dict[str, Pod] = {}
+        self._demands: dict[bytes, Demand] = {}
+        self._refused: dict[int, Demand] = {}
+        self._fresh = False
+        server.listen(self._heard)
+
+    # --- what changes ---------------------------------------------------------------------------------------------
+    def _heard(self, old: Record | None, new: Record | None) -> None:
+        record = new or old
+        if record is None:
+            return
+        if record.kind.name == "Node":
+            if new is None:
+                self._nodes.forget(record.value.name)
+            elif self._nodes.see(new.value):
+                self._look_again()
+        elif record.kind.name == "Pod":
+            self._heard_pod(record.value, gone=new is None)
+
+    def _heard_pod(self, pod: Pod, *, gone: bool) -> None:
+        uid = pod.metadata.uid
+        if gone or terminal(pod):
+            self._pending.pop(uid, None)
+            if self._nodes.remove(uid):
+                self._look_again()
+        elif pod.spec.node_name:
+            self._pending.pop(uid, None)
+            self._nodes.add(pod, self._demand(pod))
+        elif pod.metadata.deleting or pod.spec.scheduling_gates:
+            self._pending.pop(uid, None)
+        else:
+            self._fresh = self._fresh or uid not in self._pending
+            self._pending[uid] = pod
+
+    def _look_again(self) -> None:
+        self._refused.clear()
+        self._fresh = True
+
+    def _demand(self, pod: Pod) -> Demand:
+        key = shape(pod)
+        if key not in self._demands:
+            self._demands[key] = Demand.of(pod, self._namespaces)
+        return self._demands[key]
+
+    def _namespaces(self, selector: LabelSelector) -> Iterable[str]:
+        for record in self._server.records(kinds.NAMESPACE):
+            if selectors.matches(selector, record.value.metadata.labels):
+                yield record.value.metadata.name
+
+    # --- a pass -----------------------------------------------------------------------------------------------------
+    def settle(self) -> bool:
+        if not self._fresh:
+            return False
+        self._fresh = False
+        for pod in sorted(self._pending.values(), key=_turn):
+            self._place(pod)
+        return True
+
+    def _place(self, pod: Pod) -> None:
+        demand = self._demand(pod)
+        if id(demand) not in self._refused:
+            node = self._best(demand)
+            if node is not None:
+                self._server.bind(pod.metadata.namespace, pod.metadata.name, node.name, timestamp(self._now()))
+                self._reconsider()
+                return
+            self._refused[id(demand)] = demand
+        self._refuse(pod)
+
+    def _reconsider(self) -> None:
+        """A pod was bound: one that is drawn to it, or spread against it, may have a place now."""
+        moved = [key for key, demand in self._refused.items() if demand.topological]
+        for key in moved:
+            del self._refused[key]
+        self._fresh = self._fresh or bool(moved)
+
+    def _best(self, demand: Demand) -> NodeView | None:
+        allows = self._topology(demand)
+        good = [
+            node
+            for node in self._nodes.known()
+            if node.accepts(demand)
+            and fits(demand.requests, node.used, node.allocatable)
+            and not _port_clash(demand, node)
+            and all(allow(node) for allow in allows)
+        ]
+        return min(good, key=lambda node: (-_freedom(node, demand), node.name), default=None)
+
+    def _refuse(self, pod: Pod) -> None:
+        """Mark the pod Unschedulable, once."""
+        if any(c.type == "PodScheduled" and c.reason == "Unschedulable" for c in pod.status.conditions):
+            return
+        count = sum(1 for _ in self._nodes.known())
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": f"0/{count} nodes are available: no node has the room, labels, taints and topology it needs.",
+            "lastTransitionTime": timestamp(self._now()),
+        }
+        record = self._server.get(kinds.POD, pod.metadata.namespace, pod.metadata.name)
+        others = [c for c in record.manifest["status"].get("conditions", ()) if c.get("type") != "PodScheduled"]
+        status = {"status": {"conditions": [*others, condition]}}
+        self._server.patch(kinds.POD, pod.metadata.namespace, pod.metadata.name, status, subresource="status")
+
+    # --- other pods -------------------------------------------------------------------------------------------------
+    def _topology(self, demand: Demand) -> list[Allows]:
+        rules: list[Allows] = [self._spread(demand, row) for row in demand.spreads]
+        if demand.affinity:
+            rules.append(self._affinity(demand))
+        avoided = [(term, self._nodes.counts(term, terminating=True)) for term in demand.anti_affinity]
+        avoided += [row for row in self._nodes.forbidding.values() if row[0].selects(demand.pod)]
+        return rules + [self._away(term, counts) for term, counts in avoided]
+
+    def _spread(self, demand: Demand, spread: Spread) -> Allows:
+        key, counts = spread.term.topology_key, self._nodes.counts(spread.term, terminating=False)
+        totals: dict[str, int] = {}
+        for node in self._nodes.known():
+            if key not in node.labels or (spread.honor_affinity and not demand.likes(node.name, node.labels)):
+                continue
+            if spread.honor_taints and not demand.tolerates(node.taints, node.unschedulable):
+                continue
+            domain = node.labels[key]
+            totals[domain] = totals.get(domain, 0) + counts.get(node.name, 0)
+        least = min(totals.values(), default=0)
+        if spread.min_domains is not None and len(totals) < spread.min_domains:
+            least = 0
+        own = int(spread.term.selects(demand.pod))
+
+        def allows(node: NodeView) -> bool:
+            domain = node.labels.get(key)
+            return domain is not None and totals.get(domain, 0) + own - least <= spread.max_skew
+
+        return allows
+
+    def _affinity(self, demand: Demand) -> Allows:
+        """Every term needs a pod in the node's domain; the first pod of a group that attracts itself is free."""
+        places = [(t.topology_key, self._domains(t, self._nodes.counts(t, terminating=True))) for t in demand.affinity]
+        first = not any(domains for _, domains in places) and all(t.selects(demand.pod) for t in demand.affinity)
+
+        def allows(node: NodeView) -> bool:
+            if first:
+                return all(key in node.labels for key, _ in places)
+            return all(node.labels.get(key) in domains for key, domains in places)
+
+        return allows
+
+    def _away(self, term: Term, counts: Mapping[str, int]) -> Allows:
+        domains = self._domains(term, counts)
+        return lambda node: node.labels.get(term.topology_key) not in domains
+
+    def _domains(self, term: Term, counts: Mapping[str, int]) -> set[str]:
+        """Domains in which at least one counted pod runs."""
+        views = (self._nodes.by_name.get(name) for name, count in counts.items() if count)
+        labels = (view.labels for view in views if view is not None)
+        return {own[term.topology_key] for own in labels if term.topology_key in own}
+
+
+def _turn(pod: Pod) -> tuple[int, str, str, str]:
+    created = pod.metadata.creation_timestamp
+    return (-pod.spec.priority, created.isoformat() if created else "", pod.metadata.namespace, pod.metadata.name)
+
+
+def _freedom(node: NodeView, demand: Demand) -> Fraction:
+    """The mean free share of CPU and memory after the pod."""
+    wanted = dict(demand.requests)
+    shares = [
+        Fraction(node.allocatable[r] - node.used.get(r, 0) - wanted.get(r, 0), node.allocatable[r])
+        for r in _SCORED
+        if node.allocatable[r]
+    ]
+    return sum(shares, Fraction(0)) / len(_SCORED)
+
+
+def _port_clash(demand: Demand, node: NodeView) -> bool:
+    return bool(demand.ports) and any(demand.ports & other.ports for _, other in node.pods.values())
