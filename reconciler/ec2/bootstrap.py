@@ -18,7 +18,7 @@ from reconciler.model.cloud import ClusterFacts
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """`custom` is the user's own user data; `max_pods` is resolved for the type; `image_version` only Bottlerocket's."""
+    """`custom` is the user's own user data, `max_pods` is resolved for the type, `image_version` is Bottlerocket's."""
 
     cluster: ClusterFacts
     custom: str | None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -36,6 +37,7 @@ def _custom_parts(custom: str) -> list[mime.Part]:
     return [mime.Part.of(mime.NODE_CONFIG if _is_mapping(custom) else mime.SHELL, custom)]
 
 
+@lru_cache(maxsize=256)
 def _is_mapping(text: str) -> bool:
     """Whether a text is a YAML (or JSON) mapping; a script never is, whatever its lines look like."""
     if text.lstrip().startswith("#!"):
@@ -115,4 +117,4 @@ def _item(item: Any, indent: str) -> Iterator[str]:
 def _scalar(value: Any) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _RESERVED:
         return value
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)

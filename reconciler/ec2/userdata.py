@@ -7,6 +7,7 @@ user wrote. Source: AWS provider reference §2.4 and §5.4.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from api import labels as names
@@ -19,6 +20,7 @@ from reconciler.model.cloud import ClusterFacts
 #: EC2's limit on user data, in bytes before base64.
 LIMIT_BYTES = 16384
 UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
+_NOWHERE = ClusterFacts("", "")
 #: Kubelets may not set labels of these domains on their own node.
 _KUBELET_FORBIDDEN = ("node-restriction.kubernetes.io", "kubernetes.io", "k8s.io")
 
@@ -50,8 +52,21 @@ def render(
     return bootstrap.windows(inputs) if known.windows else bootstrap.al2(inputs)
 
 
+@lru_cache(maxsize=1024)
+def fault(family: str, custom: str) -> tuple[str, str] | None:
+    """Reason and message of what is wrong with a user's part, whatever node it is for; None when it will do."""
+    size = len(custom.encode())
+    if size > LIMIT_BYTES:
+        return "UserDataSizeLimitExceeded", f"userData has {size} bytes; EC2 allows {LIMIT_BYTES}"
+    try:
+        render(family, cluster=_NOWHERE, custom=custom, labels={}, taints=(), kubelet=None, max_pods=None, raid0=False)
+    except ValueError as error:
+        return "InvalidUserData", str(error)
+    return None
+
+
 def claim_labels(claim: NodeClaim, family: str, capacity_type: str) -> dict[str, str]:
-    """The labels a claim's node registers with: the claim's own and how it is paid for, less what kubelet may not set."""
+    """The labels a claim's node registers with: its own and the capacity type, less what kubelet may not set."""
     wanted = {**claim.metadata.labels, names.CAPACITY_TYPE: capacity_type}
     if families.of(family) is not families.CUSTOM:
         wanted[names.DO_NOT_SYNC_TAINTS] = "true"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from api.v1.ec2nodeclass import BlockDeviceMapping, MetadataOptions
+from api.v1.ec2nodeclass import BlockDeviceMapping, ConnectionTracking, MetadataOptions
 from api.v1.meta import Value
 
 
@@ -129,7 +129,11 @@ class ClusterFacts:
 
 
 class LaunchTemplate(Value, frozen=True, kw_only=True):
-    """One launch template's content; equal content has one name. `user_data` is plain text (base64 at the port)."""
+    """One launch template's content; equal content has one name. `user_data` is plain text (base64 at the port).
+
+    `ip_prefix_count` and `connection_tracking` go to its network interface; with `ipv6` (an IPv6 cluster) that takes
+    a primary IPv6 address and the prefixes are IPv6 ones. `nested_virtualization` is the CPU option, "" for unset.
+    """
 
     name: str
     image_id: str
@@ -142,6 +146,10 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     associate_public_ip_address: bool | None = None
     tags: Mapping[str, str] = {}
     capacity_type: str = "on-demand"
+    ip_prefix_count: int | None = None
+    connection_tracking: ConnectionTracking | None = None
+    nested_virtualization: str = ""
+    ipv6: bool = False
 
 
 class Override(Value, frozen=True, kw_only=True):

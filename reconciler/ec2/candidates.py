@@ -1,0 +1,121 @@
+"""Which instance types and offerings a fleet call may name: the filters of a launch, in their order.
+
+A candidate is a type with those of its offerings that can be bought now and suit the claim. Source: AWS provider
+reference §2.1 and §2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from api import labels
+from api.requirements import Requirements
+from api.resources import Resources
+from reconciler.model.instance_type import Catalogue, InstanceType, Offering, OfferingKey
+
+_EXOTIC = (
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "amd.com/gpu",
+    "nvidia.com/gpu",
+    "habana.ai/gaudi",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`offerings` is never empty."""
+
+    type: InstanceType
+    offerings: tuple[Offering, ...]
+
+    @property
+    def price(self) -> int:
+        """Of its cheapest offering."""
+        return min(offering.price for offering in self.offerings)
+
+
+Candidates = Sequence[Candidate]
+
+
+def available(
+    catalogue: Catalogue,
+    wanted: Requirements,
+    requests: Resources,
+    out_of_stock: Mapping[OfferingKey, datetime],
+    now: datetime,
+) -> list[Candidate]:
+    """Types that meet the requirements, hold the requests, and have an offering that does and can be bought now."""
+    stocked_out = {key for key, until in out_of_stock.items() if until > now}
+    found: list[Candidate] = []
+    for type_ in catalogue:
+        if type_.requirements.conflict(wanted) is None and requests.fits(type_.allocatable):
+            offerings = tuple(o for o in type_.offerings if o.key not in stocked_out and _suits(o, wanted))
+            if offerings:
+                found.append(Candidate(type_, offerings))
+    return found
+
+
+def _suits(offering: Offering, wanted: Requirements) -> bool:
+    return (
+        offering.available
+        and wanted.allowed(labels.ZONE).has(offering.zone)
+        and wanted.allowed(labels.CAPACITY_TYPE).has(offering.capacity_type)
+        and (not offering.zone_id or wanted.allowed(labels.ZONE_ID).has(offering.zone_id))
+    )
+
+
+def without_exotic(candidates: Candidates) -> Candidates:
+    """Without bare metal and accelerators, unless that would leave nothing: who wants one names it."""
+    plain = [c for c in candidates if not _exotic(c.type)]
+    return plain or candidates
+
+
+def _exotic(type_: InstanceType) -> bool:
+    return "metal" in type_.name.partition(".")[2] or any(type_.capacity[name] for name in _EXOTIC)
+
+
+def without_dear_spot(candidates: Candidates) -> Candidates:
+    """Without spot offerings that cost more than the cheapest on-demand one, where both are to be had."""
+    prices = {
+        kind: [o.price for c in candidates for o in c.offerings if o.capacity_type == kind]
+        for kind in (labels.ON_DEMAND, labels.SPOT)
+    }
+    if not all(prices.values()):
+        return candidates
+    ceiling = min(prices[labels.ON_DEMAND])
+    return _filtered(candidates, lambda o: o.capacity_type != labels.SPOT or o.price <= ceiling)
+
+
+def of_capacity_type(candidates: Candidates, capacity_type: str) -> Candidates:
+    """With only the offerings of one capacity type."""
+    return _filtered(candidates, lambda o: o.capacity_type == capacity_type)
+
+
+def cheapest(candidates: Candidates, limit: int) -> Candidates:
+    """The first so many by price; ties by name."""
+    return sorted(candidates, key=lambda c: (c.price, c.type.name))[:limit]
+
+
+def missing_min_values(candidates: Candidates, wanted: Requirements) -> str | None:
+    """The first key, by name, of which the types have fewer distinct values than asked for; None when none."""
+    for key in sorted(wanted):
+        least = wanted[key].min_values
+        if least is not None and len(_values(candidates, key)) < least:
+            return key
+    return None
+
+
+def _values(candidates: Candidates, key: str) -> set[str]:
+    return {value for c in candidates if key in c.type.requirements for value in c.type.requirements[key].values}
+
+
+def has_min_values(wanted: Requirements) -> bool:
+    return any(row.min_values is not None for row in wanted.values())
+
+
+def _filtered(candidates: Candidates, keep: Callable[[Offering], bool]) -> list[Candidate]:
+    rest = ((c, tuple(o for o in c.offerings if keep(o))) for c in candidates)
+    return [Candidate(c.type, offerings) for c, offerings in rest if offerings]

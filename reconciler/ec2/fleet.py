@@ -1,0 +1,247 @@
+"""A fleet request: one CreateFleet call for claims that want the same, with the types, zones and prices it may choose.
+
+The request is written to its claims before the call, so it is a function of the claims and the facts alone: the same
+claims at the same attempt make the same request. Source: AWS provider reference §2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from api import labels
+from api.requirements import IN, Requirements, requirement
+from api.v1.conditions import FALSE, READY, TRUE, get
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.ec2 import candidates, images, tags, templates
+from reconciler.ec2.candidates import Candidates
+from reconciler.model.cloud import ClusterFacts, FleetRequest, LaunchTemplate, Override
+from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
+from reconciler.model.settings import Settings
+
+CAPACITY, NOT_READY, CREATE = "capacity", "not_ready", "create"
+
+#: EC2 takes no more overrides in one fleet request.
+MAX_OVERRIDES = 300
+#: An object's annotations may hold 256 KiB in all; a request that is larger could not be written to its claims.
+MAX_BYTES = 200 * 1024
+
+_UNAVAILABLE = "all requested instance types were unavailable during launch"
+_NO_OFFERINGS = "no capacity offerings are currently available given the constraints"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetProblem:
+    """Why there is no request. `capacity`: nothing to be had, so the claim is given up; `not_ready`: the node class
+    must change first, likewise; `create`: the claim waits with `Launched=Unknown`, this reason and message."""
+
+    kind: str
+    reason: str
+    message: str
+
+
+def equal_launch(claim: NodeClaim) -> Hashable:
+    """Equal for claims that one request can serve."""
+    spec = claim.spec
+    return (
+        spec.node_class_ref,
+        tuple(sorted((e.key, e.operator, e.values, e.min_values or 0) for e in spec.requirements)),
+        tuple(sorted((name, str(amount)) for name, amount in spec.resources.requests.items())),
+        tuple(sorted(claim.metadata.labels.items())),
+        tuple(sorted((t.key, t.value, t.effect) for t in spec.taints)),
+        tuple(sorted((t.key, t.value, t.effect) for t in spec.startup_taints)),
+        claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, "false"),
+    )
+
+
+def plan(
+    claims: Sequence[NodeClaim],
+    *,
+    pool: NodePool | None,
+    node_class: EC2NodeClass,
+    catalogue: Catalogue,
+    cluster: ClusterFacts,
+    settings: Settings,
+    out_of_stock: Mapping[OfferingKey, datetime],
+    now: datetime,
+    attempt: int = 0,
+) -> FleetRequest | FleetProblem:
+    """The fleet call for claims of equal `equal_launch`, one instance each; or why there can be none.
+
+    `attempt` makes another group (and client token) of the same claims after a call that failed for good.
+    """
+    members = sorted(claims, key=lambda claim: claim.name)
+    claim = members[0]
+    unready = _unready(node_class, catalogue)
+    if unready is not None:
+        return unready
+    try:
+        wanted = _wanted(claim)
+        chosen = _choose(claim, wanted, catalogue, settings, out_of_stock, now)
+        if isinstance(chosen, FleetProblem):
+            return chosen
+        capacity_type = _capacity_type(wanted, chosen)
+        chosen = candidates.of_capacity_type(chosen, capacity_type)
+        overrides, used = _overrides(claim, node_class, cluster, chosen, capacity_type)
+    except ValueError as error:  # a malformed requirement, quantity or user data
+        return FleetProblem(CREATE, "LaunchFailed", f"Error getting launch template configs: {error}")
+    if not overrides:
+        return FleetProblem(CREATE, "LaunchFailed", _NO_OFFERINGS)
+    group = group_of(members, attempt)
+    pool_name = pool.name if pool is not None else claim.pool_name
+    relaxed = claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED) == "true"
+    return FleetRequest(
+        group=group,
+        capacity_type=capacity_type,
+        members=tuple(member.name for member in members),
+        templates=used,
+        overrides=overrides,
+        tags=dict(sorted({**tags.launch(node_class, pool_name, cluster.name), labels.LAUNCH_GROUP: group}.items())),
+        context="" if relaxed else node_class.spec.context or "",
+    )
+
+
+def group_of(claims: Sequence[NodeClaim], attempt: int) -> str:
+    """The launch group of these claims: 32 hexadecimal digits."""
+    identity = [attempt, sorted((claim.name, claim.metadata.uid) for claim in claims)]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
+
+
+def _unready(node_class: EC2NodeClass, catalogue: Catalogue) -> FleetProblem | None:
+    """Why the class may not be launched from now; None when it may."""
+    if node_class.metadata.deleting:
+        return FleetProblem(CAPACITY, "NodeClassTerminating", f"node class {node_class.name} is being deleted")
+    ready = get(node_class.status.conditions, READY)
+    if ready is not None and ready.status == FALSE:
+        return FleetProblem(NOT_READY, "NodeClassNotReady", ready.message or ready.reason)
+    if ready is None or ready.status != TRUE:
+        return FleetProblem(CREATE, "NodeClassReadinessUnknown", "NodeClass is in Ready=Unknown")
+    if ready.observed_generation != node_class.metadata.generation:
+        return FleetProblem(NOT_READY, "NodeClassNotReady", "the node class has changed since it was last ready")
+    forbidden = tags.restricted(node_class.spec.tags)
+    if forbidden:
+        return FleetProblem(
+            NOT_READY, "NodeClassNotReady", f"tags that only the controller sets: {', '.join(forbidden)}"
+        )
+    return _incomplete(node_class, catalogue)
+
+
+def _incomplete(node_class: EC2NodeClass, catalogue: Catalogue) -> FleetProblem | None:
+    """What a launch needs and has not been found."""
+    status = node_class.status
+    if not status.instance_profile:
+        return FleetProblem(NOT_READY, "NodeClassNotReady", "the node class has no instance profile")
+    if not catalogue:
+        return FleetProblem(CREATE, "InstanceTypeResolutionFailed", "no instance types found")
+    if not status.subnets:
+        return FleetProblem(CREATE, "SubnetResolutionFailed", "no subnets found")
+    if not status.security_groups:
+        return FleetProblem(CREATE, "LaunchFailed", "no security groups found")
+    return None
+
+
+def _wanted(claim: NodeClaim) -> Requirements:
+    """The claim's requirements; one that says nothing of the capacity type means on-demand. Raises ValueError."""
+    rows = claim.requirements()
+    if labels.CAPACITY_TYPE in rows:
+        return rows
+    return rows & (requirement(labels.CAPACITY_TYPE, IN, (labels.ON_DEMAND,)),)
+
+
+def _choose(
+    claim: NodeClaim,
+    wanted: Requirements,
+    catalogue: Catalogue,
+    settings: Settings,
+    out_of_stock: Mapping[OfferingKey, datetime],
+    now: datetime,
+) -> Candidates | FleetProblem:
+    """The candidates after all filters, cheapest first."""
+    found: Candidates = candidates.available(catalogue, wanted, claim.requests(), out_of_stock, now)
+    if not candidates.has_min_values(wanted):
+        found = candidates.without_exotic(found)
+        found = candidates.without_dear_spot(found)
+    if not found:
+        return FleetProblem(CAPACITY, "InsufficientCapacity", _UNAVAILABLE)
+    found = candidates.cheapest(found, settings.max_instance_types)
+    missing = candidates.missing_min_values(found, wanted)
+    if missing is not None and settings.min_values_policy == "Strict":
+        message = f"truncating instance types to {len(found)}: too few values of {missing} for its minValues"
+        return FleetProblem(CAPACITY, "InsufficientCapacity", message)
+    return found
+
+
+def _capacity_type(wanted: Requirements, chosen: Candidates) -> str:
+    """Spot where it is allowed and to be had, else on-demand."""
+    spot = any(o.capacity_type == labels.SPOT for candidate in chosen for o in candidate.offerings)
+    return labels.SPOT if spot and wanted.allowed(labels.CAPACITY_TYPE).has(labels.SPOT) else labels.ON_DEMAND
+
+
+def _overrides(
+    claim: NodeClaim, node_class: EC2NodeClass, cluster: ClusterFacts, chosen: Candidates, capacity_type: str
+) -> tuple[tuple[Override, ...], tuple[LaunchTemplate, ...]]:
+    """Every (type, zone) to choose from, cheapest first, and the templates they use, by name.
+
+    Raises ValueError when the class's user data is malformed.
+    """
+    subnets: dict[str, str] = {}
+    for subnet in node_class.status.subnets:  # those with most free addresses come first
+        subnets.setdefault(subnet.zone, subnet.id)
+    table = images.table(node_class.status.amis)
+    made: dict[tuple[str, int], LaunchTemplate] = {}
+    rows: list[Override] = []
+    for candidate in chosen:
+        image_id = images.pick(candidate.type.requirements, table)
+        if image_id is None:
+            continue
+        shape = (image_id, candidate.type.capacity["pods"])
+        if shape not in made:
+            made[shape] = templates.build(
+                claim, node_class, cluster, image_id=image_id, max_pods=shape[1], capacity_type=capacity_type
+            )
+        offerings = (o for o in candidate.offerings if o.zone in subnets)
+        rows += [_override(o, subnets[o.zone], made[shape]) for o in offerings]
+    rows.sort(key=lambda row: (row.price, row.instance_type, row.zone))
+    return _limited(rows, {template.name: template for template in made.values()})
+
+
+def _override(offering: Offering, subnet_id: str, template: LaunchTemplate) -> Override:
+    return Override(
+        instance_type=offering.instance_type,
+        zone=offering.zone,
+        subnet_id=subnet_id,
+        image_id=template.image_id,
+        template=template.name,
+        price=offering.price,
+    )
+
+
+def _limited(
+    rows: Sequence[Override], known: Mapping[str, LaunchTemplate]
+) -> tuple[tuple[Override, ...], tuple[LaunchTemplate, ...]]:
+    """The cheapest overrides that EC2 and an annotation can take, and the templates they use."""
+    kept: list[Override] = []
+    used: dict[str, LaunchTemplate] = {}
+    size = 0
+    for row in rows[:MAX_OVERRIDES]:
+        new = row.template not in used
+        cost = _OVERRIDE_BYTES + (_bytes(known[row.template]) if new else 0)
+        if kept and size + cost > MAX_BYTES:
+            continue
+        size += cost
+        kept.append(row)
+        used[row.template] = known[row.template]
+    return tuple(kept), tuple(used[name] for name in sorted(used))
+
+
+#: More than one override takes as JSON.
+_OVERRIDE_BYTES = 300
+
+
+def _bytes(template: LaunchTemplate) -> int:
+    return len(json.dumps(template.user_data)) + 2048

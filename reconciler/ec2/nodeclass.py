@@ -1,0 +1,173 @@
+"""An EC2NodeClass's status: what AWS made of its selectors, and whether nodes can be launched from it.
+
+A pure function from the class and what is known to its complete next status; the same facts give the same status, so
+nothing is written while nothing changes. Source: AWS provider reference §6, API reference §10.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from api.v1 import conditions
+from api.v1.conditions import FALSE, NODECLASS_DEPENDENTS, TRUE, UNKNOWN
+from api.v1.ec2nodeclass import (
+    EC2NodeClass,
+    EC2NodeClassStatus,
+    ResolvedImage,
+    ResolvedSecurityGroup,
+    ResolvedSubnet,
+)
+from api.v1.meta import Condition
+from reconciler.ec2 import families, images, kubelet_rules, tags, userdata
+from reconciler.model.cloud import ClassFacts, ClusterFacts, SecurityGroup, Subnet
+
+Verdict = tuple[str, str, str]
+
+_DEPENDENCIES = ("AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady")
+_MISSING = {
+    "AMIsReady": ("AMINotFound", "AMISelector did not match any AMIs"),
+    "SubnetsReady": ("SubnetsNotFound", "SubnetSelector did not match any Subnets"),
+    "SecurityGroupsReady": ("SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups"),
+}
+
+
+def status(
+    node_class: EC2NodeClass,
+    facts: ClassFacts | None,
+    *,
+    cluster: ClusterFacts | None,
+    now: datetime,
+    profile_name: str = "",
+) -> EC2NodeClassStatus:
+    """The complete next status.
+
+    `facts` of another generation count as none: until fresh ones come, what is known stays and Ready is not True.
+    `profile_name` names a managed instance profile known to exist; without it the facts tell.
+    """
+    old, generation = node_class.status, node_class.metadata.generation
+    rows = conditions.initial(old.conditions, NODECLASS_DEPENDENTS, node_class.metadata.creation_timestamp)
+    if node_class.metadata.deleting:
+        return replace(old, conditions=conditions.bump(rows, generation))
+    if facts is None or facts.generation != generation:
+        return replace(old, conditions=_rooted(rows, generation, now))
+    new = _resolved(node_class, facts, profile_name)
+    for type_, verdict in _parts(node_class, facts, new):
+        rows = _put(rows, type_, verdict, generation, now)
+    rows = _put(rows, "ValidationSucceeded", _validation(node_class, cluster, rows), generation, now)
+    return replace(new, conditions=_rooted(rows, generation, now))
+
+
+def profile_for(node_class: EC2NodeClass, cluster: ClusterFacts) -> tuple[str, str, dict[str, str]]:
+    """Name, path and tags of the instance profile that a class with `spec.role` gets; another role, another name."""
+    role = (node_class.spec.role or "").rpartition("/")[2]
+    identity = "\n".join((cluster.region, node_class.name, node_class.metadata.uid, role))
+    number = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:8], "big")
+    return (
+        f"{cluster.name}_{number}",
+        profile_path(node_class, cluster),
+        tags.profile(node_class, cluster.name, cluster.region),
+    )
+
+
+def profile_path(node_class: EC2NodeClass, cluster: ClusterFacts) -> str:
+    """The path under which all instance profiles of a class live."""
+    return f"/karpenter/{cluster.region}/{cluster.name}/{node_class.metadata.uid}/"
+
+
+def subnets(found: Iterable[Subnet]) -> tuple[ResolvedSubnet, ...]:
+    """As the status lists them: most free addresses first, then by ID."""
+    rows = sorted(found, key=lambda subnet: (-subnet.free_addresses, subnet.id))
+    return tuple(ResolvedSubnet(id=s.id, zone=s.zone, zone_id=s.zone_id) for s in rows)
+
+
+def security_groups(found: Iterable[SecurityGroup]) -> tuple[ResolvedSecurityGroup, ...]:
+    """As the status lists them: by ID."""
+    return tuple(ResolvedSecurityGroup(id=g.id, name=g.name) for g in sorted(found, key=lambda group: group.id))
+
+
+def _resolved(node_class: EC2NodeClass, facts: ClassFacts, profile_name: str) -> EC2NodeClassStatus:
+    profile = node_class.spec.instance_profile or profile_name or facts.instance_profile
+    if not profile and "InstanceProfileReady" in facts.problems:
+        profile = node_class.status.instance_profile  # IAM did not answer: what was known stays
+    return EC2NodeClassStatus(
+        subnets=subnets(facts.subnets),
+        security_groups=security_groups(facts.security_groups),
+        amis=images.listed(facts.images),
+        instance_profile=profile,
+    )
+
+
+def _parts(
+    node_class: EC2NodeClass, facts: ClassFacts, new: EC2NodeClassStatus
+) -> Iterable[tuple[str, Verdict | None]]:
+    """Each part's condition and its verdict; None keeps what was said before."""
+    found: dict[str, Sequence[ResolvedImage | ResolvedSubnet | ResolvedSecurityGroup]] = {
+        "AMIsReady": new.amis,
+        "SubnetsReady": new.subnets,
+        "SecurityGroupsReady": new.security_groups,
+    }
+    for type_, values in found.items():
+        yield type_, (TRUE, type_, "") if values else (FALSE, *facts.problems.get(type_, _MISSING[type_]))
+    yield "InstanceProfileReady", _profile(facts, new)
+    yield "PlacementGroupReady", _placement_group(node_class, facts)
+    yield "CapacityReservationsReady", (TRUE, "CapacityReservationsReady", "")
+
+
+def _profile(facts: ClassFacts, new: EC2NodeClassStatus) -> Verdict | None:
+    if "InstanceProfileReady" in facts.problems:
+        return None
+    if new.instance_profile:
+        return (TRUE, "InstanceProfileReady", "")
+    return (UNKNOWN, "AwaitingReconciliation", "the instance profile is being created")
+
+
+def _placement_group(node_class: EC2NodeClass, facts: ClassFacts) -> Verdict:
+    """A class that asks for a group launches nothing outside it: without one resolved it is not ready."""
+    if node_class.spec.placement_group_selector is None:
+        return (TRUE, "PlacementGroupReady", "")
+    return (
+        FALSE,
+        *facts.problems.get(
+            "PlacementGroupReady",
+            ("PlacementGroupResolutionFailed", "the placement group has not been resolved"),
+        ),
+    )
+
+
+def _validation(node_class: EC2NodeClass, cluster: ClusterFacts | None, rows: tuple[Condition, ...]) -> Verdict | None:
+    """The first check that fails, in Karpenter's order; None while the cluster's own facts are not known."""
+    spec, family = node_class.spec, families.of(node_class.family)
+    if cluster is None:
+        return None
+    if family is families.AL2023 and not cluster.service_cidr:
+        return (FALSE, "ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
+    kubelet = kubelet_rules.problem(spec.kubelet, family)
+    if kubelet is not None:
+        return (FALSE, *kubelet)
+    states = [found for type_ in _DEPENDENCIES if (found := conditions.get(rows, type_)) is not None]
+    for state in (FALSE, UNKNOWN):
+        waiting = [f"{c.type}={c.status}" for c in states if c.status == state]
+        if waiting:
+            return (state, "DependenciesNotReady", ", ".join(waiting))
+    restricted = tags.restricted(spec.tags)
+    if restricted:
+        return (FALSE, "TagValidationFailed", f"tags that only the controller sets: {', '.join(restricted)}")
+    fault = userdata.fault(node_class.family, spec.user_data or "")
+    return (TRUE, "ValidationSucceeded", "") if fault is None else (FALSE, *fault)
+
+
+def _put(
+    rows: tuple[Condition, ...], type_: str, verdict: Verdict | None, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    if verdict is None:
+        return rows
+    state, reason, message = verdict
+    return conditions.put(rows, type_, state, reason, generation=generation, now=now, message=message)
+
+
+def _rooted(rows: tuple[Condition, ...], generation: int, now: datetime) -> tuple[Condition, ...]:
+    return conditions.with_root(rows, NODECLASS_DEPENDENTS, generation=generation, now=now)

@@ -1,0 +1,75 @@
+"""Launch templates: everything about an instance that is not its type, zone or price.
+
+One template per image and pod count, named by its content, so that equal launches share one and a changed node class
+never meets an old one. Source: AWS provider reference §2.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+from msgspec.structs import replace
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.nodeclaim import NodeClaim
+from reconciler.ec2 import bottlerocket, families, tags, userdata
+from reconciler.ec2.bootstrap import is_ipv6
+from reconciler.model.cloud import ClusterFacts, LaunchTemplate
+
+PREFIX = "karpenter.k8s.aws/"
+
+
+def build(
+    claim: NodeClaim,
+    node_class: EC2NodeClass,
+    cluster: ClusterFacts,
+    *,
+    image_id: str,
+    max_pods: int,
+    capacity_type: str,
+) -> LaunchTemplate:
+    """The template of a claim's launch. Raises ValueError when the class's user data is malformed."""
+    spec = node_class.spec
+    nested = spec.cpu_options.nested_virtualization if spec.cpu_options is not None else None
+    template = LaunchTemplate(
+        name="",
+        image_id=image_id,
+        user_data=_user_data(claim, node_class, cluster, max_pods, capacity_type),
+        instance_profile=node_class.status.instance_profile,
+        security_group_ids=tuple(sorted(group.id for group in node_class.status.security_groups)),
+        metadata_options=spec.metadata_options,
+        block_device_mappings=spec.block_device_mappings or families.of(node_class.family).volumes,
+        detailed_monitoring=bool(spec.detailed_monitoring),
+        associate_public_ip_address=spec.associate_public_ip_address,
+        tags=tags.launch(node_class, claim.pool_name, cluster.name),
+        capacity_type=capacity_type,
+        ip_prefix_count=spec.ip_prefix_count,
+        connection_tracking=spec.connection_tracking,
+        nested_virtualization=nested or "",
+        ipv6=is_ipv6(cluster.dns_ip),
+    )
+    return replace(template, name=_name(template))
+
+
+def _name(template: LaunchTemplate) -> str:
+    """`karpenter.k8s.aws/` and a 64-bit number in decimal, of the whole content."""
+    content = msgspec.json.encode(template, order="deterministic")
+    return PREFIX + str(int.from_bytes(hashlib.sha256(content).digest()[:8], "big"))
+
+
+def _user_data(
+    claim: NodeClaim, node_class: EC2NodeClass, cluster: ClusterFacts, max_pods: int, capacity_type: str
+) -> str:
+    spec = node_class.spec
+    return userdata.render(
+        node_class.family,
+        cluster=cluster,
+        custom=spec.user_data,
+        labels=userdata.claim_labels(claim, node_class.family, capacity_type),
+        taints=userdata.claim_taints(claim),
+        kubelet=spec.kubelet,
+        max_pods=max_pods,
+        raid0=spec.instance_store_policy == "RAID0",
+        image_version=bottlerocket.version(node_class),
+    )
