@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC
 from typing import Any, Final
 
 from api import labels
@@ -41,7 +42,7 @@ def instance(row: Mapping[str, Any]) -> Instance:
         zone_id=placement.get("AvailabilityZoneId", ""),
         state=row["State"]["Name"],
         capacity_type=capacity_type(row),
-        launched=row["LaunchTime"],
+        launched=row["LaunchTime"].astimezone(UTC),
         image_id=row.get("ImageId", ""),
         subnet_id=row.get("SubnetId", ""),
         security_group_ids=tuple(sorted(group["GroupId"] for group in row.get("SecurityGroups", ()))),

@@ -79,11 +79,12 @@ def type_info(raw: Mapping[str, Any]) -> InstanceTypeInfo:
         nitro_enclaves=raw.get("NitroEnclavesSupport") == "supported",
         gpus=tuple(_gpu(g) for g in raw.get("GpuInfo", {}).get("Gpus", ())),
         accelerators=_accelerators(raw),
-        neuron_cores=neuron[0].get("Count", 0) * neuron[0].get("CoreInfo", {}).get("Count", 0) if neuron else 0,
+        neuron_cores=sum(device.get("Count", 0) * device.get("CoreInfo", {}).get("Count", 0) for device in neuron),
         efa_interfaces=network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
         trunking=_trunking(name, raw),
         placement_strategies=tuple(raw.get("PlacementGroupInfo", {}).get("SupportedStrategies", ())),
         processor_features=tuple(processor.get("SupportedFeatures", ())),
+        all_interfaces=network.get("MaximumNetworkInterfaces", 0),
     )
 
 

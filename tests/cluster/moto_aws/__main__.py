@@ -6,7 +6,7 @@ import argparse
 import json
 
 from .server import serve, serve_while_wanted
-from .settings import MotoSettings
+from .settings import FAMILIES, MotoSettings
 
 
 def main() -> None:
@@ -27,11 +27,8 @@ def main() -> None:
         region=given.region,
         kubernetes_version=given.kubernetes_version,
         describe_delay=given.describe_delay,
+        families=() if given.all_families else FAMILIES,
     )
-    if given.all_families:
-        settings = MotoSettings(
-            **{field: getattr(settings, field) for field in settings.__struct_fields__} | {"families": ()}
-        )
     serve(settings, given.port)
 
 

@@ -36,7 +36,7 @@ def _lists(market: Market) -> list[Any]:
 
 
 def _instances(world: World, market: Market) -> list[Any]:
-    terminate_as_moto, describe_as_moto = EC2Response.terminate_instances, EC2Response.describe_instances
+    describe_as_moto, create_tags_as_moto = EC2Response.describe_instances, EC2Response.create_tags
 
     def create_fleet_(self: Any) -> ActionResult:
         return ActionResult(create_fleet(world, market, self))
@@ -56,20 +56,21 @@ def _instances(world: World, market: Market) -> list[Any]:
             return answer
 
     def terminate_instances(self: Any) -> ActionResult:
-        """An instance is `shutting-down` before it is terminated. Source: EC2 user guide, "Instance lifecycle"."""
+        """Those that are ending already are fine too. Source: EC2 API reference, TerminateInstances."""
+        self.error_on_dryrun()
         with world.settled():
-            ids = self._get_param("InstanceIds", [])
-            before = {one.id: one.state for one in self.ec2_backend.get_multi_instances_by_id(ids)}
-            answer = terminate_as_moto(self)
-            for instance in self.ec2_backend.get_multi_instances_by_id(ids):
-                if before[instance.id] == "terminated" or not world.settings.shutting_down:
-                    continue
-                instance._state.name, instance._state.code = "shutting-down", 32
-                if before[instance.id] != "shutting-down":
-                    world.later(instance, world.settings.shutting_down, "terminated", 48)
-            return answer
+            rows = [
+                world.end(one) for one in self.ec2_backend.get_multi_instances_by_id(self._get_param("InstanceIds"))
+            ]
+        return ActionResult({"TerminatingInstances": rows})
 
-    return [create_fleet_, describe_instances, terminate_instances]
+    def create_tags(self: Any) -> ActionResult:
+        """Unknown instances are an error. Source: EC2 API reference, error codes, InvalidInstanceID.NotFound."""
+        with world.settled():
+            self.ec2_backend.get_multi_instances_by_id([id_ for id_ in self._get_param("Resources") if id_[:2] == "i-"])
+            return create_tags_as_moto(self)
+
+    return [create_fleet_, describe_instances, terminate_instances, create_tags]
 
 
 def _without(reservations: list[Any], hidden: set[str]) -> list[Any]:

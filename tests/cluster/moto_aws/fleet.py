@@ -59,7 +59,7 @@ def create_fleet(world: World, market: Market, response: Any) -> dict[str, Any]:
             if digest != order.digest:
                 # EC2 API reference, "Ensuring idempotency": same token, other parameters.
                 raise EC2ClientError("IdempotentParameterMismatch", "The client token was used with other parameters.")
-            return copy.deepcopy(answer)  # type: ignore[no-any-return]
+            return copy.deepcopy(answer)
         answer = _launch(world, market, response, order)
         if order.token:
             world.tokens[order.token] = (order.digest, copy.deepcopy(answer))

@@ -38,7 +38,8 @@ def seed(settings: MotoSettings, endpoint_url: str) -> None:
         version=settings.kubernetes_version,
         kubernetes_network_config={"serviceIpv4Cidr": settings.service_cidr},
     )
-    backend("eks", settings.region).clusters[settings.cluster_name].endpoint = settings.endpoint
+    cluster = backend("eks", settings.region).clusters[settings.cluster_name]
+    cluster.endpoint, cluster.certificate_authority = settings.endpoint, {"data": settings.ca_bundle}
     release_images(settings, 0)
 
 
@@ -117,9 +118,10 @@ def _image(settings: MotoSettings, image_id: str, name: str, architecture: str, 
 
 def _parameter(settings: MotoSettings, name: str, value: str) -> None:
     """PutParameter refuses names under /aws: these are AWS's own."""
+    make: Any = Parameter
     versions = backend("ssm", settings.region)._parameters[name]
     versions.append(
-        Parameter(
+        make(
             account_id=ACCOUNT,
             name=name,
             value=value,

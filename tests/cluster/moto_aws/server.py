@@ -142,7 +142,7 @@ class Gate:
     def _end(self, instance_id: str) -> None:
         """EC2 itself ends an instance (a spot interruption, a failed host)."""
         with self.world.settled():
-            backend("ec2", self.settings.region).terminate_instances([instance_id])
+            self.world.end(backend("ec2", self.settings.region).get_instance(instance_id))
 
 
 def _call(environ: Environ, body: bytes) -> tuple[str, str, str]:
@@ -203,10 +203,12 @@ def _text(user_data: Any) -> str:
 
 def serve(settings: MotoSettings, port: int, host: str = "127.0.0.1") -> None:
     """Serve until the process ends. The first line on standard output is the address."""
-    server = make_server(host, port, Gate(settings), threaded=True, request_handler=Handler)
+    gate = Gate(settings)
+    server = make_server(host, port, gate, threaded=True, request_handler=Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://{host}:{server.server_port}"
     seed(settings, url)
+    gate.world.calls.clear()
     print(url, flush=True)
     threading.Event().wait()
 

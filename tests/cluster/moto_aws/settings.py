@@ -33,6 +33,7 @@ class MotoSettings(msgspec.Struct, frozen=True, kw_only=True):
     cluster_name: str = "kerf-test"
     region: str = "us-west-2"
     kubernetes_version: str = "1.36"
+    ca_bundle: str = "dGVzdCBjYSBidW5kbGU="
     endpoint: str = "https://cluster.example.internal"
     service_cidr: str = "10.96.0.0/16"
     families: tuple[str, ...] = FAMILIES

@@ -89,6 +89,19 @@ class World:
         """Let an instance's state change after a while."""
         self.changes[instance.id] = (time.monotonic() + seconds, instance, state, code)
 
+    def end(self, instance: Any) -> dict[str, Any]:
+        """Terminate an instance, which is `shutting-down` for a while first; what TerminateInstances says of it.
+
+        Source: EC2 user guide, "Instance lifecycle".
+        """
+        before = {"Code": instance.state_code, "Name": instance.state}
+        if instance.state not in ("shutting-down", "terminated"):
+            instance.ec2_backend.terminate_instances([instance.id])
+            instance._state.name, instance._state.code = "shutting-down", 32
+            self.later(instance, self.settings.shutting_down, "terminated", 48)
+        after = {"Code": instance.state_code, "Name": instance.state}
+        return {"InstanceId": instance.id, "PreviousState": before, "CurrentState": after}
+
     @contextmanager
     def settled(self) -> Iterator[None]:
         """Within this block all states are those of now, and nobody else changes them."""
@@ -109,6 +122,7 @@ class World:
 
 def backend(service: str, region: str) -> Any:
     """moto's data of one service and region."""
-    from moto.backends import get_backend
+    from moto import backends
 
-    return get_backend(service)[ACCOUNT][region]  # type: ignore[arg-type]
+    data: Any = backends.get_backend
+    return data(service)[ACCOUNT][region]
