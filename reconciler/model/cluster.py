@@ -8,7 +8,7 @@ as a rebuild from the survivors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -84,6 +84,10 @@ class Cluster:
     def get(self, ref: Ref) -> Any | None:
         key = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
         return self._objects[ref.kind].get(key)
+
+    def objects(self, kind: Kind) -> Mapping[str, Any]:
+        """A kind's objects by key: a live view, read-only."""
+        return MappingProxyType(self._objects[kind.name])
 
     def count(self, kind: Kind) -> int:
         return len(self._objects[kind.name])

@@ -1,0 +1,1 @@
+"""The loop: observe, decide, act. Threads, the worker process, leader election, health and settings live here."""

@@ -1,0 +1,55 @@
+"""How long to leave something alone after it failed: doubling waits per subject, forgotten on success."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The first wait and the longest one."""
+
+    first: timedelta
+    longest: timedelta
+
+    def after(self, failures: int, subject: str = "") -> timedelta:
+        """The wait after so many failures in a row (1 or more), spread by up to a tenth by the subject's hash."""
+        wait = min(self.first * 2 ** min(failures - 1, 20), self.longest)
+        spread = hashlib.sha256(f"{subject} {failures}".encode()).digest()[0] / 2550
+        return wait * (1 + spread)
+
+
+class Backoff:
+    """Back-offs of many subjects."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._failures: dict[str, int] = {}
+        self._until: dict[str, datetime] = {}
+
+    def failed(self, subject: str, now: datetime, at_least_seconds: float = 0.0) -> datetime:
+        """Count a failure; the instant before which the subject should be left alone."""
+        self._failures[subject] = self._failures.get(subject, 0) + 1
+        wait = self._steps.after(self._failures[subject], subject)
+        self._until[subject] = now + max(wait, timedelta(seconds=at_least_seconds))
+        return self._until[subject]
+
+    def succeeded(self, subject: str) -> None:
+        self._failures.pop(subject, None)
+        self._until.pop(subject, None)
+
+    def until(self, subject: str) -> datetime | None:
+        return self._until.get(subject)
+
+    def held(self, subject: str, now: datetime) -> bool:
+        until = self._until.get(subject)
+        return until is not None and until > now
+
+    def holding(self, now: datetime) -> dict[str, datetime]:
+        """Subjects to be left alone at `now`, until when. Forgets those that failed long ago (ten longest waits)."""
+        stale = [s for s, until in self._until.items() if now - until > 10 * self._steps.longest]
+        for subject in stale:
+            self.succeeded(subject)
+        return {s: until for s, until in self._until.items() if until > now}

@@ -1,0 +1,53 @@
+"""The batch window of pending pods: the first one opens it, each new one prolongs it, the plan that serves
+them closes it.
+
+What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from reconciler.model.snapshot import Batch
+
+#: A pod (or a node that is about to go) that still waits asks again after this long.
+AGAIN = timedelta(seconds=10)
+
+
+class BatchWindow:
+    """Arrival times of triggers; a trigger is a pod's or a node's UID."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._batch: Batch | None = None
+        self._served_at: datetime | None = None
+
+    def trigger(self, uid: str, now: datetime) -> None:
+        """Something wants a place. The same UID counts once per window."""
+        if uid in self._known:
+            return
+        self._known.add(uid)
+        self._batch = Batch(now if self._batch is None else self._batch.first, now)
+
+    def forget(self, uid: str) -> None:
+        """It has its place, or is gone."""
+        self._known.discard(uid)
+
+    def served(self, now: datetime) -> None:
+        """A plan worked the batch off."""
+        self._batch = None
+        self._served_at = now
+
+    def at(self, now: datetime) -> Batch | None:
+        """The open batch; one opens by itself when something that was served still waits."""
+        due = self.due
+        if due is not None and now >= due:
+            self._batch = Batch(now, now)
+        return self._batch
+
+    @property
+    def due(self) -> datetime | None:
+        """When what was served asks again."""
+        if not self._known or self._batch is not None or self._served_at is None:
+            return None
+        return self._served_at + AGAIN

@@ -1,0 +1,102 @@
+"""What AWS made of each node class, and the instance types that follow; built anew only when an input changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.model.cloud import ClassFacts, Region
+from reconciler.model.instance_type import Catalogue
+from reconciler.model.settings import Settings
+
+RESOLVE_EVERY = timedelta(seconds=60)
+
+#: `reconciler.ec2.catalogue.build`.
+Build = Callable[[EC2NodeClass, ClassFacts, Region, Settings], Catalogue]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    uid: str
+    facts: ClassFacts
+    at: datetime
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    region: Region
+    uid: str
+    generation: int
+    facts: ClassFacts
+    catalogue: Catalogue
+
+
+class Catalogues:
+    """Facts and catalogues by class name. One thread uses it."""
+
+    def __init__(self, settings: Settings, build: Build) -> None:
+        self._settings, self._build = settings, build
+        self._known: dict[str, _Known] = {}
+        self._built: dict[str, _Built] = {}
+        self._facts_view: dict[str, ClassFacts] = {}
+        self.region: Region | None = None
+
+    def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime) -> None:
+        """Take in an answer. Equal facts keep their identity, so that nothing is built again for them."""
+        before = self._known.get(name)
+        if before is not None and before.uid == uid and before.facts == facts:
+            facts = before.facts
+        self._known[name] = _Known(uid, facts, at)
+        self._facts_view = {n: known.facts for n, known in sorted(self._known.items())}
+
+    def look_again(self, name: str) -> None:
+        """Something of this class was changed by us: its facts are due at once."""
+        known = self._known.get(name)
+        if known is not None:
+            self._known[name] = _Known(known.uid, known.facts, known.at, stale=True)
+
+    def forget(self, name: str) -> None:
+        self._known.pop(name, None)
+        self._built.pop(name, None)
+        self._facts_view = {n: known.facts for n, known in sorted(self._known.items())}
+
+    def due_at(self, node_class: EC2NodeClass) -> datetime | None:
+        """When a class should be resolved; None: at once."""
+        known = self._known.get(node_class.name)
+        if known is None or known.stale or known.uid != node_class.metadata.uid:
+            return None
+        if known.facts.generation != node_class.metadata.generation:
+            return None
+        return known.at + RESOLVE_EVERY
+
+    @property
+    def facts(self) -> Mapping[str, ClassFacts]:
+        return self._facts_view
+
+    def catalogues(self, classes: Iterable[EC2NodeClass]) -> Mapping[str, Catalogue]:
+        """The types of every class that is resolved, by class name."""
+        if self.region is None:
+            return {}
+        found = {}
+        for node_class in classes:
+            known = self._known.get(node_class.name)
+            if known is not None and known.uid == node_class.metadata.uid:
+                found[node_class.name] = self._catalogue(self.region, node_class, known)
+        return found
+
+    def _catalogue(self, region: Region, node_class: EC2NodeClass, known: _Known) -> Catalogue:
+        built = self._built.get(node_class.name)
+        generation = node_class.metadata.generation
+        if (
+            built is not None
+            and built.region is region
+            and built.facts is known.facts
+            and (built.uid, built.generation) == (known.uid, generation)
+        ):
+            return built.catalogue
+        catalogue = self._build(node_class, known.facts, region, self._settings)
+        self._built[node_class.name] = _Built(region, known.uid, generation, known.facts, catalogue)
+        return catalogue

@@ -1,0 +1,242 @@
+"""The loop: take in the news, look at everything as of now, decide, act; again when something happens or is due.
+
+Inline, `tick` also steps the reflectors and asks AWS itself, so that a world with a virtual clock can drive it; in real
+mode threads do that, and `run` waits for their news.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+from reconciler.decide import decide as decide_all
+from reconciler.ec2 import catalogue, interruptions
+from reconciler.model import kinds
+from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, EvictPod, Plan
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.ports import Clock, Cloud, Kube, PortError
+from reconciler.runtime.executor import Executor
+from reconciler.runtime.inbox import ChoreFailed, Done, Inbox, News
+from reconciler.runtime.observer import Observer
+from reconciler.runtime.performing import target
+from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
+from reconciler.runtime.reflector import Reflector
+from reconciler.runtime.results import absorb, subject
+from reconciler.runtime.state import State
+from reconciler.telemetry.telemetry import Telemetry
+
+ACTION_THREADS, CHORE_THREADS = 32, 6
+#: After actions the next look comes this soon: their outcome shows, and may allow the next step.
+SOON = timedelta(milliseconds=10)
+#: A look after a bug in deciding, and the longest time without any look at all.
+AFTER_A_BUG, AT_LEAST_EVERY = timedelta(seconds=5), timedelta(seconds=30)
+#: News that come within this time of each other are looked at together; a slow decision waits as long as it took.
+COALESCE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.5
+WATCH_SECONDS = 30.0
+
+
+class Controller:
+    """See the module. `may_act` says whether this process leads, and is asked before every single action."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        cloud: Cloud,
+        clock: Clock,
+        settings: Settings,
+        telemetry: Telemetry | None = None,
+        inline: bool = False,
+        may_act: Callable[[], bool] = lambda: True,
+        decide: Callable[[Snapshot], Plan] = decide_all,
+        proposer: Proposer | None = None,
+    ) -> None:
+        self.telemetry = telemetry or Telemetry.quiet(kube, clock)
+        self.inbox = Inbox()
+        self.state = State(
+            settings, build=catalogue.build, interpret=interruptions.parse, witness=self.telemetry.witness
+        )
+        self.next_due: datetime | None = clock.now()
+        self._clock, self._decide, self._may_act = clock, decide, may_act
+        self._inline, self._stopping = inline, threading.Event()
+        self._actors = None if inline else ThreadPoolExecutor(ACTION_THREADS, "act")
+        self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
+        self._observer = Observer(cloud, clock, self.inbox, self.state, self._askers)
+        self._proposer = proposer or self._own_proposer()
+        self._propose_at = clock.now()
+        self._threads: list[threading.Thread] = []
+        self._reflectors = [
+            Reflector(kind, kube, clock, self.inbox, self.telemetry.watch_failed) for kind in kinds.WATCHED
+        ]
+        self._executor = Executor(
+            kube,
+            cloud,
+            clock,
+            self.inbox,
+            fresh=lambda sources: self.state.fresh(sources, clock.now()),
+            may_act=may_act,
+            pool=self._actors,
+        )
+
+    def _own_proposer(self) -> Proposer:
+        if self._inline:
+            return InlineProposer(self.inbox)
+        return ProcessProposer(self.inbox, self.telemetry.proposing_failed)
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything that is watched has been listed once."""
+        return self.state.synced
+
+    # --- one turn -----------------------------------------------------------------------------------------------
+    def tick(self) -> Plan:
+        """Take in the news, decide, act. The plan is returned for those who watch."""
+        started = self._clock.now()
+        if self._inline:
+            self._observe_inline()
+        self._take_in(self.inbox.drain())
+        self._observer.run_due(self._clock.now())
+        if not self.state.synced or not self._may_act():
+            self.next_due = self._earliest(started + timedelta(seconds=1))
+            return Plan()
+        with self.telemetry.tick():
+            plan, after = self._plan()
+        started_actions = self._act(plan)
+        self._propose()
+        self.next_due = self._earliest(plan.next_due, after, started + SOON if started_actions else None)
+        return plan
+
+    def _observe_inline(self) -> None:
+        """Read what has changed, and ask until no answer makes another question due."""
+        for reflector in self._reflectors:
+            while reflector.step(0.0):
+                pass
+        self._take_in(self.inbox.drain())
+        while self._observer.run_due(self._clock.now()):
+            self._take_in(self.inbox.drain())
+
+    def _take_in(self, news: Iterable[News]) -> None:
+        now = self._clock.now()
+        for item in news:
+            if isinstance(item, Done):
+                ref = target(item.action)
+                known = self.state.cluster.get(ref) if ref is not None else None
+                absorb(item, self.state)
+                self.telemetry.done(item.action, item.outcome, item.value, item.error, known)
+            elif isinstance(item, ChoreFailed):
+                self.telemetry.chore_failed(item.key, item.error)
+            else:
+                self.state.take(item, now)
+
+    def _plan(self) -> tuple[Plan, datetime | None]:
+        """The plan, and when to look again although the plan does not say so. A bug in deciding ends here."""
+        now = self._clock.now()
+        try:
+            snapshot = self.state.snapshot(now)
+            plan = self._decide(snapshot)
+        except Exception as error:
+            self.telemetry.deciding_failed(error)
+            return Plan(), now + AFTER_A_BUG
+        self.state.planned(plan, now)
+        self.telemetry.planned(plan, snapshot)
+        return plan, self.state.batch.due
+
+    def _act(self, plan: Plan) -> bool:
+        for event in plan.events:
+            self.telemetry.events.write(event)
+        ready, self._held_until = self._ready(plan.actions)
+        return self._executor.submit(ready) > 0
+
+    def _ready(self, actions: Iterable[Action]) -> tuple[list[Action], datetime | None]:
+        """The actions that need not wait, and when the first of the others may go. A lane waits as a whole."""
+        now, waiting, ready = self._clock.now(), dict[str, datetime](), list[Action]()
+        for action in actions:
+            until = self.state.held_until(action.key, _uid(action), _subjects(action), now)
+            if until is not None:
+                waiting[action.lane] = until
+            if action.lane not in waiting:
+                ready.append(action)
+        return ready, min(waiting.values(), default=None)
+
+    def _propose(self) -> None:
+        """Give the slow half something to think about, from time to time."""
+        now = self._clock.now()
+        if now < self._propose_at or not self.state.cluster.count(kinds.NODE_CLAIM):
+            return
+        self._propose_at = now + self.state.settings.disruption_period
+        try:
+            if self._proposer.start(self.state.snapshot(now), self.state.changes):
+                self.state.changes = {}
+        except Exception as error:
+            self.telemetry.proposing_failed(error)
+
+    def _earliest(self, *dues: datetime | None) -> datetime:
+        now = self._clock.now()
+        waits = [reflector.not_before for reflector in self._reflectors] if self._inline else []
+        claims = self.state.cluster.count(kinds.NODE_CLAIM)
+        own = [self._held_until, self._observer.next_due(), self._propose_at if claims else None]
+        every = [due for due in (*dues, *waits, *own) if due is not None]
+        if len(self.inbox):
+            every.append(now + SOON)
+        return max(min(every, default=now + AT_LEAST_EVERY), now + timedelta(milliseconds=1))
+
+    _held_until: datetime | None = None
+
+    # --- the real loop ------------------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Start the threads that watch."""
+        for reflector in self._reflectors:
+            thread = threading.Thread(target=self._watch, args=(reflector,), name=f"watch-{reflector.kind.name}")
+            thread.daemon = True
+            thread.start()
+            self._threads.append(thread)
+
+    def _watch(self, reflector: Reflector) -> None:
+        while not self._stopping.is_set():
+            try:
+                reflector.step(WATCH_SECONDS)
+            except Exception as error:  # a bug in reading one kind must not end its thread
+                self.telemetry.watch_failed(reflector.kind, PortError(f"{type(error).__name__}: {error}"))
+                self._stopping.wait(1.0)
+            if reflector.not_before is not None:
+                wait = (reflector.not_before - self._clock.now()).total_seconds()
+                self._stopping.wait(max(wait, 0.0))
+
+    def run(self, stop: threading.Event) -> None:
+        """Tick until `stop` is set, on news and when something is due."""
+        while not stop.is_set():
+            began = self._clock.now()
+            self.tick()
+            took = (self._clock.now() - began).total_seconds()
+            due = self.next_due or self._clock.now() + AT_LEAST_EVERY
+            stop.wait(min(max(COALESCE_SECONDS, took), LONGEST_PAUSE_SECONDS))
+            left = (min(due, began + AT_LEAST_EVERY) - self._clock.now()).total_seconds()
+            if left > 0 and not stop.is_set():
+                self.inbox.wait(left)
+
+    def stop(self, seconds: float = 20.0) -> None:
+        """Start nothing new; wait for what is under way, but no longer than that; end the threads."""
+        self._stopping.set()
+        self._executor.finish(seconds)
+        for reflector in self._reflectors:
+            reflector.close()
+        self._proposer.close()
+        for pool in (self._actors, self._askers):
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+        for thread in self._threads:
+            thread.join(2.0)
+        self.telemetry.close()
+
+
+def _subjects(action: Action) -> tuple[str, ...]:
+    if isinstance(action, CreateNodeClaim):
+        return subject(action), f"nodepool/{action.claim.pool_name}"
+    return (subject(action),)
+
+
+def _uid(action: Action) -> str:
+    return action.uid if isinstance(action, (DeleteObject, EvictPod)) else ""

@@ -1,0 +1,151 @@
+"""Act: perform a plan's actions through the ports and tell the inbox how each went.
+
+Actions of one lane run in order, lanes run in parallel (inline in the sandbox). A lane that is under way takes no new
+actions: they were decided without its outcome, and are decided again once it shows. Nothing is retried here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from reconciler.model.plan import Action, Source
+from reconciler.ports import (
+    AlreadyExists,
+    AlreadyGone,
+    Clock,
+    Cloud,
+    Conflict,
+    EvictionBlocked,
+    Forbidden,
+    IdempotencyMismatch,
+    Invalid,
+    Kube,
+    PortError,
+    TemplateMissing,
+    Throttled,
+    Unavailable,
+    WorldChanged,
+)
+from reconciler.runtime.inbox import Done, Inbox
+from reconciler.runtime.performing import perform, target
+
+#: What stopped an action, by the error. The first that fits counts.
+OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
+    (AlreadyGone, "gone"),
+    (AlreadyExists, "exists"),
+    (Conflict, "conflict"),
+    (WorldChanged, "world_changed"),
+    (EvictionBlocked, "blocked"),
+    (Throttled, "throttled"),
+    (Forbidden, "forbidden"),
+    (Invalid, "invalid"),
+    (TemplateMissing, "template_missing"),
+    (IdempotencyMismatch, "idempotency_mismatch"),
+    (Unavailable, "unavailable"),
+)
+STALE, NOT_LEADING, FAILED, OK = "stale_source", "not_leading", "failed", "ok"
+#: After these the next action of the lane may follow: what it was to bring about is there.
+_GOES_ON = frozenset({OK, "gone", "exists"})
+
+
+class Executor:
+    """See the module. Without a pool it performs inline.
+
+    `fresh` says whether sources are recent enough for an action that destroys; `may_act` whether the lease holds.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        cloud: Cloud,
+        clock: Clock,
+        inbox: Inbox,
+        *,
+        fresh: Callable[[frozenset[Source]], bool],
+        may_act: Callable[[], bool],
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        self._kube, self._cloud, self._clock, self._inbox = kube, cloud, clock, inbox
+        self._fresh, self._may_act, self._pool = fresh, may_act, pool
+        self._busy: set[str] = set()
+        self._idle = threading.Condition()
+
+    def submit(self, actions: Iterable[Action]) -> int:
+        """Start these, but for lanes that are under way; how many were started."""
+        lanes: dict[str, list[Action]] = {}
+        for action in actions:
+            lanes.setdefault(action.lane, []).append(action)
+        started = 0
+        for lane, queue in lanes.items():
+            if self._claim(lane):
+                started += len(queue)
+                self._start(lane, queue)
+        return started
+
+    @property
+    def in_flight(self) -> frozenset[str]:
+        """Lanes that are under way."""
+        with self._idle:
+            return frozenset(self._busy)
+
+    def finish(self, seconds: float) -> bool:
+        """Wait until nothing is under way; False when the time was too short."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._busy, seconds)
+
+    def _claim(self, lane: str) -> bool:
+        with self._idle:
+            if lane in self._busy:
+                return False
+            self._busy.add(lane)
+            return True
+
+    def _start(self, lane: str, queue: Sequence[Action]) -> None:
+        if self._pool is None:
+            self._run(lane, queue)
+        else:
+            self._pool.submit(self._run, lane, queue)
+
+    def _run(self, lane: str, queue: Sequence[Action]) -> None:
+        """A lane, in order, up to the first action that does not come off."""
+        try:
+            for action in queue:
+                done = self._perform(action)
+                self._inbox.put(done)
+                if done.outcome not in _GOES_ON:
+                    return
+        finally:
+            with self._idle:
+                self._busy.discard(lane)
+                self._idle.notify_all()
+            self._inbox.wake()
+
+    def _perform(self, action: Action) -> Done:
+        if not self._may_act():
+            return Done(action, NOT_LEADING, self._clock.now())
+        if not self._fresh(action.sources):
+            return Done(action, STALE, self._clock.now())
+        try:
+            value = perform(action, self._kube, self._cloud)
+        except PortError as error:
+            return self._stopped(action, error)
+        except Exception as error:  # a bug must not take the lane, or the loop, with it
+            return Done(action, FAILED, self._clock.now(), error=error)
+        return Done(action, OK, self._clock.now(), value)
+
+    def _stopped(self, action: Action, error: PortError) -> Done:
+        outcome = next((name for type_, name in OUTCOMES if isinstance(error, type_)), FAILED)
+        value = self._read_again(action) if isinstance(error, (AlreadyExists, Conflict)) else None
+        return Done(action, outcome, self._clock.now(), value, error)
+
+    def _read_again(self, action: Action) -> object | None:
+        """The object as it is now, so that the next decision need not wait for the watch; None when it can't be had."""
+        ref = target(action)
+        if ref is None:
+            return None
+        try:
+            return self._kube.get(ref)  # type: ignore[no-any-return]
+        except PortError:
+            return None

@@ -1,0 +1,127 @@
+"""What is known of EC2: instances (own launches and terminations included before Describe shows them), stock-outs,
+and what failed fleet calls left.
+
+All of it is memory; the tags of the instances and the annotations of the claims are the truth after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
+from reconciler.model.instance_type import OfferingKey
+from reconciler.model.snapshot import LaunchFailure
+
+OUT_OF_STOCK = timedelta(minutes=3)
+#: Describe shows a new instance within this time, or the instance does not exist.
+SHOWN_AFTER = timedelta(seconds=60)
+FAILURES_KEPT = timedelta(minutes=30)
+_GOING = "shutting-down"
+
+
+class Fleet:
+    """See the module. One thread uses it."""
+
+    def __init__(self) -> None:
+        self._described: dict[str, Instance] = {}
+        #: Own launches by ID, with the instant of the answer; own terminations likewise.
+        self._launched: dict[str, tuple[Instance, datetime]] = {}
+        self._terminated: dict[str, datetime] = {}
+        self._out_of_stock: dict[OfferingKey, datetime] = {}
+        self._failures: dict[str, LaunchFailure] = {}
+        self._view: dict[str, Instance] | None = None
+
+    # --- instances ----------------------------------------------------------------------------------------------
+    def described(self, instances: Iterable[Instance], at: datetime) -> None:
+        """Take in a complete Describe that was asked at `at`."""
+        self._described = {i.id: i for i in instances}
+        for id_, (_, launched) in list(self._launched.items()):
+            if id_ in self._described or at - launched >= SHOWN_AFTER:
+                del self._launched[id_]
+        for id_, since in list(self._terminated.items()):
+            told = self._described.get(id_)
+            if (at >= since and (told is None or not told.live)) or at - since >= SHOWN_AFTER:
+                del self._terminated[id_]
+        self._view = None
+
+    def launched(self, request: FleetRequest, result: FleetResult, at: datetime) -> None:
+        """Take in the answer of a fleet call."""
+        for instance in result.instances:
+            self._launched[instance.id] = (instance, at)
+        for error in result.errors:
+            if error.capacity and error.instance_type and error.zone:
+                self._sold_out((error.instance_type, error.zone, request.capacity_type), at)
+        if len(result.instances) < len(request.members):
+            self.failed(request.group, result.errors, at)
+        else:
+            self._failures.pop(request.group, None)
+        self._view = None
+
+    def terminated(self, instance_id: str, at: datetime, *, gone: bool = False) -> None:
+        """An instance was told to end; `gone` when EC2 does not know it any more."""
+        if gone:
+            self._described.pop(instance_id, None)
+            self._launched.pop(instance_id, None)
+        else:
+            self._terminated[instance_id] = at
+        self._view = None
+
+    def tagged(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        """Own tags, until the next Describe."""
+        known = self._described.get(instance_id)
+        if known is not None:
+            self._described[instance_id] = replace(known, tags={**known.tags, **tags})
+        elif instance_id in self._launched:
+            instance, at = self._launched[instance_id]
+            self._launched[instance_id] = (replace(instance, tags={**instance.tags, **tags}), at)
+        self._view = None
+
+    @property
+    def instances(self) -> Mapping[str, Instance]:
+        """By ID, in order of ID."""
+        if self._view is None:
+            own = {id_: instance for id_, (instance, _) in self._launched.items()}
+            every = {**own, **self._described}
+            self._view = {id_: self._as_told(every[id_]) for id_ in sorted(every)}
+        return self._view
+
+    @property
+    def restless(self) -> bool:
+        """Whether an instance is on its way in or out, so that Describe is worth asking more often."""
+        return bool(self._launched or self._terminated) or any(i.state != "running" for i in self._described.values())
+
+    def _as_told(self, instance: Instance) -> Instance:
+        if instance.id in self._terminated and instance.live:
+            return replace(instance, state=_GOING)
+        return instance
+
+    # --- stock-outs and failures --------------------------------------------------------------------------------
+    def interrupted(self, interruption: Interruption, at: datetime) -> None:
+        """EC2 takes a spot instance back: nothing to have there now."""
+        if interruption.kind != "spot_interrupted":
+            return
+        for id_ in interruption.instance_ids:
+            instance = self.instances.get(id_)
+            if instance is not None:
+                self._sold_out((instance.instance_type, instance.zone, instance.capacity_type), at)
+
+    def failed(self, group: str, errors: Sequence[FleetError], at: datetime) -> None:
+        """A fleet call gave less than was asked for."""
+        before = self._failures.get(group)
+        self._failures[group] = LaunchFailure(tuple(errors), at, 1 if before is None else before.attempts + 1)
+
+    def out_of_stock(self, now: datetime) -> Mapping[OfferingKey, datetime]:
+        for key in [key for key, until in self._out_of_stock.items() if until <= now]:
+            del self._out_of_stock[key]
+        return self._out_of_stock
+
+    def failures(self, now: datetime) -> Mapping[str, LaunchFailure]:
+        """By launch group."""
+        for group in [g for g, failure in self._failures.items() if now - failure.at > FAILURES_KEPT]:
+            del self._failures[group]
+        return self._failures
+
+    def _sold_out(self, key: OfferingKey, at: datetime) -> None:
+        self._out_of_stock[key] = at + OUT_OF_STOCK

@@ -1,0 +1,142 @@
+"""Ask AWS at intervals: instances, the node classes' selectors, the region's types and prices, the interruption queue.
+
+Each question is a chore with a key; a chore that is being asked is not asked twice, one that failed waits longer each
+time. Chores run in a pool, or inline in the sandbox; the answers go to the inbox.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.model import kinds
+from reconciler.model.cloud import ClusterFacts
+from reconciler.ports import Clock, Cloud
+from reconciler.runtime.backoff import Backoff, Steps
+from reconciler.runtime.inbox import (
+    ChoreFailed,
+    ClusterRead,
+    Described,
+    Inbox,
+    News,
+    Received,
+    RegionRead,
+    Resolved,
+)
+from reconciler.runtime.state import State
+
+#: How often instances are described while some come or go, and while nothing does (a source is stale after 90 s).
+INSTANCES_BUSY, INSTANCES_IDLE = timedelta(seconds=5), timedelta(seconds=60)
+REGION_EVERY = timedelta(hours=12)
+CLUSTER_EVERY = timedelta(minutes=5)
+#: Receiving waits for messages by itself (long polling); without threads there is a pause between two looks.
+QUEUE_EVERY_INLINE = timedelta(seconds=5)
+STEPS = Steps(timedelta(seconds=1), timedelta(seconds=60))
+_AT_ONCE = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """A question, when it is due, and how to ask it (with the instant of asking)."""
+
+    key: str
+    due: datetime
+    ask: Callable[[datetime], News]
+
+
+class Observer:
+    """See the module. `run_due` and `next_due` belong to the loop's thread."""
+
+    def __init__(
+        self, cloud: Cloud, clock: Clock, inbox: Inbox, state: State, pool: ThreadPoolExecutor | None = None
+    ) -> None:
+        self._cloud, self._clock, self._inbox, self._state, self._pool = cloud, clock, inbox, state, pool
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+        self._asked: dict[str, datetime] = {}
+        self._backoff = Backoff(STEPS)
+
+    def run_due(self, now: datetime) -> bool:
+        """Ask what is due; whether anything was."""
+        due = [chore for chore in self._chores() if self._due(chore) <= now and self._claim(chore.key)]
+        for chore in due:
+            if self._pool is None:
+                self._run(chore)
+            else:
+                self._pool.submit(self._run, chore)
+        return bool(due)
+
+    def next_due(self) -> datetime | None:
+        """When the next question should be asked (one that is being asked says so itself)."""
+        with self._lock:
+            busy = frozenset(self._busy)
+        return min((self._due(chore) for chore in self._chores() if chore.key not in busy), default=None)
+
+    # --- what is asked ------------------------------------------------------------------------------------------
+    def _chores(self) -> Iterator[Chore]:
+        state = self._state
+        yield Chore("region", self._every("region", REGION_EVERY), self._read_region)
+        yield Chore("cluster", self._every("cluster", CLUSTER_EVERY), self._read_cluster)
+        yield Chore("instances", self._every("instances", self._pace()), self._describe)
+        if state.settings.interruption_queue:
+            pause = QUEUE_EVERY_INLINE if self._pool is None else timedelta(0)
+            yield Chore("queue", self._every("queue", pause), self._receive)
+        if state.cluster_facts is not None:
+            for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
+                yield self._resolving(node_class, state.cluster_facts)
+
+    def _pace(self) -> timedelta:
+        return INSTANCES_BUSY if self._state.restless else INSTANCES_IDLE
+
+    def _every(self, key: str, pause: timedelta) -> datetime:
+        asked = self._asked.get(key)
+        return _AT_ONCE if asked is None else asked + pause
+
+    def _resolving(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> Chore:
+        def ask(at: datetime) -> News:
+            facts = self._cloud.resolve(node_class, cluster)
+            return Resolved(node_class.name, node_class.metadata.uid, facts, at)
+
+        due = self._state.catalogues.due_at(node_class)
+        return Chore(f"class/{node_class.name}", due or _AT_ONCE, ask)
+
+    def _read_region(self, at: datetime) -> News:
+        return RegionRead(self._cloud.region(), at)
+
+    def _read_cluster(self, at: datetime) -> News:
+        return ClusterRead(self._cloud.cluster(), at)
+
+    def _describe(self, at: datetime) -> News:
+        return Described(tuple(self._cloud.instances()), at)
+
+    def _receive(self, at: datetime) -> News:
+        return Received(tuple(self._cloud.receive()), at)
+
+    # --- asking -------------------------------------------------------------------------------------------------
+    def _due(self, chore: Chore) -> datetime:
+        return max(chore.due, self._backoff.until(chore.key) or _AT_ONCE)
+
+    def _claim(self, key: str) -> bool:
+        with self._lock:
+            if key in self._busy:
+                return False
+            self._busy.add(key)
+            return True
+
+    def _run(self, chore: Chore) -> None:
+        at = self._clock.now()
+        try:
+            self._inbox.put(chore.ask(at))
+            self._backoff.succeeded(chore.key)
+        except Exception as error:  # whatever it was: the question is asked again, later
+            self._backoff.failed(chore.key, self._clock.now())
+            self._inbox.put(ChoreFailed(chore.key, error, self._clock.now()))
+        finally:
+            with self._lock:
+                self._busy.discard(chore.key)
+                self._asked[chore.key] = at
+            self._inbox.wake()

@@ -1,0 +1,144 @@
+"""What a performed action means for what we know: own writes show at once, failures become back-offs.
+
+A watch, or Describe, confirms it later; until then the next decision must not be made as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import singledispatch
+
+from reconciler.model import kinds
+from reconciler.model.cloud import FleetError, FleetResult
+from reconciler.model.plan import (
+    Action,
+    CreateNodeClaim,
+    DeleteMessage,
+    DeleteObject,
+    EnsureInstanceProfile,
+    EvictPod,
+    LaunchInstances,
+    PatchObject,
+    TagInstance,
+    TerminateInstance,
+)
+from reconciler.ports import AlreadyGone, Throttled
+from reconciler.runtime.inbox import Done
+from reconciler.runtime.performing import target
+from reconciler.runtime.state import State
+
+#: The same deletion, eviction or termination is not asked again before the watch had time to show it.
+SETTLES = timedelta(seconds=5)
+#: Errors of a fleet call that repeating it cannot cure: they are left for lifecycle to see.
+_FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch"})
+_FINE = frozenset({"ok", "gone", "exists"})
+#: Not the subject's fault, or cured by looking again.
+_NO_BACKOFF = frozenset({"not_leading", "conflict"})
+
+
+def subject(action: Action) -> str:
+    """What a back-off of this action is about, as the Snapshot's `not_before` spells it."""
+    if isinstance(action, EvictPod):
+        return f"eviction/{action.ref.namespace}/{action.ref.name}"
+    if isinstance(action, LaunchInstances):
+        return f"launch/{action.request.group}"
+    if isinstance(action, TerminateInstance):
+        return f"instance/{action.instance_id}"
+    return action.key
+
+
+def absorb(done: Done, state: State) -> None:
+    """Take in how an action went."""
+    if done.outcome in _FINE:
+        _subject_backoffs(done, state, failed=False)
+        _succeeded(done.action, done, state)
+        return
+    if done.outcome not in _NO_BACKOFF:
+        _subject_backoffs(done, state, failed=True)
+    if done.value is not None and (ref := target(done.action)) is not None:
+        state.put(kinds.BY_NAME[ref.kind], done.value, done.at)
+    if isinstance(done.action, LaunchInstances) and done.outcome in _FINAL:
+        error = FleetError(type(done.error).__name__, str(done.error))
+        state.fleet.failed(done.action.request.group, (error,), done.at)
+
+
+def _subject_backoffs(done: Done, state: State, *, failed: bool) -> None:
+    about = subject(done.action)
+    table = state.evictions if isinstance(done.action, EvictPod) else state.actions
+    if failed:
+        asked = done.error.retry_after_seconds if isinstance(done.error, Throttled) else 0.0
+        table.failed(about, done.at, asked)
+        if isinstance(done.action, CreateNodeClaim) and done.outcome in _FINAL:
+            state.actions.failed(f"nodepool/{done.action.claim.pool_name}", done.at)
+    else:
+        table.succeeded(about)
+        if isinstance(done.action, CreateNodeClaim):
+            state.actions.succeeded(f"nodepool/{done.action.claim.pool_name}")
+
+
+@singledispatch
+def _succeeded(action: Action, done: Done, state: State) -> None:
+    """Most deeds need no trace of their own."""
+
+
+@_succeeded.register
+def _(action: CreateNodeClaim, done: Done, state: State) -> None:
+    if done.value is not None:
+        state.put(kinds.NODE_CLAIM, done.value, done.at)
+
+
+@_succeeded.register
+def _(action: PatchObject, done: Done, state: State) -> None:
+    if isinstance(done.error, AlreadyGone):
+        known = state.cluster.get(action.ref)
+        if known is not None and action.resource_version in ("", known.metadata.resource_version):
+            state.drop(action.ref, done.at, known.metadata.uid)
+    elif done.value is not None:
+        state.put(kinds.BY_NAME[action.ref.kind], done.value, done.at)
+
+
+@_succeeded.register
+def _(action: DeleteObject, done: Done, state: State) -> None:
+    if isinstance(done.error, AlreadyGone):
+        state.drop(action.ref, done.at, action.uid)
+    else:
+        state.deleting(action.ref, action.uid, done.at, action.grace_seconds)
+        state.settle(action.key, action.uid, done.at + SETTLES)
+
+
+@_succeeded.register
+def _(action: EvictPod, done: Done, state: State) -> None:
+    if isinstance(done.error, AlreadyGone):
+        state.drop(action.ref, done.at, action.uid)
+    else:
+        state.deleting(action.ref, action.uid, done.at)
+        state.settle(action.key, action.uid, done.at + SETTLES)
+
+
+@_succeeded.register
+def _(action: LaunchInstances, done: Done, state: State) -> None:
+    if isinstance(done.value, FleetResult):
+        state.fleet.launched(action.request, done.value, done.at)
+        if len(done.value.instances) < len(action.request.members):
+            state.actions.failed(subject(action), done.at)
+
+
+@_succeeded.register
+def _(action: TerminateInstance, done: Done, state: State) -> None:
+    state.fleet.terminated(action.instance_id, done.at, gone=isinstance(done.error, AlreadyGone))
+    state.settle(action.key, "", done.at + SETTLES)
+
+
+@_succeeded.register
+def _(action: TagInstance, done: Done, state: State) -> None:
+    state.fleet.tagged(action.instance_id, action.tags)
+
+
+@_succeeded.register
+def _(action: EnsureInstanceProfile, done: Done, state: State) -> None:
+    state.catalogues.look_again(action.class_name)
+
+
+@_succeeded.register
+def _(action: DeleteMessage, done: Done, state: State) -> None:
+    state.message_deleted(action.message.id)

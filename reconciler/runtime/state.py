@@ -1,0 +1,308 @@
+"""What the controller knows, and the Snapshot made of it: the cluster's indexes, EC2's facts, and the short memory.
+
+News go in one at a time; a snapshot comes out in constant time. One thread owns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import singledispatchmethod
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import ObjectMeta
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model import kinds, pods
+from reconciler.model.cloud import ClusterFacts, Interruption, Message
+from reconciler.model.cluster import Cluster
+from reconciler.model.kinds import Kind, Ref
+from reconciler.model.objects import Node, Pod
+from reconciler.model.plan import Plan, Source
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.runtime.backoff import Backoff, Steps
+from reconciler.runtime.batching import BatchWindow
+from reconciler.runtime.catalogues import Build, Catalogues
+from reconciler.runtime.fleet import Fleet
+from reconciler.runtime.inbox import (
+    Changed,
+    ClusterRead,
+    Described,
+    Fresh,
+    Listed,
+    News,
+    Proposed,
+    Received,
+    RegionRead,
+    Removed,
+    Resolved,
+)
+
+#: Of evictions that a PodDisruptionBudget refused, and of anything else that failed.
+EVICTION_STEPS = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
+ACTION_STEPS = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
+PROPOSALS_KEPT = timedelta(minutes=2)
+INTERRUPTIONS_KEPT = timedelta(minutes=10)
+_SOURCES = {source.value: source for source in Source}
+
+#: Told of every object that came, changed (`None` before or after means: was not, is no more).
+Witness = Callable[[Kind, Any | None, Any | None], None]
+
+
+def _unseen(kind: Kind, old: Any | None, new: Any | None) -> None:
+    """The witness that looks away."""
+
+
+class State:
+    """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        build: Build,
+        interpret: Callable[[Message], Interruption | None],
+        witness: Witness = _unseen,
+    ) -> None:
+        self.settings = settings
+        self.cluster = Cluster()
+        self.fleet = Fleet()
+        self.batch = BatchWindow()
+        self.catalogues = Catalogues(settings, build)
+        self.cluster_facts: ClusterFacts | None = None
+        self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
+        self.fresh_at: dict[Source, datetime] = {}
+        self.proposals: tuple[Proposal, ...] = ()
+        #: Objects that changed since the slow half was last asked; None for one that is gone.
+        self.changes: dict[Ref, Any | None] = {}
+        self._interpret, self._witness = interpret, witness
+        self._listed: set[str] = set()
+        self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
+        self._nominated: dict[str, datetime] = {}
+        self._restless: set[str] = set()
+        self._settling: dict[tuple[str, str], datetime] = {}
+
+    @property
+    def synced(self) -> bool:
+        """Whether every watched kind has been listed once; before that nothing may be decided."""
+        return len(self._listed) == len(kinds.WATCHED)
+
+    def missing(self) -> list[str]:
+        """The kinds that have not been listed yet."""
+        return [kind.name for kind in kinds.WATCHED if kind.name not in self._listed]
+
+    @property
+    def restless(self) -> bool:
+        """Whether a claim or an instance is on its way in or out, so that EC2 is worth asking more often."""
+        return bool(self._restless) or self.fleet.restless
+
+    def fresh(self, sources: frozenset[Source], now: datetime) -> bool:
+        """Whether these sources are recent enough for an action that destroys."""
+        limit = now - self.settings.stale_after
+        return all(source in self.fresh_at and self.fresh_at[source] >= limit for source in sources)
+
+    # --- news ---------------------------------------------------------------------------------------------------
+    def take(self, news: News, now: datetime) -> None:
+        """Take in one piece of news from an observer. (What the executor did comes through `results.absorb`.)"""
+        self._take(news, now)
+
+    @singledispatchmethod
+    def _take(self, news: Any, now: datetime) -> None:
+        raise TypeError(f"no news: {news!r}")
+
+    @_take.register
+    def _(self, news: Listed, now: datetime) -> None:
+        before = dict(self._objects(news.kind))
+        lost = self.cluster.replace_all(news.kind, news.values, news.resource_version)
+        for value in news.values:
+            self._noticed(news.kind, before.get(_key(news.kind, value)), value, now)
+        for value in lost:
+            self._noticed(news.kind, value, None, now)
+        self._listed.add(news.kind.name)
+        self._fresh(news.kind.name, news.at)
+
+    @_take.register
+    def _(self, news: Changed, now: datetime) -> None:
+        self.put(news.kind, news.value, now)
+
+    @_take.register
+    def _(self, news: Removed, now: datetime) -> None:
+        self.drop(Ref(news.kind.name, news.namespace, news.name), now, news.uid)
+
+    @_take.register
+    def _(self, news: Fresh, now: datetime) -> None:
+        self._fresh(news.kind.name, news.at)
+
+    @_take.register
+    def _(self, news: Described, now: datetime) -> None:
+        self.fleet.described(news.instances, news.at)
+        self._fresh(Source.INSTANCES.value, news.at)
+
+    @_take.register
+    def _(self, news: Resolved, now: datetime) -> None:
+        self.catalogues.resolved(news.name, news.uid, news.facts, news.at)
+
+    @_take.register
+    def _(self, news: RegionRead, now: datetime) -> None:
+        self.catalogues.region = news.region
+
+    @_take.register
+    def _(self, news: ClusterRead, now: datetime) -> None:
+        self.cluster_facts = news.facts
+
+    @_take.register
+    def _(self, news: Received, now: datetime) -> None:
+        for message in news.messages:
+            interruption = self._interpret(message) or Interruption("no_op", (), message)
+            self._interruptions[message.id] = (interruption, now)
+            self.fleet.interrupted(interruption, now)
+
+    @_take.register
+    def _(self, news: Proposed, now: datetime) -> None:
+        self.proposals = tuple(p if p.made_at else replace(p, made_at=news.made_at) for p in news.proposals)
+
+    # --- objects ------------------------------------------------------------------------------------------------
+    def put(self, kind: Kind, value: Any, now: datetime) -> None:
+        """An object as the server has it: from a watch, or as the answer to our own write."""
+        meta: ObjectMeta = value.metadata
+        if kind is not kinds.POD and meta.deleting and not meta.finalizers:
+            self.drop(Ref.of(kind, value), now, meta.uid)
+            return
+        old = self.cluster.get(Ref.of(kind, value))
+        if self.cluster.apply(kind, value):
+            self._noticed(kind, old, value, now)
+
+    def drop(self, ref: Ref, now: datetime, uid: str = "") -> None:
+        """An object that is not there any more."""
+        kind = kinds.BY_NAME[ref.kind]
+        old = self.cluster.remove(kind, ref.namespace, ref.name, uid)
+        if old is not None:
+            self._noticed(kind, old, None, now)
+
+    def deleting(self, ref: Ref, uid: str, now: datetime, grace_seconds: int | None = None) -> None:
+        """Our own deletion was accepted: show it until the watch does."""
+        kind, old = kinds.BY_NAME[ref.kind], self.cluster.get(ref)
+        if old is None or (uid and old.metadata.uid != uid):
+            return
+        if kind is not kinds.POD and not old.metadata.finalizers:
+            self.drop(ref, now, uid)
+        elif not old.metadata.deleting:
+            grace = timedelta(seconds=grace_seconds if grace_seconds is not None else _grace(old))
+            meta = msgspec.structs.replace(old.metadata, deletion_timestamp=now + grace)
+            self.put(kind, msgspec.structs.replace(old, metadata=meta), now)
+
+    def _objects(self, kind: Kind) -> Mapping[str, Any]:
+        return self.cluster.objects(kind)
+
+    def _noticed(self, kind: Kind, old: Any | None, new: Any | None, now: datetime) -> None:
+        self._witness(kind, old, new)
+        if (value := new if new is not None else old) is not None:
+            self.changes[Ref.of(kind, value)] = new
+        if kind is kinds.POD:
+            self._noticed_pod(old, new, now)
+        elif kind is kinds.NODE:
+            self._noticed_node(old, new, now)
+        elif kind is kinds.NODE_CLAIM:
+            self._noticed_claim(old, new, now)
+        elif kind is kinds.NODE_CLASS and new is None and old is not None:
+            self.catalogues.forget(old.name)
+
+    def _noticed_pod(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
+        if new is not None and pods.provisionable(new):
+            self.batch.trigger(new.metadata.uid, now)
+        elif (old or new) is not None:
+            self.batch.forget((new or old).metadata.uid)  # type: ignore[union-attr]
+
+    def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
+        """The pods of a node that is going want places elsewhere."""
+        if new is not None and any(t.matches(pods.DISRUPTED) for t in new.spec.taints):
+            self.batch.trigger(new.metadata.uid, now)
+        elif (old or new) is not None:
+            self.batch.forget((new or old).metadata.uid)  # type: ignore[union-attr]
+
+    def _noticed_claim(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:
+        if new is not None and (new.metadata.deleting or not new.is_true("Initialized")):
+            self._restless.add(new.name)
+        elif (claim := new or old) is not None:
+            self._restless.discard(claim.name)
+        if new is None and old is not None:
+            self._nominated.pop(old.name, None)
+
+    # --- what a plan leaves -------------------------------------------------------------------------------------
+    def planned(self, plan: Plan, now: datetime) -> None:
+        """Remember what a plan says beside its actions: nominations, and that the batch was served."""
+        for nomination in plan.nominations:
+            known = self._nominated.get(nomination.target)
+            self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
+        if plan.provisioned:
+            self.batch.served(now)
+
+    def message_deleted(self, message_id: str) -> None:
+        self._interruptions.pop(message_id, None)
+
+    def settle(self, key: str, uid: str, until: datetime) -> None:
+        """A deed was accepted; it is not asked again until then, though the watch may not show it yet."""
+        self._settling[key, uid] = until
+
+    def held_until(self, key: str, uid: str, subjects: tuple[str, ...], now: datetime) -> datetime | None:
+        """Until when an action must wait: it was accepted a moment ago, or failed and is being left alone."""
+        waits = [self._settling.get((key, uid))]
+        waits += [table.until(subject) for subject in subjects for table in (self.evictions, self.actions)]
+        return max((until for until in waits if until is not None and until > now), default=None)
+
+    # --- the snapshot -------------------------------------------------------------------------------------------
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Everything as of now. Its maps hold still until the next news is taken in."""
+        self._forget_old(now)
+        classes: Mapping[str, EC2NodeClass] = self._objects(kinds.NODE_CLASS)
+        return self.cluster.snapshot(
+            now=now,
+            settings=self.settings,
+            cluster=self.cluster_facts,
+            class_facts=self.catalogues.facts,
+            catalogues=self.catalogues.catalogues(classes.values()),
+            instances=self.fleet.instances,
+            out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),
+            launch_failures=MappingProxyType(self.fleet.failures(now)),
+            interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
+            batch=self.batch.at(now),
+            nominated_until=MappingProxyType(self._nominated),
+            fresh_at=MappingProxyType(self.fresh_at),
+            proposals=self.proposals,
+            not_before=self._not_before(now),
+        )
+
+    def _not_before(self, now: datetime) -> Mapping[str, datetime]:
+        return {**self.evictions.holding(now), **self.actions.holding(now)}
+
+    def _forget_old(self, now: datetime) -> None:
+        for target in [t for t, until in self._nominated.items() if until <= now]:
+            del self._nominated[target]
+        for key in [k for k, until in self._settling.items() if until <= now]:
+            del self._settling[key]
+        for id_ in [i for i, (_, at) in self._interruptions.items() if now - at > INTERRUPTIONS_KEPT]:
+            del self._interruptions[id_]
+        if self.proposals and any(p.made_at is None or now - p.made_at > PROPOSALS_KEPT for p in self.proposals):
+            self.proposals = tuple(p for p in self.proposals if p.made_at and now - p.made_at <= PROPOSALS_KEPT)
+
+    def _fresh(self, name: str, at: datetime) -> None:
+        source = _SOURCES.get(name)
+        if source is not None:
+            self.fresh_at[source] = max(at, self.fresh_at.get(source, at))
+
+
+def _key(kind: Kind, value: Any) -> str:
+    meta: ObjectMeta = value.metadata
+    return meta.name if kind.cluster_scoped else f"{meta.namespace}/{meta.name}"
+
+
+def _grace(value: Any) -> int:
+    if not isinstance(value, Pod):
+        return 0
+    seconds = value.spec.termination_grace_period_seconds
+    return 30 if seconds is None else seconds

@@ -1,0 +1,115 @@
+"""Kubernetes events: written beside the loop, never by it; the same one not again for a while; never a flood.
+
+An event is news for a person, not state: one that cannot be written is dropped. Source: operations reference §3.1.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.kinds import Ref
+from reconciler.model.plan import Event
+from reconciler.ports import Clock, Kube, PortError
+
+#: Events of one reason, and all together, per second and at once.
+NOMINATED_RATE, NOMINATED_BURST = 5.0, 10
+RATE, BURST = 50.0, 200
+_WAITING = 2000
+_REMEMBERED = 20000
+
+
+class Bucket:
+    """A token bucket: `rate` per second, at most `burst` at once."""
+
+    def __init__(self, rate: float, burst: int, now: datetime) -> None:
+        self._rate, self._burst = rate, burst
+        self._tokens, self._at = float(burst), now
+
+    def take(self, now: datetime) -> bool:
+        """Whether one more is allowed."""
+        passed = max((now - self._at).total_seconds(), 0.0)
+        self._tokens, self._at = min(self._burst, self._tokens + passed * self._rate), now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    ref: Ref
+    reason: str
+    dedupe: str
+
+
+class EventWriter:
+    """See the module. With `threaded`, a thread of its own writes; without, `write` does. One thread calls `write`."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        clock: Clock,
+        *,
+        threaded: bool = False,
+        on_error: Callable[[PortError], None] = lambda error: None,
+    ) -> None:
+        self._kube, self._clock, self._on_error = kube, clock, on_error
+        self._until: dict[_Key, datetime] = {}
+        now = clock.now()
+        self._all, self._nominated = Bucket(RATE, BURST, now), Bucket(NOMINATED_RATE, NOMINATED_BURST, now)
+        self._queue: queue.Queue[Event | None] | None = queue.Queue(_WAITING) if threaded else None
+        self._thread = threading.Thread(target=self._work, name="events", daemon=True) if threaded else None
+        if self._thread is not None:
+            self._thread.start()
+
+    def write(self, event: Event) -> bool:
+        """Write it, or have it written soon; False when it was left out (a repeat, or too many)."""
+        now = self._clock.now()
+        if not self._new(event, now):
+            return False
+        if event.reason == "Nominated" and not self._nominated.take(now):
+            return False
+        if not self._all.take(now):
+            return False
+        if self._queue is None:
+            self._emit(event)
+            return True
+        try:
+            self._queue.put_nowait(event)
+        except queue.Full:
+            return False
+        return True
+
+    def close(self, seconds: float = 2.0) -> None:
+        """Write what waits, for so long at most."""
+        if self._queue is not None and self._thread is not None:
+            try:
+                self._queue.put_nowait(None)
+            except queue.Full:
+                return
+            self._thread.join(seconds)
+
+    def _new(self, event: Event, now: datetime) -> bool:
+        key = _Key(event.ref, event.reason, event.dedupe)
+        until = self._until.get(key)
+        if until is not None and until > now:
+            return False
+        if len(self._until) >= _REMEMBERED:
+            self._until = {k: u for k, u in self._until.items() if u > now}
+        self._until[key] = now + timedelta(seconds=event.dedupe_seconds)
+        return True
+
+    def _work(self) -> None:
+        assert self._queue is not None
+        while (event := self._queue.get()) is not None:
+            self._emit(event)
+
+    def _emit(self, event: Event) -> None:
+        try:
+            self._kube.emit(event.ref, event.uid, event.type, event.reason, event.message)
+        except PortError as error:
+            self._on_error(error)

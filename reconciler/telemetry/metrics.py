@@ -1,0 +1,140 @@
+"""Prometheus metrics, by Karpenter's names where it has them, by `kerf_` where they are ours.
+
+Counters and histograms are fed as things happen; gauges that follow from a plan or a snapshot are kept as plain numbers
+and only rendered when somebody scrapes. Source: operations reference §2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+#: Seconds; the buckets of every duration that has none of its own.
+DURATIONS = tuple(
+    float(text)
+    for text in (
+        "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 "
+        "5 6 7 8 9 10 15 20 25 30 40 50 60 120 150 300 450 600"
+    ).split()
+)
+TERMINATIONS = tuple(float(2**n) for n in range(12))
+TICKS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+#: A series: its labels in order, as pairs.
+Labels = tuple[tuple[str, str], ...]
+
+HELP = {
+    "karpenter_nodepools_limit": "Limits of a node pool (spec.limits), per resource.",
+    "karpenter_nodepools_usage": "Resources in use by a node pool (status.resources), per resource.",
+    "karpenter_nodepools_allowed_disruptions": "Disruptions that a node pool's budgets allow now.",
+    "karpenter_nodepools_nodes_consuming_budgets": "Nodes that already count against the budgets of a node pool.",
+    "karpenter_cluster_state_node_count": "Nodes in the cluster, node claims without a node included.",
+    "karpenter_cluster_state_synced": "1 when all that is watched has been listed; before that nothing is decided.",
+    "karpenter_scheduler_unschedulable_pods_count": "Pods for which no placement was found in the last look.",
+    "karpenter_scheduler_queue_depth": "Pods that wait for a place.",
+    "kerf_refusals": "What was not done in the last look, by the code of the reason.",
+}
+
+
+class LateGauges(Collector):
+    """Gauges as plain numbers; a name's series are replaced as a whole."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Mapping[Labels, float]] = {}
+
+    def put(self, series: Mapping[tuple[str, Labels], float]) -> None:
+        """Replace the series of every name that occurs here."""
+        fresh: dict[str, dict[Labels, float]] = {}
+        for (name, labels), value in series.items():
+            fresh.setdefault(name, {})[labels] = value
+        self._by_name = {**self._by_name, **fresh}
+
+    def replace(self, name: str, series: Mapping[Labels, float]) -> None:
+        """Replace one name's series, also by nothing."""
+        self._by_name = {**self._by_name, name: dict(series)}
+
+    def collect(self) -> Iterable[Metric]:
+        for name, series in sorted(self._by_name.items()):
+            names = [label for label, _ in next(iter(series), ())]
+            family = GaugeMetricFamily(name, HELP.get(name, "A number of the last look."), labels=names)
+            for labels, value in sorted(series.items()):
+                family.add_metric([text for _, text in labels], value)
+            yield family
+
+
+class Metrics:
+    """All metrics, in a registry of their own."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self.gauges = LateGauges()
+        self.registry.register(self.gauges)
+        self._claims()
+        self._others()
+
+    def with_process(self) -> Metrics:
+        """With what the process itself uses."""
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        return self
+
+    def _claims(self) -> None:
+        claim = "karpenter_nodeclaims"
+        self.created = self._counter(f"{claim}_created_total", "reason", "nodepool", "min_values_relaxed")
+        self.terminated = self._counter(f"{claim}_terminated_total", "nodepool", "capacity_type", "zone")
+        self.disrupted = self._counter(f"{claim}_disrupted_total", "reason", "nodepool", "capacity_type")
+        self.termination = self._histogram(f"{claim}_termination_duration_seconds", TERMINATIONS, "nodepool")
+        self.nodes_created = self._counter("karpenter_nodes_created_total", "nodepool", "zone")
+        self.nodes_terminated = self._counter("karpenter_nodes_terminated_total", "nodepool", "zone")
+
+    def _others(self) -> None:
+        self.evictions = self._counter("karpenter_pods_eviction_requests_total", "code")
+        self.received = self._counter("karpenter_interruption_received_messages_total", "message_type")
+        self.deleted_messages = self._counter("karpenter_interruption_deleted_messages_total")
+        self.scheduling = self._histogram("karpenter_scheduler_scheduling_duration_seconds", DURATIONS, "controller")
+        self.launch_failures = self._counter(
+            "karpenter_cloudprovider_instance_launch_failures_total", "zone", "zone_id", "capacity_type", "reason"
+        )
+        self.transitions = {
+            kind: self._counter(f"operator_{kind}_status_condition_transitions_total", "type", "status", "reason")
+            for kind in ("nodeclaim", "nodepool", "node", "ec2nodeclass")
+        }
+        self.ticks = self._histogram("kerf_tick_duration_seconds", TICKS)
+        self.actions = self._counter("kerf_actions_total", "action", "outcome")
+        self.errors = self._counter("kerf_errors_total", "where")
+        self.leading = Gauge(
+            "leader_election_master_status", "1 when this process leads.", ["name"], registry=self.registry
+        )
+
+    def _counter(self, name: str, *labels: str) -> Counter:
+        return Counter(name, _TOLD[name.removesuffix("_total")], labels, registry=self.registry)
+
+    def _histogram(self, name: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, _TOLD[name], labels, buckets=buckets, registry=self.registry)
+
+
+_TOLD = {
+    "karpenter_nodeclaims_created": "Node claims created.",
+    "karpenter_nodeclaims_terminated": "Node claims gone.",
+    "karpenter_nodeclaims_disrupted": "Node claims deleted by decision.",
+    "karpenter_nodeclaims_termination_duration_seconds": "From the deletion of a node claim to its end.",
+    "karpenter_nodes_created": "Nodes registered.",
+    "karpenter_nodes_terminated": "Nodes gone.",
+    "karpenter_pods_eviction_requests": "Evictions asked for, by HTTP status.",
+    "karpenter_interruption_received_messages": "Messages of the interruption queue, by kind.",
+    "karpenter_interruption_deleted_messages": "Messages deleted from the interruption queue.",
+    "karpenter_scheduler_scheduling_duration_seconds": "One look that placed pods.",
+    "karpenter_cloudprovider_instance_launch_failures": "Launches that gave no instance, by reason.",
+    "operator_nodeclaim_status_condition_transitions": "Condition changes of node claims.",
+    "operator_nodepool_status_condition_transitions": "Condition changes of node pools.",
+    "operator_node_status_condition_transitions": "Condition changes of nodes.",
+    "operator_ec2nodeclass_status_condition_transitions": "Condition changes of node classes.",
+    "kerf_tick_duration_seconds": "One look at everything: snapshot and decision.",
+    "kerf_actions": "Actions performed, by how they went.",
+    "kerf_errors": "Errors that a tick, a watch or a poll ran into.",
+}

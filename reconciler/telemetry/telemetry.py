@@ -1,0 +1,165 @@
+"""Everything the runtime tells to the outside in one place: what was planned, done, seen, and what went wrong."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from api import labels
+from api.resources import Resources
+from api.v1.nodepool import NodePool
+from reconciler.model.cloud import FleetResult
+from reconciler.model.kinds import Kind
+from reconciler.model.plan import (
+    Action,
+    CreateNodeClaim,
+    DeleteMessage,
+    DeleteObject,
+    EvictPod,
+    LaunchInstances,
+    PatchObject,
+    Plan,
+)
+from reconciler.model.snapshot import Snapshot
+from reconciler.ports import Clock, Kube
+from reconciler.telemetry.events import EventWriter
+from reconciler.telemetry.logs import Logger, silent
+from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.witness import Witness, snake_case
+
+#: HTTP status of an eviction, by how it went.
+_CODES = {"ok": "200", "gone": "404", "conflict": "409", "blocked": "429", "throttled": "429", "unavailable": "500"}
+_GAUGES_EVERY_SECONDS = 5.0
+#: Ways for an action to end that are nobody's fault and need no line in the log.
+_QUIET = frozenset({"ok", "gone", "exists", "conflict", "blocked", "world_changed"})
+_WHY_CREATED = frozenset({"drifted", "underutilized"})
+
+
+class Telemetry:
+    """See the module. Only the loop's thread calls it, except where noted."""
+
+    def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock) -> None:
+        self.log, self.metrics, self.events = log, metrics, events
+        self.witness = Witness(log, metrics, events, clock)
+        self._gauged = 0.0
+
+    @classmethod
+    def quiet(cls, kube: Kube, clock: Clock) -> Telemetry:
+        """No logs, metrics of its own, events written at once: for the sandbox and for tests."""
+        return cls(silent(), Metrics(), EventWriter(kube, clock), clock)
+
+    @contextmanager
+    def tick(self) -> Iterator[None]:
+        """Times one look."""
+        began = time.perf_counter()
+        yield
+        self.metrics.ticks.observe(time.perf_counter() - began)
+
+    def planned(self, plan: Plan, snapshot: Snapshot) -> None:
+        """What a plan says in numbers. Node pools are counted anew only every few seconds."""
+        gauges = self.metrics.gauges
+        gauges.put(plan.gauges)
+        codes = Counter(refusal.reason.code for refusal in plan.refusals)
+        gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
+        if time.monotonic() - self._gauged < _GAUGES_EVERY_SECONDS:
+            return
+        self._gauged = time.monotonic()
+        gauges.replace("karpenter_cluster_state_node_count", {(): float(len(snapshot.state_nodes))})
+        gauges.replace("karpenter_cluster_state_synced", {(): 1.0})
+        gauges.replace("karpenter_scheduler_queue_depth", {(): float(len(snapshot.pods.pending))})
+        pools = list(snapshot.node_pools.values())
+        gauges.replace("karpenter_nodepools_limit", _series(pools, lambda pool: pool.spec.limits or {}))
+        gauges.replace("karpenter_nodepools_usage", _series(pools, lambda pool: pool.status.resources))
+
+    def done(self, action: Action, outcome: str, value: Any, error: Exception | None, known: Any | None) -> None:
+        """How an action went; `known` is the object it was about, as it was known before."""
+        verb = action.verb if isinstance(action, PatchObject) else type(action).__name__
+        self.metrics.actions.labels(verb, outcome).inc()
+        if isinstance(action, EvictPod):
+            self.metrics.evictions.labels(_CODES.get(outcome, outcome)).inc()
+        if isinstance(action, LaunchInstances) and isinstance(value, FleetResult):
+            for failure in value.errors:
+                where = (failure.zone, "", action.request.capacity_type, failure.code)
+                self.metrics.launch_failures.labels(*where).inc()
+        if outcome == "ok":
+            self._came_off(action, verb, known)
+        elif outcome not in _QUIET:
+            self.log.error("action failed", action=verb, object=action.lane, outcome=outcome, error=error)
+
+    def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
+        if isinstance(action, CreateNodeClaim):
+            self._created(action)
+        elif isinstance(action, DeleteObject) and action.ref.kind == "NodeClaim":
+            own = known.metadata.labels if known is not None else {}
+            where = own.get(labels.NODEPOOL, ""), own.get(labels.CAPACITY_TYPE, "")
+            self.metrics.disrupted.labels(snake_case(action.reason.code), *where).inc()
+            self.log.info("deleting nodeclaim", NodeClaim={"name": action.ref.name}, reason=str(action.reason))
+        elif isinstance(action, DeleteMessage):
+            self.metrics.deleted_messages.inc()
+        elif verb == "TaintNode" and isinstance(action, PatchObject):
+            taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
+            self.log.info("tainted node", Node={"name": action.ref.name}, **taint)
+
+    def _created(self, action: CreateNodeClaim) -> None:
+        claim, code = action.claim, action.reason.code.lower()
+        reason = code if code in _WHY_CREATED else "provisioned"
+        relaxed = claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, "false")
+        self.metrics.created.labels(reason, claim.pool_name, relaxed).inc()
+        types = next((e.values for e in claim.spec.requirements if e.key == labels.INSTANCE_TYPE), ())
+        shown = ", ".join(types[:5]) + (f" and {len(types) - 5} other(s)" if len(types) > 5 else "")
+        self.log.info(
+            "created nodeclaim",
+            NodePool={"name": claim.pool_name},
+            NodeClaim={"name": claim.name},
+            requests=dict(claim.spec.resources.requests),
+            **{"instance-types": shown},
+        )
+
+    def received(self, message_type: str) -> None:
+        """A message of the interruption queue."""
+        self.metrics.received.labels(message_type).inc()
+
+    # --- what went wrong ----------------------------------------------------------------------------------------
+    def watch_failed(self, kind: Kind, error: Exception) -> None:
+        """Any thread may call it."""
+        self.metrics.errors.labels(f"watch/{kind.name}").inc()
+        self.log.error("listing or watching failed", kind=kind.name, error=error)
+
+    def chore_failed(self, key: str, error: Exception) -> None:
+        self.metrics.errors.labels(key.partition("/")[0]).inc()
+        self.log.error("reading from AWS failed", what=key, error=error)
+
+    def deciding_failed(self, error: Exception) -> None:
+        """A bug: nothing was decided in this look."""
+        self.metrics.errors.labels("decide").inc()
+        self.log.error("deciding failed", error=error, where=_where(error))
+
+    def proposing_failed(self, error: Exception) -> None:
+        self.metrics.errors.labels("propose").inc()
+        self.log.error("proposing failed", error=error, where=_where(error))
+
+    def close(self) -> None:
+        self.events.close()
+
+
+def _series(pools: list[NodePool], read: Any) -> dict[tuple[tuple[str, str], ...], float]:
+    found: dict[tuple[tuple[str, str], ...], float] = {}
+    for pool in pools:
+        try:
+            amounts = Resources.parse(read(pool))
+        except ValueError:
+            continue
+        for name, value in amounts.items():
+            unit = 1000 if name == "cpu" else 1
+            found[("nodepool", pool.name), ("resource_type", snake_case(name.replace("-", "_")))] = value / unit
+    return found
+
+
+def _where(error: Exception) -> str:
+    """The innermost frame, as file:line; a whole trace would break the one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else ""

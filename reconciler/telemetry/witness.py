@@ -1,0 +1,109 @@
+"""What objects tell by how they change: log lines, counters and events for the steps in a node's life.
+
+Told of every object before and after; a change shows once, whether our own write or the watch brought it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from api import labels
+from api.v1.meta import Condition
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model import kinds
+from reconciler.model.kinds import Kind, Ref
+from reconciler.model.objects import Node
+from reconciler.model.plan import Event
+from reconciler.ports import Clock
+from reconciler.telemetry.events import EventWriter
+from reconciler.telemetry.logs import Logger
+from reconciler.telemetry.metrics import Metrics
+
+_STEPS = {
+    "Launched": "launched nodeclaim",
+    "Registered": "registered nodeclaim",
+    "Initialized": "initialized nodeclaim",
+}
+_WITH_CONDITIONS = {"NodeClaim": "nodeclaim", "NodePool": "nodepool", "EC2NodeClass": "ec2nodeclass"}
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def snake_case(text: str) -> str:
+    """`SpotInterrupted` as metrics spell it: `spot_interrupted`."""
+    return _WORD.sub("_", text).lower()
+
+
+class Witness:
+    """See the module."""
+
+    def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock) -> None:
+        self._log, self._metrics, self._events, self._clock = log, metrics, events, clock
+
+    def __call__(self, kind: Kind, old: Any | None, new: Any | None) -> None:
+        """An object was seen: before (None: it was not there) and after (None: it is not there any more)."""
+        if kind.name in _WITH_CONDITIONS and old is not None and new is not None:
+            self._conditions(kind, old, new)
+        if kind is kinds.NODE_CLAIM and new is None and old is not None:
+            self._claim_gone(old)
+        elif kind is kinds.NODE:
+            self._node(old, new)
+
+    def _conditions(self, kind: Kind, old: Any, new: Any) -> None:
+        if old.status.conditions is new.status.conditions:
+            return
+        before = {c.type: c for c in old.status.conditions}
+        for condition in new.status.conditions:
+            was = before.get(condition.type)
+            if was is not None and was.status != condition.status:
+                self._transition(kind, new, was, condition)
+
+    def _transition(self, kind: Kind, value: Any, was: Condition, now: Condition) -> None:
+        self._metrics.transitions[_WITH_CONDITIONS[kind.name]].labels(now.type, now.status, now.reason).inc()
+        text = f"Status condition transitioned, Type: {now.type}, Status: {was.status} -> {now.status}"
+        text += f", Reason: {now.reason}" + (f", Message: {now.message}" if now.message else "")
+        ref = Ref.of(kind, value)
+        self._events.write(Event(ref, value.metadata.uid, "Normal", now.type, text, dedupe=text, dedupe_seconds=1))
+        if kind is kinds.NODE_CLAIM and now.status == "True" and now.type in _STEPS:
+            self._step(_STEPS[now.type], value)
+
+    def _step(self, message: str, claim: NodeClaim) -> None:
+        own = claim.metadata.labels
+        fields: dict[str, Any] = {"NodeClaim": {"name": claim.name}, "provider-id": claim.status.provider_id}
+        if message == "launched nodeclaim":
+            fields |= {
+                "instance-type": own.get(labels.INSTANCE_TYPE, ""),
+                "zone": own.get(labels.ZONE, ""),
+                "capacity-type": own.get(labels.CAPACITY_TYPE, ""),
+                "allocatable": dict(claim.status.allocatable),
+            }
+        else:
+            fields["Node"] = {"name": claim.status.node_name}
+        if message == "initialized nodeclaim":
+            fields["allocatable"] = dict(claim.status.allocatable)
+        self._log.info(message, **fields)
+
+    def _claim_gone(self, claim: NodeClaim) -> None:
+        own, since = claim.metadata.labels, claim.metadata.deletion_timestamp
+        pool = claim.pool_name
+        self._metrics.terminated.labels(pool, own.get(labels.CAPACITY_TYPE, ""), own.get(labels.ZONE, "")).inc()
+        if since is not None:
+            took = (self._clock.now() - since).total_seconds()
+            self._metrics.termination.labels(pool).observe(max(took, 0.0))
+        self._log.info(
+            "deleted nodeclaim",
+            NodeClaim={"name": claim.name},
+            **{"provider-id": claim.status.provider_id},
+            Node={"name": claim.status.node_name},
+        )
+
+    def _node(self, old: Node | None, new: Node | None) -> None:
+        if new is None and old is not None and labels.NODEPOOL in old.metadata.labels:
+            self._metrics.nodes_terminated.labels(*_where(old)).inc()
+        elif new is not None and old is not None and new.registered and not old.registered:
+            self._metrics.nodes_created.labels(*_where(new)).inc()
+
+
+def _where(node: Node) -> tuple[str, str]:
+    own = node.metadata.labels
+    return own.get(labels.NODEPOOL, ""), own.get(labels.ZONE, "")
