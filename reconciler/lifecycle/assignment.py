@@ -1,0 +1,66 @@
+"""Dealing the instances of a launch group to its claims: in order of name and ID, each instance once.
+
+First the choice is written to the claim together with the labels that the instance gives it; then the status says
+Launched. A crash in between loses nothing, and what was chosen is never chosen again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+
+from api import labels
+from api.v1.conditions import TRUE
+from api.v1.nodeclaim import NodeClaim
+from reconciler.ec2 import instances
+from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.view import View
+from reconciler.lifecycle.writes import with_metadata
+from reconciler.model.cloud import Instance
+from reconciler.model.instance_type import InstanceType
+
+
+def pairs(view: View, waiting: Iterable[NodeClaim]) -> Mapping[str, Instance]:
+    """By claim name, the instance of its group that is to become its own. A choice that was written down stays."""
+    chosen: dict[str, Instance] = {}
+    open_claims: list[tuple[str, str]] = []
+    for claim in waiting:
+        group, instance_id = (claim.metadata.annotations.get(k, "") for k in (labels.LAUNCH_GROUP, labels.INSTANCE))
+        if instance_id:
+            if instance_id in view.snapshot.instances:
+                chosen[claim.name] = view.snapshot.instances[instance_id]
+        elif group:
+            open_claims.append((group, claim.name))
+    for group, members in groupby(sorted(open_claims), key=lambda member: member[0]):
+        names = [name for _, name in members]
+        chosen.update(zip(names, view.spare.get(group, ()), strict=False))
+    return chosen
+
+
+def assign(progress: Progress, instance: Instance) -> Progress:
+    """The claim with its instance: labels and the choice in the metadata, the machine in the status."""
+    claim, types = progress.claim, progress.view.snapshot.catalogues.get(progress.claim.spec.node_class_ref.name, ())
+    kind = next((t for t in types if t.name == instance.instance_type), None)
+    if claim.metadata.annotations.get(labels.INSTANCE) != instance.id:
+        return _with_labels(progress, instance, kind)
+    status = instances.claim_status(claim, instance, kind)
+    known = progress.with_status(
+        provider_id=status["providerID"],
+        image_id=status["imageID"],
+        capacity=status.get("capacity", claim.status.capacity),
+        allocatable=status.get("allocatable", claim.status.allocatable),
+    )
+    return known.condition("Launched", TRUE)
+
+
+def _with_labels(progress: Progress, instance: Instance, kind: InstanceType | None) -> Progress:
+    """The claim's own labels win over the instance's. The request has served its purpose."""
+    claim, node_class = progress.claim, progress.view.class_of(progress.claim)
+    given = instances.claim_labels(instance, kind, node_class)
+    notes = {key: value for key, value in claim.metadata.annotations.items() if key != labels.LAUNCH_REQUEST}
+    notes[labels.INSTANCE] = instance.id
+    if node_class is not None:
+        stamps = (labels.NODECLASS_HASH, labels.NODECLASS_HASH_VERSION)
+        known = {**node_class.metadata.annotations, labels.INSTANCE_PROFILE: node_class.status.instance_profile}
+        notes |= {key: known[key] for key in (*stamps, labels.INSTANCE_PROFILE) if known.get(key)}
+    return progress.with_claim(with_metadata(claim, labels={**given, **claim.metadata.labels}, annotations=notes))

@@ -1,0 +1,109 @@
+"""Emptying a Node: which pods go now, which wait for them, and how far the deadline bends the rules.
+
+Pods leave through the Eviction API in four waves: plain pods, daemons, critical pods, critical daemons. The next wave
+starts when the one before is gone. With a deadline a pod is deleted just early enough to end in time, whatever
+PodDisruptionBudgets and do-not-disrupt say; its grace is what is left, never less than a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from api import durations, labels
+from reconciler.lifecycle.view import View
+from reconciler.lifecycle.writes import deletion, joined, normal, warning
+from reconciler.model import kinds, pods
+from reconciler.model.objects import Node, Pod
+from reconciler.model.plan import EvictPod, Plan, Reason, Source
+
+#: How long a drain sleeps when nothing tells it to wake up earlier.
+_LOOK_AGAIN = timedelta(seconds=10)
+_SECOND = timedelta(seconds=1)
+
+
+def waiting_pods(view: View, node: Node) -> list[Pod]:
+    """What still holds up the drain, sorted by key."""
+    found = (pod for pod in view.snapshot.pods.on(node.name) if pods.waits_for_eviction(pod, view.snapshot.now))
+    return sorted(found, key=lambda pod: pod.key)
+
+
+def drain(view: View, node: Node, deadline: datetime | None, cause: str) -> Plan | None:
+    """The next evictions and forced deletions; None when the node is empty.
+
+    `cause` is why the node goes (for the pods' events).
+    """
+    waiting, now = waiting_pods(view, node), view.snapshot.now
+    if not waiting:
+        return None
+    rest = [pod for pod in waiting if not must_go(pod, now, deadline)]
+    wave = min((_wave(pod) for pod in rest), default=0)
+    evictions = tuple(_evict(pod, node, cause) for pod in rest if _wave(pod) == wave and _may_evict(view, pod))
+    held_up = warning(node, "FailedDraining", f"{len(waiting)} pods are waiting to be evicted")
+    plan = Plan(actions=evictions, events=(held_up,), next_due=_due(view, waiting, deadline))
+    if deadline is None:
+        return plan
+    return joined((_force([pod for pod in waiting if must_go(pod, now, deadline)], node, now, deadline), plan))
+
+
+def must_go(pod: Pod, now: datetime, deadline: datetime | None) -> bool:
+    """Whether the pod has to be deleted by force, or its end brought forward, to be gone by the deadline."""
+    if deadline is None:
+        return False
+    if pod.metadata.deletion_timestamp is not None:
+        return pod.metadata.deletion_timestamp > max(deadline, now + _SECOND)
+    grace = pod.spec.termination_grace_period_seconds
+    return grace is not None and now >= deadline - timedelta(seconds=grace)
+
+
+def _wave(pod: Pod) -> int:
+    return 2 * pods.critical(pod) + pods.of_daemon_set(pod)
+
+
+def _may_evict(view: View, pod: Pod) -> bool:
+    wait = view.snapshot.not_before.get(f"eviction/{pod.key}")
+    return pods.evictable(pod, view.snapshot.now) and (wait is None or wait <= view.snapshot.now)
+
+
+def _evict(pod: Pod, node: Node, cause: str) -> EvictPod:
+    return EvictPod(
+        reason=Reason(cause, f"node {node.name} is drained"),
+        sources=frozenset({Source.PODS, Source.NODES}),
+        ref=kinds.ref(pod),
+        uid=pod.metadata.uid,
+        node_name=node.name,
+    )
+
+
+def _force(forced: Iterable[Pod], node: Node, now: datetime, deadline: datetime) -> Plan:
+    """Deletion with the seconds that are left, and its announcement."""
+    seconds = max(1, int((deadline - now).total_seconds()))
+    reason = Reason("TerminationGracePeriodElapsed", f"the termination grace period of node {node.name} ends")
+    words = f"deleted with {seconds} s of grace: its node's termination grace period ends"
+    targets = tuple(forced)
+    return Plan(
+        actions=tuple(deletion(pod, reason, Source.PODS, Source.NODES, grace_seconds=seconds) for pod in targets),
+        events=tuple(normal(pod, "Disrupted", words) for pod in targets),
+    )
+
+
+def _due(view: View, waiting: Iterable[Pod], deadline: datetime | None) -> datetime:
+    """The earliest instant at which something changes by itself."""
+    now = view.snapshot.now
+    dues = [now + _LOOK_AGAIN]
+    for pod in waiting:
+        dues += _turning_points(view, pod, deadline)
+    return min(due for due in dues if due > now)
+
+
+def _turning_points(view: View, pod: Pod, deadline: datetime | None) -> list[datetime]:
+    points = []
+    if pod.metadata.deletion_timestamp is not None:
+        points.append(pod.metadata.deletion_timestamp + pods.STUCK_AFTER + _SECOND)
+    elif deadline is not None and pod.spec.termination_grace_period_seconds is not None:
+        points.append(deadline - timedelta(seconds=pod.spec.termination_grace_period_seconds))
+    lasts = durations.parse_go(pod.metadata.annotations.get(labels.DO_NOT_DISRUPT, ""))
+    if lasts is not None and pod.status.start_time is not None:
+        points.append(pod.status.start_time + lasts)
+    wait = view.snapshot.not_before.get(f"eviction/{pod.key}")
+    return points if wait is None else [*points, wait]

@@ -1,0 +1,50 @@
+"""A registered Node becomes usable: ready, without start-up taints, and with every resource that was asked for.
+
+Until then the scheduler plans with what the claim promises. Initialization never reverts.
+"""
+
+from __future__ import annotations
+
+from api import labels
+from api.resources import Resources
+from api.v1.conditions import TRUE, UNKNOWN
+from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.writes import with_metadata
+from reconciler.model.objects import Node
+
+
+def initialize(progress: Progress) -> Progress:
+    """The next step towards Initialized: the label on the Node first, the condition when the Node shows it."""
+    claim, node = progress.claim, progress.node
+    if not claim.is_true("Registered"):
+        return progress
+    if claim.is_true("Initialized"):
+        return progress.condition("Initialized", TRUE)
+    if node is None:
+        return progress.condition(
+            "Initialized", UNKNOWN, "NodeNotFound", "the node is not there (or there are several)"
+        )
+    lacking = _lacking(claim, node)
+    if lacking is not None:
+        return progress.condition("Initialized", UNKNOWN, *lacking)
+    if not node.initialized:
+        return progress.with_node(with_metadata(node, labels={**node.metadata.labels, labels.INITIALIZED: "true"}))
+    return progress.condition("Initialized", TRUE)
+
+
+def _lacking(claim: NodeClaim, node: Node) -> tuple[str, str] | None:
+    """(reason, message) of the first thing that is missing; None when nothing is."""
+    if not node.ready:
+        return "NodeNotReady", "the node is not ready yet"
+    for taint in claim.spec.startup_taints:
+        if any(taint.matches(other) for other in node.spec.taints):
+            return "StartupTaintsExist", f"start-up taint {taint} is still there"
+    for taint in node.spec.taints:
+        if labels.is_ephemeral_taint(taint.key, taint.effect):
+            return "KnownEphemeralTaintsExist", f"taint {taint} is still there"
+    allocatable = Resources.parse(node.status.allocatable)
+    missing = sorted(name for name, value in claim.requests().items() if value and not allocatable[name])
+    if missing:
+        return "ResourceNotRegistered", f"the node does not offer {', '.join(missing)} yet"
+    return None

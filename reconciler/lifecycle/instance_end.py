@@ -1,0 +1,84 @@
+"""The end of an instance: terminated by its ID, and gone only when a list that EC2 completed since then lacks it.
+
+A claim that never launched may still have an instance on its way: its launch call may have been made. Such an instance
+is recognised by the group's tag, given to the claim, and terminated like any other.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from api import labels
+from api.v1.conditions import TRUE
+from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.outcomes import SETTLES, mismatched
+from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.view import View, assigned_instance
+from reconciler.lifecycle.writes import act, stale, with_annotations
+from reconciler.model.plan import Plan, Reason, Source, TerminateInstance
+
+#: How soon to look again for an instance that is shutting down or on its way.
+_LOOK_AGAIN = timedelta(seconds=5)
+_DESTROYS = (Source.PODS, Source.NODES, Source.NODE_CLAIMS)
+
+
+def terminate(progress: Progress) -> tuple[Progress, bool]:
+    """The instance's termination, asked for again while it is seen alive afterwards; and whether it is gone."""
+    view, claim = progress.view, progress.claim
+    instance_id = assigned_instance(claim)
+    if _shared(view, claim):
+        return progress, True
+    instance, asked = view.snapshot.instances.get(instance_id), claim.condition("InstanceTerminating")
+    begun = asked is not None and asked.status == TRUE
+    listed = asked is not None and view.listed_after(asked.last_transition_time)
+    if begun and listed and instance is None:
+        return progress, True
+    progress = progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN))
+    alive_still = instance is not None and instance.live and listed
+    return (progress if begun and not alive_still else _ask(progress, instance_id)), False
+
+
+def _shared(view: View, claim: NodeClaim) -> bool:
+    """Another claim has the same instance: it is not this one's to end."""
+    others = view.claims.get(claim.status.provider_id, ())
+    return any(other.name != claim.name for other in others)
+
+
+def _ask(progress: Progress, instance_id: str) -> Progress:
+    snapshot, claim = progress.view.snapshot, progress.claim
+    refusal = stale(snapshot, f"nodeclaim/{claim.name}", _DESTROYS)
+    if refusal is not None:
+        return progress.also(refusal)
+    action = TerminateInstance(
+        reason=Reason("Terminating", f"node claim {claim.name} is being deleted"),
+        sources=frozenset(_DESTROYS),
+        instance_id=instance_id,
+    )
+    return progress.condition("InstanceTerminating", TRUE).also(act(action))
+
+
+def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
+    """For a claim without an instance: the one that its launch group has left over, or that none can come any more."""
+    view, claim = progress.view, progress.claim
+    group = claim.metadata.annotations.get(labels.LAUNCH_GROUP)
+    if group is None:
+        return progress, True
+    spare = view.spare.get(group, ())[_turn(view, claim, group) :]
+    if spare:
+        return progress.with_claim(with_annotations(claim, {labels.INSTANCE: spare[0].id})), False
+    since, failure = claim.metadata.deletion_timestamp, view.snapshot.launch_failures.get(group)
+    if failure is not None and not mismatched(failure):
+        return progress, True
+    if since is not None and view.listed_after(since + SETTLES):
+        return progress, True
+    return progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN)), False
+
+
+def _turn(view: View, claim: NodeClaim, group: str) -> int:
+    """How many claims of the group come before this one: those that live, then by name."""
+    waiting = [
+        other
+        for other in view.snapshot.node_claims.values()
+        if other.metadata.annotations.get(labels.LAUNCH_GROUP) == group and not assigned_instance(other)
+    ]
+    return sum((other.metadata.deleting, other.name) < (True, claim.name) for other in waiting)

@@ -1,0 +1,227 @@
+"""From a claim to its instance: equal claims are grouped, the call is written to each, made, and its instances dealt.
+
+The group is the call's client token and a tag of its instances, and stands on the claims before the call is made. So a
+crash anywhere leads to the same call again, or to instances that are recognised by their tag; never to a second launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+
+import msgspec
+
+from api import labels
+from api.v1.conditions import FALSE, READY, TRUE, UNKNOWN, get
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.nodeclaim import NodeClaim
+from reconciler.ec2 import fleet
+from reconciler.ec2.fleet import FleetProblem
+from reconciler.lifecycle import outcomes
+from reconciler.lifecycle.assignment import assign, pairs
+from reconciler.lifecycle.liveness import give_up
+from reconciler.lifecycle.progress import begin, finish
+from reconciler.lifecycle.view import View, assigned_instance
+from reconciler.lifecycle.writes import act, changed, deletion, joined, warning, with_annotations, with_metadata
+from reconciler.model.cloud import FleetRequest, Instance
+from reconciler.model.plan import LaunchInstances, Plan, Reason, Refusal, Source
+from reconciler.model.snapshot import LaunchFailure
+
+#: Claims of one call. The request, which names them, is written to each of them.
+LARGEST_GROUP = 100
+_LOOK_AGAIN = timedelta(seconds=10)
+
+
+def launch(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
+    """Every unlaunched claim's next step, and the calls whose claims are all prepared."""
+    waiting = [c for c in claims if not c.metadata.deleting and not c.is_true("Launched")]
+    if not waiting:
+        return
+    dealt = pairs(view, waiting)
+    ready: list[NodeClaim] = []
+    for claim in waiting:
+        try:
+            plan = _settled(view, claim, dealt.get(claim.name))
+        except ValueError as error:
+            plan = Plan(refusals=(Refusal(f"nodeclaim/{claim.name}", Reason("Malformed", str(error))),))
+        if plan is not None:
+            yield plan
+        else:
+            ready.append(claim)
+    yield from _calls(view, ready)
+
+
+# --- a claim by itself ------------------------------------------------------------------------------------------
+def _settled(view: View, claim: NodeClaim, instance: Instance | None) -> Plan | None:
+    """What to do with a claim that needs no call, or must not be part of one now; None when it is ready for one."""
+    start = begin(view, claim)
+    end = give_up(start)
+    if end.actions:
+        return end
+    if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
+        finalizers = (*claim.metadata.finalizers, labels.TERMINATION_FINALIZER)
+        return act(*changed(claim, with_metadata(claim, finalizers=finalizers), "UpdateClaim", _reason(claim)))
+    if instance is not None:
+        return joined((finish(assign(start, instance), claim), end))
+    if assigned_instance(claim):
+        return end  # chosen, and gone since: its time runs out
+    return _class_gate(view, claim) or _failed(view, claim)
+
+
+def _reason(claim: NodeClaim) -> Reason:
+    return Reason("Launch", f"node claim {claim.name}")
+
+
+def _class_gate(view: View, claim: NodeClaim) -> Plan | None:
+    """None when the node class may be launched from, at its present generation."""
+    node_class = view.class_of(claim)
+    if node_class is None or node_class.metadata.deleting:
+        words = f"node class {claim.spec.node_class_ref.name} does not exist or is being deleted"
+        return _no_capacity(claim, words)
+    ready = get(node_class.status.conditions, READY)
+    current = ready is not None and ready.observed_generation == node_class.metadata.generation
+    if ready is not None and current and ready.status == FALSE:
+        return _not_ready(claim, ready.message or ready.reason)
+    if ready is None or not current or ready.status != TRUE:
+        return _wait(view, claim, "NodeClassReadinessUnknown", f"node class {node_class.name} is not known to be ready")
+    return None
+
+
+def _failed(view: View, claim: NodeClaim) -> Plan | None:
+    """What the failure of the claim's call asks for; None when there is none, or it may take part in another call."""
+    failure = _failure(view, claim)
+    if failure is None:
+        return None
+    reason, message = outcomes.condition(failure)
+    if outcomes.out_of_capacity(failure):
+        return _no_capacity(claim, message)
+    due = outcomes.renew_at(failure, claim.metadata.creation_timestamp)
+    if outcomes.mismatched(failure):
+        due = max(due, failure.at + outcomes.SETTLES)
+        if not view.listed_after(failure.at + outcomes.SETTLES):
+            return _wait(view, claim, reason, message)
+    return _wait(view, claim, reason, message) if view.snapshot.now < due else None
+
+
+def _failure(view: View, claim: NodeClaim) -> LaunchFailure | None:
+    return view.snapshot.launch_failures.get(claim.metadata.annotations.get(labels.LAUNCH_GROUP, ""))
+
+
+def _no_capacity(claim: NodeClaim, message: str) -> Plan:
+    """Given up at once: its pods are pending again, and what is out of stock is known by now."""
+    plan = act(deletion(claim, Reason("InsufficientCapacity", message), Source.NODE_CLAIMS))
+    return joined((plan, Plan(events=(warning(claim, "InsufficientCapacityError", message),))))
+
+
+def _not_ready(claim: NodeClaim, message: str) -> Plan:
+    return act(deletion(claim, Reason("NodeClassNotReady", message), Source.NODE_CLAIMS))
+
+
+def _wait(view: View, claim: NodeClaim, reason: str, message: str) -> Plan:
+    """Launched stays Unknown and says why; its five minutes run."""
+    failure, start = _failure(view, claim), begin(view, claim)
+    due = view.snapshot.now + _LOOK_AGAIN
+    if failure is not None:
+        due = min(due, outcomes.renew_at(failure, claim.metadata.creation_timestamp))
+    due = max(due, view.snapshot.now + timedelta(seconds=1))
+    refusal = Refusal(f"nodeclaim/{claim.name}", Reason(reason, message))
+    told = finish(start.condition("Launched", UNKNOWN, reason, message), claim)
+    return joined((told, give_up(start), Plan(refusals=(refusal,), next_due=due)))
+
+
+# --- calls ------------------------------------------------------------------------------------------------------
+def _calls(view: View, ready: Sequence[NodeClaim]) -> Iterator[Plan]:
+    """Groups that are on their way, then new ones for the claims that are in none."""
+    requests, taken = _requests(view, ready), dict[str, str]()
+    by_name = {claim.name: claim for claim in ready}
+    own = {claim.name: claim.metadata.annotations.get(labels.LAUNCH_GROUP, "") for claim in ready}
+    for group, request in sorted(requests.items()):
+        for name in request.members:
+            if name in by_name and (own[name] == group or own[name] not in requests):
+                taken.setdefault(name, group)
+        members = [by_name[name] for name in request.members if taken.get(name) == group]
+        yield _call(view, request, members)
+    yield from _new_groups(view, [claim for claim in ready if claim.name not in taken])
+
+
+def _requests(view: View, ready: Iterable[NodeClaim]) -> dict[str, FleetRequest]:
+    """By group, the requests that stand on claims and have not failed. One that cannot be read counts as none."""
+    found: dict[str, FleetRequest] = {}
+    for claim in ready:
+        group = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "")
+        if not group or group in found or _failure(view, claim) is not None:
+            continue
+        request = _read(claim.metadata.annotations.get(labels.LAUNCH_REQUEST, ""))
+        if request is not None and request.group == group and claim.name in request.members:
+            found[group] = request
+    return found
+
+
+def _read(text: str) -> FleetRequest | None:
+    try:
+        return msgspec.json.decode(text, type=FleetRequest)
+    except ValueError:
+        return None
+
+
+def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Plan:
+    """The call, when all its claims carry it; else it is written to those that lack it (we stopped while writing)."""
+    lacking = [c for c in members if c.metadata.annotations.get(labels.LAUNCH_GROUP) != request.group]
+    if lacking:
+        return _write(request, lacking)
+    due = min((end.next_due for c in members if (end := give_up(begin(view, c))).next_due), default=None)
+    wait = view.snapshot.not_before.get(f"launch/{request.group}")
+    if wait is not None and wait > view.snapshot.now:
+        return Plan(next_due=wait)
+    names = tuple(claim.name for claim in members)
+    reason = Reason("Launch", f"{len(names)} node claims, {request.capacity_type}")
+    return act(LaunchInstances(reason=reason, request=request, claims=names), due=due)
+
+
+def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
+    notes = {labels.LAUNCH_GROUP: request.group, labels.LAUNCH_REQUEST: msgspec.json.encode(request).decode()}
+    patches = [changed(c, with_annotations(c, notes), "PrepareLaunch", _reason(c)) for c in members]
+    return act(*(patch for pair in patches for patch in pair))
+
+
+def _new_groups(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
+    """One call for claims that are equal and on the same attempt."""
+    equal: dict[tuple[object, int], list[NodeClaim]] = {}
+    for claim in claims:
+        failure = _failure(view, claim)
+        attempt = outcomes.attempt(failure) if failure is not None else 0
+        equal.setdefault((fleet.equal_launch(claim), attempt), []).append(claim)
+    for (_, attempt), members in equal.items():
+        for start in range(0, len(members), LARGEST_GROUP):
+            yield _new_group(view, members[start : start + LARGEST_GROUP], attempt)
+
+
+def _new_group(view: View, members: Sequence[NodeClaim], attempt: int) -> Plan:
+    request = _planned(view, members, attempt)
+    if request is None:
+        return joined(_wait(view, c, "LaunchFailed", "the cluster's endpoint is not known yet") for c in members)
+    if isinstance(request, FleetRequest):
+        return _write(request, members)
+    if request.kind == fleet.CAPACITY:
+        return joined(_no_capacity(claim, request.message) for claim in members)
+    if request.kind == fleet.NOT_READY:
+        return joined(_not_ready(claim, request.message) for claim in members)
+    return joined(_wait(view, claim, request.reason, request.message) for claim in members)
+
+
+def _planned(view: View, members: Sequence[NodeClaim], attempt: int) -> FleetRequest | FleetProblem | None:
+    snapshot, first = view.snapshot, members[0]
+    node_class: EC2NodeClass | None = view.class_of(first)
+    if snapshot.cluster is None or node_class is None:
+        return None
+    return fleet.plan(
+        members,
+        pool=snapshot.node_pools.get(first.pool_name),
+        node_class=node_class,
+        catalogue=snapshot.catalogues.get(node_class.name, ()),
+        cluster=snapshot.cluster,
+        settings=snapshot.settings,
+        out_of_stock=snapshot.out_of_stock,
+        now=snapshot.now,
+        attempt=attempt,
+    )

@@ -1,0 +1,98 @@
+"""An EC2NodeClass's own state: finalizer, hash, status from what AWS made of its selectors; and its end.
+
+The class stays while a claim refers to it. Then its launch templates and the instance profiles that were made for it
+are deleted, and when that has come off it lets go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from api import labels
+from api.v1 import hashes
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.ec2 import nodeclass
+from reconciler.lifecycle.node_pools import is_new_version, rehash
+from reconciler.lifecycle.view import View
+from reconciler.lifecycle.writes import (
+    NOTHING,
+    act,
+    changed,
+    joined,
+    normal,
+    with_annotations,
+    with_metadata,
+    without_finalizer,
+)
+from reconciler.model.plan import DeleteClassResources, EnsureInstanceProfile, Plan, Reason, Source
+
+_LOOK_AGAIN = timedelta(minutes=10)
+
+
+def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
+    """The class's next write, the profile it needs, and the re-hashing of its claims where the version is another."""
+    if node_class.metadata.deleting:
+        return _end(view, node_class)
+    stamps, snapshot = _stamps(view, node_class), view.snapshot
+    finalizers = tuple(dict.fromkeys((*node_class.metadata.finalizers, labels.NODECLASS_FINALIZER)))
+    facts = snapshot.class_facts.get(node_class.name)
+    status = nodeclass.status(node_class, facts, cluster=snapshot.cluster, now=view.now)
+    after = replace(with_metadata(with_annotations(node_class, stamps), finalizers=finalizers), status=status)
+    own = act(*changed(node_class, after, "UpdateClass", Reason("ClassStatus", f"node class {node_class.name}")))
+    return joined((*_rehashed(view, node_class, stamps), own, _profile(view, node_class)))
+
+
+def _stamps(view: View, node_class: EC2NodeClass) -> dict[str, str]:
+    """The hash and its version; empty while the cluster's CA bundle, which is part of it, is not known."""
+    if view.snapshot.cluster is None:
+        return {}
+    return {
+        labels.NODECLASS_HASH: hashes.nodeclass_hash(node_class, view.snapshot.cluster.ca_bundle),
+        labels.NODECLASS_HASH_VERSION: hashes.NODECLASS_HASH_VERSION,
+    }
+
+
+def _rehashed(view: View, node_class: EC2NodeClass, stamps: Mapping[str, str]) -> list[Plan]:
+    if not is_new_version(node_class.metadata.annotations, stamps):
+        return []
+    return [rehash(claim, stamps) for claim in view.claims_by_class.get(node_class.name, ())]
+
+
+def _profile(view: View, node_class: EC2NodeClass) -> Plan:
+    """The instance profile for `spec.role`, when AWS does not show one yet."""
+    snapshot, role = view.snapshot, node_class.spec.role
+    facts = snapshot.class_facts.get(node_class.name)
+    if snapshot.cluster is None or not role or facts is None or facts.generation != node_class.metadata.generation:
+        return NOTHING
+    if facts.instance_profile or "InstanceProfileReady" in facts.problems:
+        return NOTHING
+    name, path, tags = nodeclass.profile_for(node_class, snapshot.cluster)
+    reason = Reason("InstanceProfile", f"node class {node_class.name} has role {role}")
+    return act(
+        EnsureInstanceProfile(reason=reason, class_name=node_class.name, profile=name, role=role, path=path, tags=tags)
+    )
+
+
+# --- its end ----------------------------------------------------------------------------------------------------
+def _end(view: View, node_class: EC2NodeClass) -> Plan:
+    """Wait for the claims; then the resources, and after them, in the same lane, the finalizer."""
+    snapshot = view.snapshot
+    if labels.NODECLASS_FINALIZER not in node_class.metadata.finalizers:
+        return NOTHING
+    claims = view.claims_by_class.get(node_class.name, ())
+    if claims:
+        names = ", ".join(claim.name for claim in claims[:5]) + (", …" if len(claims) > 5 else "")
+        event = normal(node_class, "WaitingOnNodeClaimTermination", f"waiting for {len(claims)} node claims: {names}")
+        return Plan(events=(event,), next_due=snapshot.now + _LOOK_AGAIN)
+    if snapshot.cluster is None:
+        return Plan(next_due=snapshot.now + timedelta(seconds=10))
+    managed = node_class.spec.role and not snapshot.settings.isolated_vpc
+    path = nodeclass.profile_path(node_class, snapshot.cluster) if managed else ""
+    reason = Reason("Terminating", f"node class {node_class.name} is being deleted")
+    sources = frozenset({Source.NODE_CLAIMS, Source.NODE_CLASSES})
+    resources = DeleteClassResources(reason=reason, sources=sources, class_name=node_class.name, profile_path=path)
+    free = without_finalizer(node_class, labels.NODECLASS_FINALIZER)
+    return act(resources, *changed(node_class, free, "ReleaseClass", reason, *sources))

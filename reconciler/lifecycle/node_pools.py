@@ -1,0 +1,140 @@
+"""A NodePool's own state: its hash for drift, whether it is valid and its class usable, and what it has.
+
+Validation is done once per generation. The hash protocol: when the way of hashing changes, the pool's claims are
+re-hashed first, so that nobody drifts because of it; claims that drifted already keep their old hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from api import labels, lint
+from api.resources import Resources, total
+from api.v1 import conditions, hashes
+from api.v1.conditions import FALSE, TRUE, UNKNOWN
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import Condition, encode
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.lifecycle.view import View
+from reconciler.lifecycle.writes import act, changed, joined, with_annotations
+from reconciler.model.plan import Plan, Reason
+from reconciler.model.snapshot import StateNode
+
+_REGISTRATION = "NodeRegistrationHealthy"
+#: `status.resources` always has these.
+_ALWAYS = Resources(dict.fromkeys(("cpu", "memory", "pods", "ephemeral-storage", "nodes"), 0))
+#: What keeps a pool from Ready: labels, taints and requirements (KERF-NP-101 to 119), as at run time since ever.
+_FATAL_RULES = ("KERF-NP-10", "KERF-NP-11")
+
+
+def node_pools(view: View) -> Iterable[tuple[NodePool, tuple[StateNode, ...]]]:
+    """The pools by name, each with its nodes: launched, and not on their way out."""
+    members: dict[str, list[StateNode]] = {}
+    for _, state in sorted(view.snapshot.state_nodes.items()):
+        if state.provider_id and not state.deleting:
+            members.setdefault(state.pool_name, []).append(state)
+    for name, pool in sorted(view.snapshot.node_pools.items()):
+        yield pool, tuple(members.get(name, ()))
+
+
+def reconcile(view: View, pool: NodePool, nodes: Iterable[StateNode]) -> Plan:
+    """The pool's next write, and the re-hashing of its claims where the version of the hash is another."""
+    if not _managed(pool) or pool.metadata.deleting:
+        return Plan()
+    current = {
+        labels.NODEPOOL_HASH: hashes.nodepool_hash(pool),
+        labels.NODEPOOL_HASH_VERSION: hashes.NODEPOOL_HASH_VERSION,
+    }
+    claims = view.snapshot.claims_of(pool.name) if is_new_version(pool.metadata.annotations, current) else []
+    rehashed = [rehash(claim, current) for claim in claims]
+    node_class = view.snapshot.node_classes.get(pool.class_name)
+    after = _with_status(view, with_annotations(pool, current), node_class, nodes)
+    own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
+    return joined((*rehashed, own))
+
+
+def _managed(pool: NodePool) -> bool:
+    ref = pool.spec.template.spec.node_class_ref
+    return ref.group == labels.AWS_GROUP and ref.kind == "EC2NodeClass"
+
+
+# --- hashes -----------------------------------------------------------------------------------------------------
+def is_new_version(known: Mapping[str, str], current: Mapping[str, str]) -> bool:
+    """Whether the object's hash was made another way. `current` has the hash's and the version's annotation."""
+    return any(key.endswith("-version") and known.get(key) != value for key, value in current.items())
+
+
+def rehash(claim: NodeClaim, current: Mapping[str, str]) -> Plan:
+    """The claim brought to the current version of a hash; a drifted one keeps the hash that it drifted by."""
+    if not is_new_version(claim.metadata.annotations, current):
+        return Plan()
+    drifted = claim.condition("Drifted") is not None
+    new = {key: value for key, value in current.items() if key.endswith("-version") or not drifted}
+    reason = Reason("HashVersion", f"node claim {claim.name}")
+    return act(*changed(claim, with_annotations(claim, new), "Rehash", reason))
+
+
+# --- status -----------------------------------------------------------------------------------------------------
+def _with_status(view: View, pool: NodePool, node_class: EC2NodeClass | None, nodes: Iterable[StateNode]) -> NodePool:
+    generation, now = pool.metadata.generation, view.now
+    members = tuple(nodes)
+    seen = node_class.metadata.generation if node_class is not None else pool.status.node_class_observed_generation
+    known = conditions.initial(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS, pool.metadata.creation_timestamp)
+    for type_, (status, reason, message) in (
+        ("ValidationSucceeded", _validation(pool)),
+        ("NodeClassReady", _class_readiness(node_class)),
+    ):
+        known = conditions.put(known, type_, status, reason, generation=generation, now=now, message=message)
+    if _is_news(pool, conditions.get(known, _REGISTRATION), seen):
+        known = conditions.put(known, _REGISTRATION, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
+    known = conditions.with_root(known, conditions.NODEPOOL_DEPENDENTS, generation=generation, now=now)
+    held = total((_ALWAYS, {"nodes": len(members)}, *(state.capacity for state in members)))
+    return replace(
+        pool,
+        status=replace(
+            pool.status,
+            resources=held.texts() if held != _parsed(pool) else pool.status.resources,
+            nodes=len(members),
+            node_class_observed_generation=seen,
+            conditions=known,
+        ),
+    )
+
+
+def _parsed(pool: NodePool) -> Resources:
+    return Resources.parse(pool.status.resources)
+
+
+def _is_news(pool: NodePool, health: Condition | None, class_generation: int) -> bool:
+    """Whether what is known of registrations says nothing about the pool or its class as they are now."""
+    if health is None or health.observed_generation != pool.metadata.generation:
+        return True
+    return class_generation != pool.status.node_class_observed_generation
+
+
+def _validation(pool: NodePool) -> tuple[str, str, str]:
+    """(status, reason, message); what was found for this generation of the pool stays."""
+    known = conditions.get(pool.status.conditions, "ValidationSucceeded")
+    if known is not None and known.observed_generation == pool.metadata.generation and known.status != UNKNOWN:
+        return known.status, known.reason, known.message
+    manifest = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool", **encode(pool)}
+    problems = [p for p in lint.validate(manifest) if p.severity == "error" and p.rule.startswith(_FATAL_RULES)]
+    if not problems:
+        return TRUE, "ValidationSucceeded", ""
+    return FALSE, "NodePoolValidationFailed", "; ".join(str(problem) for problem in problems)
+
+
+def _class_readiness(node_class: EC2NodeClass | None) -> tuple[str, str, str]:
+    if node_class is None:
+        return FALSE, "NodeClassNotFound", "the node class does not exist"
+    if node_class.metadata.deleting:
+        return FALSE, "NodeClassTerminating", "the node class is being deleted"
+    ready = conditions.get(node_class.status.conditions, conditions.READY)
+    if ready is None or ready.status == UNKNOWN:
+        return FALSE, "NodeClassReadinessUnknown", "the node class is not ready yet"
+    if ready.status == FALSE:
+        return FALSE, ready.reason, ready.message
+    return TRUE, "NodeClassReady", ""

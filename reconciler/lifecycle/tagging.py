@@ -1,0 +1,33 @@
+"""A registered node's instance is labelled for people: its node's name, its claim and its cluster, as EC2 tags.
+
+The claim is annotated once the instance shows the tags, so that a call that got lost is made again.
+"""
+
+from __future__ import annotations
+
+from api import labels
+from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.writes import act, with_annotations
+from reconciler.model.plan import Reason, TagInstance
+
+_DONE = {labels.TAGGED: "true", labels.CLUSTER_NAME_TAGGED: "true"}
+
+
+def tag(progress: Progress) -> Progress:
+    """The missing tags, or the claim annotated when none is missing. An instance that is gone is left alone."""
+    claim = progress.claim
+    if not claim.is_true("Registered") or _DONE.items() <= claim.metadata.annotations.items():
+        return progress
+    instance = progress.view.instance(claim.status.provider_id)
+    if instance is None or not claim.status.node_name:
+        return progress
+    wanted = {
+        labels.TAG_NAME: claim.status.node_name,
+        labels.TAG_NODECLAIM: claim.name,
+        labels.TAG_EKS_CLUSTER: progress.view.snapshot.settings.cluster_name,
+    }
+    missing = {key: value for key, value in wanted.items() if key not in instance.tags}
+    if not missing:
+        return progress.with_claim(with_annotations(claim, _DONE))
+    reason = Reason("Tagging", f"node {claim.status.node_name}")
+    return progress.also(act(TagInstance(reason=reason, instance_id=instance.id, tags=missing)))

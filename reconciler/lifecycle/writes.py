@@ -1,0 +1,157 @@
+"""How a decision about an object becomes a write: the difference between the object as it is and as it should be.
+
+A step of the lifecycle changes a frozen value; here the change becomes one guarded merge patch, or nothing at all when
+nothing differs. Metadata and spec come before status: the status says that something is done, so a crash between the
+two leaves work to do again, never work that is believed done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from api.v1.meta import Condition, Value, encode
+from reconciler.model import kinds
+from reconciler.model.plan import Action, DeleteObject, Event, PatchObject, Plan, Reason, Refusal, Source
+from reconciler.model.snapshot import Snapshot
+
+T = TypeVar("T", bound=Value)
+
+
+def changed(before: Any, after: Any, verb: str, reason: Reason, *sources: Source) -> tuple[PatchObject, ...]:
+    """The one write that brings an object from `before` towards `after`; empty when they are equal.
+
+    What changes in metadata or spec is written first; a change of status follows once that shows. `sources` are what
+    a change that destroys (a finalizer that goes) rests on.
+    """
+    main = {
+        part: merge
+        for part in ("metadata", "spec")
+        if getattr(before, part, None) != getattr(after, part, None)
+        and (merge := _merge(encode(getattr(before, part)), encode(getattr(after, part))))
+    }
+    if main:
+        return (_patch(before, main, verb, reason, sources),)
+    if getattr(before, "status", None) == getattr(after, "status", None):
+        return ()
+    merge = _merge(_status(before.status), _status(after.status))
+    return (_patch(before, {"status": merge}, f"{verb}Status", reason, sources, "status"),) if merge else ()
+
+
+def _patch(
+    before: Any,
+    patch: Mapping[str, Any],
+    verb: str,
+    reason: Reason,
+    sources: Iterable[Source],
+    subresource: str = "",
+) -> PatchObject:
+    return PatchObject(
+        reason=reason,
+        sources=frozenset(sources),
+        verb=verb,
+        ref=kinds.ref(before),
+        patch=patch,
+        subresource=subresource,
+        resource_version=before.metadata.resource_version,
+    )
+
+
+def _merge(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON merge patch (RFC 7386): maps key by key, lists as a whole, None for what goes."""
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        old = before.get(key)
+        if value == old:
+            continue
+        patch[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return dict(sorted(patch.items()))
+
+
+def _status(status: Value) -> dict[str, Any]:
+    """A status as data; conditions in full, for the API wants even those of their fields that have their default."""
+    data = encode(status)
+    conditions: tuple[Condition, ...] = getattr(status, "conditions", ())
+    if conditions:
+        data["conditions"] = [_condition(c) for c in conditions]
+    return data
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    full = {"status": condition.status, "reason": condition.reason, "message": condition.message}
+    return {**full, "observedGeneration": condition.observed_generation, **encode(condition)}
+
+
+def with_metadata(value: T, **fields: Any) -> T:
+    """The object with some fields of its metadata replaced."""
+    return replace(value, metadata=replace(value.metadata, **fields))  # type: ignore[attr-defined]
+
+
+def with_annotations(value: T, annotations: Mapping[str, str]) -> T:
+    """The object with annotations added or replaced."""
+    return with_metadata(value, annotations={**value.metadata.annotations, **annotations})  # type: ignore[attr-defined]
+
+
+def without_finalizer(value: T, finalizer: str) -> T:
+    kept = tuple(f for f in value.metadata.finalizers if f != finalizer)  # type: ignore[attr-defined]
+    return with_metadata(value, finalizers=kept)
+
+
+def deletion(value: Any, reason: Reason, *sources: Source, grace_seconds: int | None = None) -> DeleteObject:
+    """Deletion of this very object (its UID is a precondition)."""
+    return DeleteObject(
+        reason=reason,
+        sources=frozenset(sources),
+        ref=kinds.ref(value),
+        uid=value.metadata.uid,
+        grace_seconds=grace_seconds,
+    )
+
+
+def warning(value: Any, reason: str, message: str) -> Event:
+    return Event(kinds.ref(value), value.metadata.uid, "Warning", reason, message)
+
+
+def normal(value: Any, reason: str, message: str) -> Event:
+    return Event(kinds.ref(value), value.metadata.uid, "Normal", reason, message)
+
+
+def joined(plans: Iterable[Plan]) -> Plan:
+    """Many plans as one, in order; like adding them, but in one pass."""
+    parts = [plan for plan in plans if plan is not NOTHING]
+    if not parts:
+        return NOTHING
+    dues = [plan.next_due for plan in parts if plan.next_due is not None]
+    return Plan(
+        actions=tuple(action for plan in parts for action in plan.actions),
+        refusals=tuple(refusal for plan in parts for refusal in plan.refusals),
+        events=tuple(event for plan in parts for event in plan.events),
+        next_due=min(dues, default=None),
+    )
+
+
+def act(*actions: Action, due: datetime | None = None) -> Plan:
+    return Plan(actions=actions, next_due=due)
+
+
+def guarded(subject: str, step: Callable[[], Plan]) -> Plan:
+    """A step whose object cannot be understood becomes a refusal about that object, and nothing else suffers."""
+    try:
+        return step()
+    except ValueError as error:
+        return Plan(refusals=(Refusal(subject, Reason("Malformed", str(error))),))
+
+
+def stale(snapshot: Snapshot, subject: str, sources: Iterable[Source]) -> Plan | None:
+    """A refusal when one of the sources of a destructive step is too old, or None when all are fresh."""
+    old = sorted(str(source) for source in sources if not snapshot.fresh(source))
+    if not old:
+        return None
+    reason = Reason("StaleSource", f"waiting for a complete list of {', '.join(old)}")
+    return Plan(refusals=(Refusal(subject, reason),), next_due=snapshot.now + snapshot.settings.disruption_period)
+
+
+NOTHING = Plan()
