@@ -16,7 +16,8 @@ class Steps:
 
     def after(self, failures: int, subject: str = "") -> timedelta:
         """The wait after so many failures in a row (1 or more), spread by up to a tenth by the subject's hash."""
-        wait = min(self.first * 2 ** min(failures - 1, 20), self.longest)
+        doublings: int = 2 ** min(failures - 1, 20)
+        wait = min(self.first * doublings, self.longest)
         spread = hashlib.sha256(f"{subject} {failures}".encode()).digest()[0] / 2550
         return wait * (1 + spread)
 

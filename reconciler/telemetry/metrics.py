@@ -14,14 +14,10 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+_UP_TO_A_SECOND = (0.005, 0.01, 0.025, *(n / 100 for n in range(5, 50, 5)), *(n / 10 for n in range(5, 11)))
+_UP_TO_TEN = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
 #: Seconds; the buckets of every duration that has none of its own.
-DURATIONS = tuple(
-    float(text)
-    for text in (
-        "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 "
-        "5 6 7 8 9 10 15 20 25 30 40 50 60 120 150 300 450 600"
-    ).split()
-)
+DURATIONS = (*_UP_TO_A_SECOND, *_UP_TO_TEN, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 120.0, 150.0, 300.0, 450.0, 600.0)
 TERMINATIONS = tuple(float(2**n) for n in range(12))
 TICKS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
