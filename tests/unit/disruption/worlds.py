@@ -1,0 +1,285 @@
+"""Small worlds for the tests of disruption: objects with sensible defaults, and an API server that applies plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from api import labels
+from api.requirements import IN, Requirements, requirement
+from api.resources import Resources
+from api.v1.meta import decode, encode
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.simulation import Solve
+from reconciler.model import kinds
+from reconciler.model.cluster import build
+from reconciler.model.instance_type import InstanceType, Offering
+from reconciler.model.objects import Node, Pod, PodDisruptionBudget
+from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, PatchObject, Plan, Source
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
+
+NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+ZONE = "us-west-2a"
+
+
+def stamp(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+def pool(name: str = "default", **disruption: Any) -> NodePool:
+    """`replicas`, `generation`, `annotations` and `requirements` are taken out; the rest is `spec.disruption`."""
+    meta: dict[str, Any] = {"name": name, "uid": f"pool-{name}", "generation": disruption.pop("generation", 1)}
+    meta["annotations"] = disruption.pop("annotations", {})
+    ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
+    spec: dict[str, Any] = {"template": {"spec": {"nodeClassRef": ref}}}
+    spec["template"]["spec"]["requirements"] = disruption.pop("requirements", [])
+    replicas = disruption.pop("replicas", None)
+    if replicas is not None:
+        spec["replicas"] = replicas
+    spec["disruption"] = {"budgets": [{"nodes": "100%"}], **disruption}
+    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": stamp(NOW - 9 * HOUR)}]
+    return decode(NodePool, {"metadata": meta, "spec": spec, "status": {"conditions": ready}})
+
+
+def condition(type_: str, at: datetime, reason: str = "", status: str = "True") -> dict[str, Any]:
+    return {"type": type_, "status": status, "reason": reason or type_, "lastTransitionTime": stamp(at)}
+
+
+def claim(
+    name: str = "a",
+    *,
+    pool_name: str = "default",
+    conditions: Mapping[str, datetime] = {},
+    drifted: datetime | None = None,
+    consolidatable: bool = True,
+    since: datetime = NOW - HOUR,
+    instance_type: str = "m5.large",
+    capacity_type: str = "on-demand",
+    annotations: Mapping[str, str] = {},
+    **spec: Any,
+) -> NodeClaim:
+    """Launched, registered, initialised and consolidatable since an hour, unless told otherwise."""
+    rows = [condition(t, since) for t in ("Launched", "Registered", "Initialized", "Ready")]
+    rows += [condition("Consolidatable", since)] if consolidatable else []
+    rows += [condition("Drifted", drifted, "NodePoolDrifted")] if drifted else []
+    own = {labels.NODEPOOL: pool_name, labels.INSTANCE_TYPE: instance_type, labels.ZONE: ZONE}
+    own |= {labels.CAPACITY_TYPE: capacity_type}
+    meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1, "labels": own}
+    meta |= {"creationTimestamp": stamp(since), "annotations": dict(annotations)}
+    if drifted:
+        meta["annotations"] = {labels.NODEPOOL_HASH: "old", labels.NODEPOOL_HASH_VERSION: "v3", **meta["annotations"]}
+    ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
+    status = {"conditions": rows, "providerID": f"aws:///{ZONE}/i-{name}", "nodeName": f"node-{name}"}
+    return decode(NodeClaim, {"metadata": meta, "spec": {"nodeClassRef": ref, **spec}, "status": status})
+
+
+def node(of: NodeClaim, *, ready: bool = True, annotations: Mapping[str, str] = {}, **spec: Any) -> Node:
+    own = {**of.metadata.labels, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
+    meta = {"name": f"node-{of.name}", "uid": f"node-uid-{of.name}", "resourceVersion": "1", "labels": own}
+    meta["annotations"] = dict(annotations)
+    status = {
+        "conditions": [condition("Ready", NOW - HOUR, status="True" if ready else "False")],
+        "allocatable": {"cpu": "2", "memory": "8Gi", "pods": "29"},
+        "capacity": {"cpu": "2", "memory": "8Gi", "pods": "29"},
+    }
+    return decode(Node, {"metadata": meta, "spec": {"providerID": of.status.provider_id, **spec}, "status": status})
+
+
+def pod(name: str, on: str = "", *, owner: str = "ReplicaSet", annotations: Mapping[str, str] = {}, **more: Any) -> Pod:
+    """`on` is a claim's name. `more` goes to the spec; `phase`, `deletion` and `labels_` are taken out."""
+    meta: dict[str, Any] = {"name": name, "namespace": "shop", "uid": f"pod-{name}", "resourceVersion": "1"}
+    meta |= {"annotations": dict(annotations), "labels": dict(more.pop("labels_", {"app": "web"}))}
+    versions = {"Node": "v1"}
+    meta["ownerReferences"] = [{"apiVersion": versions.get(owner, "apps/v1"), "kind": owner, "name": "x", "uid": "x"}]
+    deletion = more.pop("deletion", None)
+    if deletion is not None:
+        meta["deletionTimestamp"] = stamp(deletion)
+    status: dict[str, Any] = {"phase": more.pop("phase", "Running")}
+    status |= {"startTime": stamp(more.pop("started", NOW - HOUR))} if on else {}
+    status["conditions"] = more.pop("pod_conditions", [])
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}], **more}
+    if on:
+        spec["nodeName"] = f"node-{on}"
+    return decode(Pod, {"metadata": meta, "spec": spec, "status": status})
+
+
+def pdb(name: str, allowed: int = 0, app: str = "web", **spec: Any) -> PodDisruptionBudget:
+    meta = {"name": name, "namespace": spec.pop("namespace", "shop"), "resourceVersion": "1"}
+    spec = {"selector": {"matchLabels": {"app": app}}, **spec}
+    return decode(PodDisruptionBudget, {"metadata": meta, "spec": spec, "status": {"disruptionsAllowed": allowed}})
+
+
+def instance_type(name: str, price: int, spot: int | None = None) -> InstanceType:
+    offers = [Offering(name, ZONE, "on-demand", price)]
+    offers += [Offering(name, ZONE, "spot", spot)] if spot is not None else []
+    rows = [requirement(labels.INSTANCE_TYPE, IN, (name,)), requirement(labels.ZONE, IN, (ZONE,))]
+    rows += [requirement(labels.CAPACITY_TYPE, IN, tuple(o.capacity_type for o in offers))]
+    rows += [requirement(labels.ARCH, IN, ("amd64",)), requirement(labels.OS, IN, ("linux",))]
+    cpu = {"large": 2000, "xlarge": 4000, "small": 1000}.get(name.split(".")[1], 2000)
+    room = Resources({"cpu": cpu, "memory": 8 * 2**30, "pods": 29})
+    return InstanceType(name, Requirements(rows), room, room, tuple(offers))
+
+
+CATALOGUE = (
+    instance_type("m5.large", 96_000, 40_000),
+    instance_type("m5.xlarge", 192_000, 80_000),
+    instance_type("t3.small", 20_000, 8_000),
+)
+
+
+def snapshot(
+    objects: Iterable[Any], *, now: datetime = NOW, settings: Settings | None = None, **facts: Any
+) -> Snapshot:
+    facts.setdefault("catalogues", {"default": CATALOGUE})
+    facts.setdefault("fresh_at", dict.fromkeys(Source, now))
+    return build(objects, now=now, settings=settings or Settings("test"), **facts)
+
+
+# --- schedulers -------------------------------------------------------------------------------------------------
+def elsewhere(key: str) -> Solve:
+    """Places every pod on one state node."""
+
+    def ask(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+        assert key not in exclude
+        return Solution(placed={p.key: key for p in pods})
+
+    return ask
+
+
+def on_new_nodes(*types: str, count: int = 1, capacity_types: tuple[str, ...] = ("on-demand",)) -> Solve:
+    """Spreads the pods over so many new nodes."""
+
+    def ask(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+        rows = Requirements([requirement(labels.CAPACITY_TYPE, IN, capacity_types)])
+        shares = [tuple(p.key for p in pods[i::count]) for i in range(count)]
+        return Solution(
+            new_nodes=tuple(
+                NewNode(
+                    pool="default",
+                    requirements=rows,
+                    instance_types=types,
+                    requests=Resources({"cpu": 500}),
+                    pods=share,
+                    price=1,
+                    zones=(ZONE,),
+                    capacity_types=capacity_types,
+                )
+                for share in shares
+                if share
+            )
+        )
+
+    return ask
+
+
+def nowhere(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+    return Solution(unplaced={p.key: PodRefusal("NoRoom", "no room") for p in pods})
+
+
+def never(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+    raise AssertionError("nothing was to be simulated")
+
+
+# --- an API server ----------------------------------------------------------------------------------------------
+@dataclass
+class World:
+    """Objects by address; `perform` does what the executor would do with the actions of a plan."""
+
+    objects: dict[str, Any]
+    now: datetime = NOW
+    facts: dict[str, Any] = field(default_factory=dict)
+    ask: Solve = never
+    done: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, *objects: Any, **rest: Any) -> World:
+        return cls({str(kinds.ref(o)): o for o in objects}, **rest)
+
+    def snapshot(self) -> Snapshot:
+        return snapshot(self.objects.values(), now=self.now, **self.facts)
+
+    def plan(self) -> Plan:
+        return disrupt(self.snapshot(), self.ask)
+
+    def tick(self, first: int | None = None) -> Plan:
+        """Decide and perform the first so many actions (all by default)."""
+        plan = self.plan()
+        self.perform(plan.actions[:first])
+        return plan
+
+    def settle(self, most: int = 20) -> None:
+        """Tick until nothing more is to be done."""
+        for _ in range(most):
+            if not self.tick().actions:
+                return
+        raise AssertionError(f"does not settle: {self.done}")
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            self.done.append(action.key)
+            if isinstance(action, CreateNodeClaim):
+                meta = {"uid": f"uid-{action.claim.name}", "creationTimestamp": stamp(self.now), "resourceVersion": "1"}
+                self.objects.setdefault(action.lane, _merged(action.claim, {"metadata": meta}))
+            elif isinstance(action, PatchObject):
+                self._patch(action)
+            elif isinstance(action, DeleteObject) and self.objects[action.lane].metadata.uid == action.uid:
+                self.edit(action.lane, {"metadata": {"deletionTimestamp": stamp(self.now)}})
+
+    def _patch(self, action: PatchObject) -> None:
+        value = self.objects.get(action.lane)
+        if value is not None and value.metadata.resource_version == action.resource_version:
+            self.edit(action.lane, action.patch)
+
+    def edit(self, lane: str, patch: Mapping[str, Any]) -> None:
+        value = self.objects[lane]
+        version = {"metadata": {"resourceVersion": str(int(value.metadata.resource_version) + 1)}}
+        self.objects[lane] = _merged(_merged(value, patch), version)
+
+    def join(self, name: str) -> None:
+        """The replacement claim `name` gets its instance and node, and is initialised."""
+        made = claim(name, since=self.now, consolidatable=False)
+        made = _merged(made, {"metadata": encode(self.objects[f"nodeclaim/{name}"].metadata)})
+        self.objects[f"nodeclaim/{name}"] = _merged(made, {"metadata": {"labels": dict(made.metadata.labels)}})
+        self.objects[f"node/node-{name}"] = node(claim(name))
+
+    def add(self, *objects: Any) -> None:
+        self.objects.update({str(kinds.ref(o)): o for o in objects})
+
+    def claim(self, name: str) -> NodeClaim:
+        found: NodeClaim = self.objects[f"nodeclaim/{name}"]
+        return found
+
+    def tainted(self, name: str) -> bool:
+        taints = self.objects[f"node/node-{name}"].spec.taints
+        return any(t.key == labels.DISRUPTED_TAINT for t in taints)
+
+    @property
+    def replacements(self) -> list[str]:
+        found = (o for o in self.objects.values() if isinstance(o, NodeClaim))
+        return sorted(c.name for c in found if labels.REPLACES in c.metadata.annotations)
+
+
+def _merged(value: Any, patch: Mapping[str, Any]) -> Any:
+    return msgspec.convert(_merge(encode(value), patch), type(value), strict=False)
+
+
+def _merge(data: Any, patch: Any) -> Any:
+    """RFC 7386."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(data) if isinstance(data, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merge(result.get(key), value)
+    return result
