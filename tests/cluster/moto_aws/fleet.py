@@ -228,6 +228,8 @@ def _start(world: World, response: Any, order: Order, pool: Pool, fleet_id: str)
 def _finish(world: World, ec2: Any, order: Order, pool: Pool, instance: Any) -> None:
     """What moto leaves out: zone ID, spot request, profile, and a state that starts as pending."""
     instance.placement.availability_zone_id = ec2.get_subnet(pool.override["SubnetId"]).availability_zone_id
+    volumes = [mapping.get("Ebs", {}).get("VolumeSize", 0) for mapping in pool.data.get("BlockDeviceMappings", [])]
+    instance.largest_volume_gib = max(volumes, default=0)
     instance.hypervisor = "xen"  # EC2 says so of Nitro instances too
     for interface in instance.nics.values():
         interface.delete_on_termination = True

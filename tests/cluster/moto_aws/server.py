@@ -192,6 +192,7 @@ def _instance(region: str, one: Any) -> dict[str, Any]:
         "launched": one.launch_time.timestamp(),
         "security_group_ids": sorted(group.id for group in one.security_groups),
         "profile_arn": (one.iam_instance_profile or {}).get("Arn", ""),
+        "volume_gib": getattr(one, "largest_volume_gib", 0),
         "tags": tags,
         "user_data": _text(one.user_data),
     }
