@@ -1,0 +1,171 @@
+"""Drifted, Consolidatable and DisruptionReason: when they are set, when removed, when to look again."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.conditions import conditions
+from reconciler.disruption.view import view
+from reconciler.model.plan import PatchObject
+from tests.unit.disruption.worlds import HOUR, NOW, claim, node, pool, snapshot
+
+MINUTE = timedelta(minutes=1)
+
+
+def written(*objects: Any, name: str = "a", **facts: Any) -> dict[str, str] | None:
+    """Types and reasons of the conditions as written; None when nothing was."""
+    plan = conditions(view(snapshot(objects, **facts)))
+    found = [a for a in plan.actions if isinstance(a, PatchObject) and a.ref.name == name]
+    if not found:
+        return None
+    (patch,) = found
+    assert (patch.subresource, patch.resource_version) == ("status", "1")
+    return {row["type"]: row["reason"] for row in patch.patch["status"]["conditions"] if row["status"] == "True"}
+
+
+def has(one: NodeClaim, own: Any, type_: str, **facts: Any) -> str | None:
+    """The reason with which the claim ends up having the condition; None when it has not."""
+    after = written(own, one, node(one), **facts)
+    if after is None:
+        found = one.condition(type_)
+        return found.reason if found is not None else None
+    return after.get(type_)
+
+
+def eventful(at: datetime | None, **more: Any) -> NodeClaim:
+    one = claim("a", **more)
+    return replace(one, status=replace(one.status, last_pod_event_time=at))
+
+
+@pytest.mark.parametrize(
+    ("after", "event", "since", "expected"),
+    [
+        ("0s", NOW, NOW - HOUR, True),
+        ("1m", NOW - MINUTE, NOW - HOUR, True),
+        ("1m", NOW - 59 * MINUTE / 60, NOW - HOUR, False),
+        ("1m", None, NOW - MINUTE, True),
+        ("1m", None, NOW - MINUTE / 2, False),
+        ("Never", None, NOW - HOUR, False),
+        ("nonsense", None, NOW - HOUR, False),
+    ],
+)
+@pytest.mark.parametrize("before", [True, False])
+def test_consolidatable_after_a_quiet_time(
+    after: str, event: datetime | None, since: datetime, expected: bool, before: bool
+) -> None:
+    one = eventful(event, since=since, consolidatable=before)
+    assert (has(one, pool(consolidateAfter=after), "Consolidatable") is not None) == expected
+
+
+def test_the_plan_is_due_when_the_window_passes() -> None:
+    one = eventful(NOW - MINUTE, consolidatable=False)
+    plan = conditions(view(snapshot([pool(consolidateAfter="5m"), one])))
+    assert (plan.actions, plan.next_due) == ((), NOW + 4 * MINUTE)
+
+
+def test_static_pools_and_deleting_claims_are_not_judged() -> None:
+    one = claim("a", consolidatable=False)
+    assert written(pool(replicas=1), one) is None
+    assert written(pool(), replace(one, metadata=replace(one.metadata, deletion_timestamp=NOW))) is None
+
+
+def test_an_uninitialised_claim_is_not_consolidatable() -> None:
+    one = claim("a")
+    rows = tuple(c for c in one.status.conditions if c.type != "Initialized")
+    assert has(replace(one, status=replace(one.status, conditions=rows)), pool(), "Consolidatable") is None
+
+
+def hashes(value: str, version: str = "v3") -> dict[str, str]:
+    return {labels.NODEPOOL_HASH: value, labels.NODEPOOL_HASH_VERSION: version}
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "expected"),
+    [
+        (hashes("1"), hashes("2"), "NodePoolDrifted"),
+        (hashes("1"), hashes("1"), None),
+        (hashes("1"), hashes("2", "v4"), None),
+        ({}, hashes("2"), None),
+        (hashes("1"), {}, None),
+        ({labels.NODEPOOL_HASH: "1"}, {labels.NODEPOOL_HASH: "2"}, None),
+    ],
+)
+def test_static_drift(mine: dict[str, str], theirs: dict[str, str], expected: str | None) -> None:
+    assert has(claim("a", annotations=mine), pool(annotations=theirs), "Drifted") == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"key": labels.CAPACITY_TYPE, "operator": "In", "values": ["spot"]}, "RequirementsDrifted"),
+        ({"key": labels.CAPACITY_TYPE, "operator": "In", "values": ["spot", "on-demand"]}, None),
+        ({"key": "team", "operator": "In", "values": ["red"]}, "RequirementsDrifted"),
+        ({"key": "team", "operator": "Exists"}, "RequirementsDrifted"),
+        ({"key": "team", "operator": "DoesNotExist"}, None),
+        ({"key": "team", "operator": "NotIn", "values": ["red"]}, None),
+        ({"key": labels.ZONE, "operator": "DoesNotExist"}, "RequirementsDrifted"),
+    ],
+)
+def test_requirements_drift(entry: dict[str, Any], expected: str | None) -> None:
+    assert has(claim("a"), pool(requirements=[entry]), "Drifted") == expected
+
+
+def test_the_hash_comes_before_the_requirements() -> None:
+    entry = {"key": "team", "operator": "Exists"}
+    one = claim("a", annotations=hashes("1"))
+    assert has(one, pool(annotations=hashes("2"), requirements=[entry]), "Drifted") == "NodePoolDrifted"
+
+
+@pytest.mark.parametrize(
+    ("age", "type_", "capacity_type", "expected"),
+    [
+        (2 * HOUR, "m9.huge", "on-demand", "InstanceTypeNotFound"),
+        (HOUR, "m9.huge", "on-demand", None),
+        (2 * HOUR, "m5.large", "on-demand", None),
+        (2 * HOUR, "m5.large", "reserved", None),
+        (2 * HOUR, "m5.large", "none", "InstanceTypeNotFound"),
+    ],
+)
+def test_a_type_that_is_no_longer_offered(age: timedelta, type_: str, capacity_type: str, expected: str | None) -> None:
+    one = claim("a", since=NOW - age, instance_type=type_, capacity_type=capacity_type)
+    assert has(one, pool(), "Drifted") == expected
+    assert has(one, pool(), "Drifted", catalogues={}) is None
+
+
+def test_an_unlaunched_claim_is_not_drifted() -> None:
+    one = claim("a", drifted=NOW - HOUR)
+    rows = tuple(replace(c, status="Unknown") if c.type == "Launched" else c for c in one.status.conditions)
+    one = replace(one, status=replace(one.status, conditions=rows))
+    assert has(one, pool(annotations=hashes("new")), "Drifted") is None
+
+
+def test_without_its_pool_a_claim_keeps_what_it_has() -> None:
+    one = claim("a", drifted=NOW - HOUR)
+    assert written(one) is None
+
+
+def test_a_new_reason_keeps_the_time_since_when_it_drifted() -> None:
+    one = claim("a", drifted=NOW - HOUR, annotations=hashes("same"))
+    own = pool(annotations=hashes("same"), requirements=[{"key": "team", "operator": "Exists"}])
+    (patch,) = (a for a in conditions(view(snapshot([own, one]))).actions if isinstance(a, PatchObject))
+    row = next(r for r in patch.patch["status"]["conditions"] if r["type"] == "Drifted")
+    assert row["reason"] == "RequirementsDrifted"
+    assert row["lastTransitionTime"] == "2026-03-04T11:00:00Z"
+    assert set(row) >= {"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"}
+
+
+def test_a_stale_disruption_reason_goes() -> None:
+    one = claim("a")
+    left = (*one.status.conditions, replace(one.status.conditions[0], type="DisruptionReason", reason="Empty"))
+    one = replace(one, status=replace(one.status, conditions=left))
+    assert has(one, pool(), "DisruptionReason") is None
+
+
+def test_nothing_is_written_when_nothing_changes() -> None:
+    assert written(pool(), claim("a"), node(claim("a"))) is None

@@ -1,0 +1,128 @@
+"""Expiration and interruption: what must go, without budgets."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.expiration import expire, expires_at
+from reconciler.disruption.interruption import interrupt
+from reconciler.model.cloud import Instance, Interruption, Message
+from reconciler.model.plan import DeleteMessage, DeleteObject, Source
+from tests.unit.disruption.worlds import HOUR, NOW, claim, never, node, pod, pool, snapshot
+
+MINUTE = timedelta(minutes=1)
+
+
+# --- expiration -------------------------------------------------------------------------------------------------
+def test_a_claim_goes_when_its_time_has_come_and_not_before() -> None:
+    old, young = (claim(n, since=NOW - age, expireAfter="30m") for n, age in (("old", 30 * MINUTE), ("young", MINUTE)))
+    plan = expire(snapshot([old, young]))
+    assert [(a.ref.name, a.reason.code) for a in plan.actions if isinstance(a, DeleteObject)] == [("old", "Expired")]
+    assert plan.next_due is not None
+    assert young.metadata.creation_timestamp is not None
+    assert young.metadata.creation_timestamp + 27 * MINUTE <= plan.next_due <= NOW + 29 * MINUTE
+
+
+def test_never_and_deleting_and_foreign_claims_are_left_alone() -> None:
+    kept = claim("kept", since=NOW - 9000 * HOUR, expireAfter="Never")
+    going = claim("going", since=NOW - 9000 * HOUR)
+    going = replace(going, metadata=replace(going.metadata, deletion_timestamp=NOW))
+    foreign = claim("x", since=NOW - 9000 * HOUR, nodeClassRef={"group": "other.io", "kind": "Thing", "name": "x"})
+    plan = expire(snapshot([kept, going, foreign]))
+    assert plan.actions == ()
+    assert plan.next_due is None
+
+
+def test_jitter_is_early_by_at_most_a_tenth_and_differs_between_claims() -> None:
+    full = NOW + 720 * HOUR
+    born = [claim(f"c{i}", since=NOW) for i in range(50)]
+    ends = [expires_at(c, full) for c in born]
+    assert all(end is not None and full - 72 * HOUR <= end <= full for end in ends)
+    assert len(set(ends)) == 50
+    assert ends == [expires_at(c, full) for c in born]
+    assert expires_at(claim("short", since=NOW, expireAfter="59m"), NOW + HOUR) == NOW + 59 * MINUTE
+
+
+def test_a_malformed_life_is_refused_and_others_go_on() -> None:
+    plan = expire(snapshot([claim("bad", expireAfter="soon"), claim("old", expireAfter="1s")]))
+    assert [r.subject for r in plan.refusals] == ["nodeclaim/bad"]
+    assert len(plan.actions) == 1
+
+
+# --- interruption -----------------------------------------------------------------------------------------------
+def message(kind: str, *instances: str, id_: str = "m") -> Interruption:
+    return Interruption(kind, instances, Message(id_, "receipt", "{}"))
+
+
+def acts(found: Interruption, *objects: Any, **facts: Any) -> list[str]:
+    return [a.key for a in interrupt(snapshot(objects, interruptions=(found,), **facts)).actions]
+
+
+@pytest.mark.parametrize(
+    ("kind", "event", "code"),
+    [
+        ("spot_interrupted", "SpotInterrupted", "SpotInterrupted"),
+        (
+            "capacity_reservation_interrupted",
+            "CapacityReservationInstanceInterrupted",
+            "CapacityReservationInterrupted",
+        ),
+        ("scheduled_change", "InstanceUnhealthy", "ScheduledChange"),
+        ("instance_stopped", "InstanceStopping", "InstanceStopped"),
+        ("instance_terminated", "InstanceTerminating", "InstanceTerminated"),
+    ],
+)
+def test_a_message_ends_the_claim_first_and_is_deleted_only_when_that_shows(kind: str, event: str, code: str) -> None:
+    a = claim("a")
+    plan = interrupt(snapshot([a, node(a)], interruptions=(message(kind, "i-a"),)))
+    assert [(a.key, a.reason.code) for a in plan.actions] == [("DeleteObject nodeclaim/a", code)]
+    told = {(e.ref.kind, e.reason, e.type) for e in plan.events}
+    both = ("Node", "NodeClaim")
+    assert told == {(k, r, "Warning") for k in both for r in (event, "TerminatingOnInterruption")}
+    gone = replace(a, metadata=replace(a.metadata, deletion_timestamp=NOW))
+    assert acts(message(kind, "i-a"), gone) == ["DeleteMessage message/m"]
+
+
+def test_a_recommendation_is_told_and_nothing_else() -> None:
+    a = claim("a")
+    plan = interrupt(snapshot([a], interruptions=(message("rebalance_recommendation", "i-a"),)))
+    assert [type(a) for a in plan.actions] == [DeleteMessage]
+    assert [(e.reason, e.type) for e in plan.events] == [("SpotRebalanceRecommendation", "Normal")]
+
+
+def test_unknown_instances_and_kinds_are_taken_off_the_queue() -> None:
+    assert acts(message("spot_interrupted", "i-z"), claim("a")) == ["DeleteMessage message/m"]
+    assert acts(message("no_op", "i-a"), claim("a")) == ["DeleteMessage message/m"]
+
+
+def test_a_message_stays_while_claims_are_not_known_completely() -> None:
+    assert acts(message("spot_interrupted", "i-z"), fresh_at={Source.PODS: NOW}) == []
+
+
+def test_a_message_stays_while_its_instance_waits_for_a_claim() -> None:
+    waiting = claim("w", annotations={labels.LAUNCH_GROUP: "g1"})
+    waiting = replace(waiting, status=replace(waiting.status, provider_id=""))
+    own = Instance("i-n", "m5.large", "us-west-2a", "running", "spot", NOW, tags={labels.LAUNCH_GROUP: "g1"})
+    assert acts(message("spot_interrupted", "i-n"), waiting, instances={"i-n": own}) == []
+    chosen = replace(waiting, metadata=replace(waiting.metadata, annotations={labels.INSTANCE: "i-n"}))
+    assert acts(message("spot_interrupted", "i-n"), chosen) == ["DeleteObject nodeclaim/w"]
+
+
+def test_several_messages_about_one_instance_end_it_once() -> None:
+    found = (message("spot_interrupted", "i-a", id_="1"), message("instance_stopped", "i-a", "i-b", id_="2"))
+    plan = interrupt(snapshot([claim("a"), claim("b")], interruptions=found))
+    assert [a.key for a in plan.actions] == ["DeleteObject nodeclaim/a", "DeleteObject nodeclaim/b"]
+
+
+def test_what_is_ended_by_force_is_not_also_disrupted_and_uses_up_budget() -> None:
+    a, b = claim("a", expireAfter="1m"), claim("b")
+    own = pool(budgets=[{"nodes": "1"}])
+    plan = disrupt(snapshot([own, a, node(a), b, node(b), pod("log", "a", owner="DaemonSet")]), never)
+    assert [a.key for a in plan.actions] == ["DeleteObject nodeclaim/a"]
+    assert [(r.subject, r.reason.code) for r in plan.refusals] == [("node/node-b", "Budget")]
