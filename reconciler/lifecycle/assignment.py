@@ -14,6 +14,7 @@ from api.v1.conditions import TRUE
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import instances
 from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.registration import register
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import with_metadata
 from reconciler.model.cloud import Instance
@@ -50,7 +51,7 @@ def assign(progress: Progress, instance: Instance) -> Progress:
         capacity=status.get("capacity", claim.status.capacity),
         allocatable=status.get("allocatable", claim.status.allocatable),
     )
-    return known.condition("Launched", TRUE)
+    return register(known.condition("Launched", TRUE))
 
 
 def _with_labels(progress: Progress, instance: Instance, kind: InstanceType | None) -> Progress:

@@ -27,7 +27,14 @@ def tag(progress: Progress) -> Progress:
         labels.TAG_EKS_CLUSTER: progress.view.snapshot.settings.cluster_name,
     }
     missing = {key: value for key, value in wanted.items() if key not in instance.tags}
-    if not missing:
+    if not missing and _at_rest(progress):
         return progress.with_claim(with_annotations(claim, _DONE))
+    if not missing:
+        return progress
     reason = Reason("Tagging", f"node {claim.status.node_name}")
     return progress.also(act(TagInstance(reason=reason, instance_id=instance.id, tags=missing)))
+
+
+def _at_rest(progress: Progress) -> bool:
+    """Initialized was written before: the note, a write of its own, holds up nothing that pods wait for."""
+    return progress.view.snapshot.node_claims[progress.claim.name].is_true("Initialized")
