@@ -296,6 +296,9 @@ class VolumeNodeAffinity(Value, frozen=True, kw_only=True):
 
 class PersistentVolumeSpec(Value, frozen=True, kw_only=True):
     csi: CSISource | None = None
+    #: Volumes of the node itself; only whether they are there is read.
+    local: Mapping[str, object] | None = None
+    host_path: Mapping[str, object] | None = None
     node_affinity: VolumeNodeAffinity | None = None
 
 
@@ -304,8 +307,15 @@ class PersistentVolume(Value, frozen=True, kw_only=True):
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
 
 
+class TopologySelectorExpression(Value, frozen=True, kw_only=True):
+    """`key In values`; the API has no operator here."""
+
+    key: str
+    values: tuple[str, ...] = ()
+
+
 class TopologySelectorTerm(Value, frozen=True, kw_only=True):
-    match_label_expressions: tuple[Expression, ...] = ()
+    match_label_expressions: tuple[TopologySelectorExpression, ...] = ()
 
 
 class StorageClass(Value, frozen=True, kw_only=True):

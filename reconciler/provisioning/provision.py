@@ -1,0 +1,127 @@
+"""Pending pods to NodeClaims: wait for the batch, simulate all of it, create what is missing, say why for the rest.
+
+Pods that will land on a node which exists or is on its way need nothing but a nomination. Source: scheduling reference
+§1 and §9.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from reconciler.model import kinds
+from reconciler.model.kinds import Ref
+from reconciler.model.objects import Pod
+from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal
+from reconciler.model.snapshot import Batch, Snapshot
+from reconciler.provisioning.pending import pending_pods, rehoused_pods
+from reconciler.scheduling.claims import to_claim
+from reconciler.scheduling.solve import PodRefusal, Solution, solve
+
+#: While pods stay pending, the world is looked at again this often.
+LOOK_AGAIN = timedelta(seconds=10)
+_LEAST_NOMINATION = timedelta(seconds=10)
+_FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
+
+
+def provision(snapshot: Snapshot) -> Plan:
+    """Create NodeClaims for pending pods once their batch is closed. Nothing to do, nothing in the plan."""
+    if snapshot.batch is None:
+        return Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
+    closes = closing_time(snapshot.batch, snapshot)
+    if closes > snapshot.now:
+        return Plan(next_due=closes)
+    pending, refused = pending_pods(snapshot)
+    pods = [*pending, *rehoused_pods(snapshot)]
+    solution = solve(snapshot, pods) if pods else Solution()
+    return _plan(snapshot, solution, refused)
+
+
+def closing_time(batch: Batch, snapshot: Snapshot) -> datetime:
+    """A batch closes when no pod has come for a while, and at the latest some time after its first."""
+    return min(batch.last + snapshot.settings.batch_idle, batch.first + snapshot.settings.batch_max)
+
+
+def _plan(snapshot: Snapshot, solution: Solution, refused: dict[str, PodRefusal]) -> Plan:
+    creations = _creations(snapshot, solution)
+    homes = dict(solution.placed)
+    for creation, node in zip(creations, solution.new_nodes, strict=True):
+        homes |= dict.fromkeys(node.pods, creation.claim.name)
+    unplaced = {**refused, **solution.unplaced}
+    still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
+    return Plan(
+        actions=creations,
+        refusals=_refusals(unplaced, solution),
+        events=(*_pod_events(snapshot, homes, unplaced), *_pool_events(snapshot, solution)),
+        nominations=_nominations(snapshot, homes),
+        next_due=snapshot.now + LOOK_AGAIN if still else None,
+        provisioned=True,
+    )
+
+
+def _creations(snapshot: Snapshot, solution: Solution) -> tuple[CreateNodeClaim, ...]:
+    return tuple(
+        CreateNodeClaim(
+            reason=Reason("Provisioned", f"for {len(node.pods)} pods that have no node"),
+            claim=to_claim(snapshot, node, salt="provisioned"),
+        )
+        for node in solution.new_nodes
+    )
+
+
+def _refusals(unplaced: dict[str, PodRefusal], solution: Solution) -> tuple[Refusal, ...]:
+    pods = [Refusal(f"pod/{key}", Reason(why.code, str(why))) for key, why in sorted(unplaced.items())]
+    pools = [Refusal(f"nodepool/{n}", Reason(why.code, why.text)) for n, why in sorted(solution.pool_problems.items())]
+    return (*pods, *pools)
+
+
+def _nominations(snapshot: Snapshot, homes: dict[str, str]) -> tuple[Nomination, ...]:
+    until = snapshot.now + max(2 * snapshot.settings.batch_max, _LEAST_NOMINATION)
+    return tuple(
+        Nomination(snapshot.pods[key].metadata.uid, target, until)
+        for key, target in sorted(homes.items())
+        if key in snapshot.pods.pending
+    )
+
+
+def _pod_events(snapshot: Snapshot, homes: dict[str, str], unplaced: dict[str, PodRefusal]) -> tuple[Event, ...]:
+    failed = [
+        _event(snapshot.pods[key], "Warning", "FailedScheduling", f"Failed to schedule pod, {why}", _FAILED_FOR)
+        for key, why in sorted(unplaced.items())
+        if why.text
+    ]
+    nominated = [
+        _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, target), _NOMINATED_FOR)
+        for key, target in sorted(homes.items())
+        if key in snapshot.pods.pending
+    ]
+    return (*failed, *nominated)
+
+
+def _where(snapshot: Snapshot, target: str) -> str:
+    state = snapshot.state_nodes.get(target)
+    if state is None:
+        return f"Pod should schedule on: nodeclaim/{target}"
+    names = [f"nodeclaim/{state.claim.name}"] if state.claim is not None else []
+    names += [f"node/{state.node.name}"] if state.node is not None else []
+    return f"Pod should schedule on: {', '.join(names)}"
+
+
+def _event(pod: Pod, type_: str, reason: str, message: str, seconds: int) -> Event:
+    uid = pod.metadata.uid
+    return Event(Ref.of(kinds.POD, pod), uid, type_, reason, message, dedupe=uid, dedupe_seconds=seconds)
+
+
+def _pool_events(snapshot: Snapshot, solution: Solution) -> tuple[Event, ...]:
+    return tuple(
+        Event(
+            Ref.of(kinds.NODE_POOL, snapshot.node_pools[name]),
+            snapshot.node_pools[name].metadata.uid,
+            "Warning",
+            "NoCompatibleInstanceTypes",
+            why.text,
+            dedupe=snapshot.node_pools[name].metadata.uid,
+            dedupe_seconds=_NO_TYPES_FOR,
+        )
+        for name, why in sorted(solution.pool_problems.items())
+        if why.code == "NoCompatibleInstanceTypes"
+    )

@@ -1,0 +1,104 @@
+"""A node in the making: the pods put on it so far, what they leave of the pool's types, and who may join them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api import labels
+from api.requirements import Requirements
+from reconciler.scheduling.assign import Item
+from reconciler.scheduling.ports import HostPort, clash
+from reconciler.scheduling.template import Template
+from reconciler.scheduling.topology import AFFINITY, ANTI, SPREAD, Group
+from reconciler.scheduling.types import Ints
+
+MANY = 1 << 30
+
+
+@dataclass(slots=True, eq=False)
+class Stock:
+    """An item within one pool: `left` pods, each `worth` the least price of the share of a node that it needs.
+
+    `served` are the pool's requirements narrowed to the item; `steps` the columns it needs anything of, with amounts.
+    """
+
+    item: Item
+    served: Requirements
+    left: int
+    worth: int
+    steps: tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True, eq=False)
+class Bin:
+    """`content` are (item, number of its pods); `counts` and `owners` are the hostname groups' counters here."""
+
+    template: Template
+    requirements: Requirements
+    used: Ints
+    content: list[tuple[Item, int]] = field(default_factory=list)
+    counts: dict[Group, int] = field(default_factory=dict)
+    owners: dict[Group, int] = field(default_factory=dict)
+    ports: list[HostPort] = field(default_factory=list)
+
+    def copy(self) -> Bin:
+        return Bin(
+            self.template,
+            self.requirements,
+            self.used.copy(),
+            list(self.content),
+            dict(self.counts),
+            dict(self.owners),
+            list(self.ports),
+        )
+
+    def most(self, item: Item) -> int:
+        """How many pods of an item the others here and hostname constraints admit, room aside."""
+        most = MANY
+        for bond in item.rung.bonds:
+            if bond.key != labels.HOSTNAME:
+                continue
+            here = self.counts.get(bond.group, 0)
+            if bond.group.kind == SPREAD:
+                room = bond.max_skew - here
+                most = min(most, max(room, 0) if bond.self_match else MANY if room >= 0 else 0)
+            elif bond.group.kind == ANTI:
+                most = min(most, 0 if here else 1 if bond.self_match else MANY)
+            elif not here:
+                return 0
+        for group in item.cls.counted:
+            if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
+                return 0
+        if item.cls.ports:
+            most = 0 if clash(item.cls.ports, self.ports) else min(most, 1)
+        return most
+
+    def add(self, item: Item, number: int, requirements: Requirements) -> None:
+        """Put pods of an item here; `requirements` are the bin's and the item's together."""
+        self.requirements = requirements
+        self.used = self.used + item.need * number
+        self.content.append((item, number))
+        self.ports.extend(item.cls.ports)
+        for group in item.cls.counted:
+            if group.key == labels.HOSTNAME:
+                self.counts[group] = self.counts.get(group, 0) + number
+        for bond in item.rung.bonds:
+            if bond.key == labels.HOSTNAME and bond.group.kind == ANTI and bond.required:
+                self.owners[bond.group] = self.owners.get(bond.group, 0) + number
+
+    def types(self) -> NDArray[np.intp]:
+        """Places of the types that hold everything here, cheapest first, within limits and clear of daemons' ports."""
+        shape = self.template.shape(self.requirements)
+        good = shape.holding(self.used)
+        for mask in (self.template.within_limits(), self.template.free_of_ports(self.ports)):
+            if mask is not None:
+                good &= mask[shape.types]
+        return shape.types[good]
+
+
+def needs_company(item: Item) -> bool:
+    """Whether the item has affinity to pods on the same host."""
+    return any(b.key == labels.HOSTNAME and b.group.kind == AFFINITY for b in item.rung.bonds)

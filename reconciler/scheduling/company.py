@@ -1,0 +1,99 @@
+"""Pods that must share a host (affinity by hostname) are seated together before anything else is packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from api import labels
+from reconciler.scheduling.assign import Item
+from reconciler.scheduling.bins import Bin, Stock, needs_company
+from reconciler.scheduling.template import Template
+from reconciler.scheduling.topology import AFFINITY, Group
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """The bins started so far. `seated` are affinity groups that have a pod on some new node, in any pool."""
+
+    template: Template
+    stocks: Sequence[Stock]
+    seated: set[Group]
+
+
+def seat_together(template: Template, stocks: Sequence[Stock], seated: set[Group]) -> list[Bin]:
+    """Start bins for all pods with affinity by hostname, each with the pods that it needs beside it."""
+    table = Table(template, stocks, seated)
+    bins: list[Bin] = []
+    for stock in stocks:
+        while stock.left and needs_company(stock.item):
+            if any(_join(table, full, stock) for full in bins):
+                continue
+            started = _start(table, stock)
+            if started is None:
+                break
+            bins.append(started)
+    return bins
+
+
+def _join(table: Table, full: Bin, stock: Stock) -> bool:
+    """Put one pod on a started bin if constraints and some type allow it."""
+    if not stock.left or not full.most(stock.item):
+        return False
+    joint = table.template.join(full.requirements, stock.served)
+    if joint is None:
+        return False
+    trial = full.copy()
+    trial.add(stock.item, 1, joint)
+    if not len(trial.types()):
+        return False
+    full.add(stock.item, 1, joint)
+    stock.left -= 1
+    table.seated.update(stock.item.cls.counted)
+    return True
+
+
+def _start(table: Table, stock: Stock) -> Bin | None:
+    """A new bin with the pod and all whom it needs, the needed first; None when that cannot be."""
+    crew = _crew(table, stock, ())
+    if crew is None:
+        return None
+    full = Bin(table.template, table.template.requirements, np.zeros_like(stock.item.need))
+    for member in crew:
+        joint = table.template.join(full.requirements, member.served)
+        if joint is None:
+            return None
+        full.add(member.item, 1, joint)
+    if not len(full.types()):
+        return None
+    for member in crew:
+        member.left -= 1
+        table.seated.update(member.item.cls.counted)
+    return full
+
+
+def _crew(table: Table, stock: Stock, already: tuple[Stock, ...]) -> tuple[Stock, ...] | None:
+    """The stocks to take one pod of each from, those that others need before those who need them."""
+    crew = already
+    for group in _missing(table, stock.item, (*crew, stock)):
+        options = (
+            s for s in table.stocks if s.left and s is not stock and s not in crew and group in s.item.cls.counted
+        )
+        found = next((c for s in options if (c := _crew(table, s, crew)) is not None), None)
+        if found is None:
+            return None
+        crew = found
+    return (*crew, stock)
+
+
+def _missing(table: Table, item: Item, crew: tuple[Stock, ...]) -> Iterator[Group]:
+    """Groups that the item has affinity to and the crew nobody of; it may itself be the first of one."""
+    for bond in item.rung.bonds:
+        if bond.key != labels.HOSTNAME or bond.group.kind != AFFINITY:
+            continue
+        first = bond.self_match and not bond.group.counts and bond.group not in table.seated
+        others = [s for s in crew if s.item is not item]
+        if not first and not any(bond.group in s.item.cls.counted for s in others):
+            yield bond.group

@@ -1,0 +1,76 @@
+"""What daemon sets take of a node: which of them would run there, their requests and their host ports.
+
+One pod stands for each daemon set: the newest that it controls, else its template. Source: scheduling reference §4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from api import labels
+from api.requirements import IN, Requirements, requirement
+from api.resources import Resources
+from api.v1.meta import Taint
+from reconciler.model import pods
+from reconciler.model.objects import DaemonSet, NodeSelectorTerm, Pod, PodSpec, Toleration
+from reconciler.scheduling.ports import HostPort, host_ports
+from reconciler.scheduling.requirements_of import selector_requirements, term_requirements, tolerates_all
+
+_SOFT = Toleration(operator="Exists", effect="PreferNoSchedule")
+#: What a new node will be by the time daemon pods look at it.
+_GROWN_UP = Requirements(requirement(key, IN, ("true",)) for key in (labels.REGISTERED, labels.INITIALIZED))
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """One daemon set's pod. `terms` are alternatives: each is its node selector and one required affinity term."""
+
+    key: str
+    requests: Resources
+    tolerations: tuple[Toleration, ...]
+    terms: tuple[Requirements, ...]
+    ports: tuple[HostPort, ...]
+
+    def accepts(self, taints: Iterable[Taint]) -> bool:
+        """Whether it tolerates a new node's taints; a soft one never stops it."""
+        return tolerates_all((*self.tolerations, _SOFT), taints)
+
+    def terms_for(self, template: Requirements) -> tuple[Requirements, ...]:
+        """The alternatives that a NodePool's template can serve."""
+        ready = template & _GROWN_UP
+        return tuple(term for term in self.terms if ready.compatible(term, labels.WELL_KNOWN))
+
+    def fits_labels(self, node_labels: Requirements, taints: Iterable[Taint]) -> bool:
+        """Whether it would run on an existing node (by its first alternative)."""
+        return tolerates_all(self.tolerations, taints) and node_labels.compatible(self.terms[0])
+
+
+def daemons_of(daemon_sets: Mapping[str, DaemonSet], newest: Mapping[str, Pod]) -> tuple[Daemon, ...]:
+    """All daemon sets by key; `newest` maps keys to the newest controlled pod. Malformed ones are left out."""
+    found = []
+    for key in sorted(daemon_sets):
+        try:
+            found.append(_daemon(key, daemon_sets[key], newest.get(key)))
+        except ValueError:
+            continue
+    return tuple(found)
+
+
+def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
+    template = daemon_set.spec.template
+    pod = living if living is not None else Pod(metadata=template.metadata, spec=template.spec)
+    terms = _terms(template.spec) or _terms(pod.spec) or (NodeSelectorTerm(),)
+    base = selector_requirements(pod.spec.node_selector)
+    return Daemon(
+        key,
+        pods.requests(pod),
+        pod.spec.tolerations,
+        tuple(base & term_requirements(term) for term in terms),
+        host_ports(pod),
+    )
+
+
+def _terms(spec: PodSpec) -> tuple[NodeSelectorTerm, ...]:
+    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    return affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()

@@ -1,0 +1,98 @@
+"""Why a pod has no place, in words, NodePool by NodePool. Equal pods share one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from api import labels
+from reconciler.scheduling.assign import Assignment
+from reconciler.scheduling.classes import PodClass
+from reconciler.scheduling.solution import PodRefusal
+from reconciler.scheduling.template import Template
+
+NO_POOL = "NoNodePool"
+NO_ROOM = "NoExistingCapacity"
+INCOMPATIBLE = "Incompatible"
+MALFORMED = "InvalidPod"
+#: At most this many pools are told of, so that a refusal stays short.
+_MOST_POOLS = 20
+
+
+def not_readable(reasons: Mapping[str, str]) -> dict[str, PodRefusal]:
+    return {key: PodRefusal(MALFORMED, text) for key, text in sorted(reasons.items())}
+
+
+def no_place(
+    assignment: Assignment, templates: Sequence[Template], problems: Mapping[str, PodRefusal], open_new: bool
+) -> dict[str, PodRefusal]:
+    """Refusals of the pods that are left."""
+    answers: dict[int, PodRefusal] = {}
+    for cls, _ in assignment.left.values():
+        if cls.number not in answers:
+            answers[cls.number] = _refusal(assignment, cls, templates, problems, open_new)
+    return {key: answers[cls.number] for key, (cls, _) in sorted(assignment.left.items())}
+
+
+def _refusal(
+    assignment: Assignment,
+    cls: PodClass,
+    templates: Sequence[Template],
+    problems: Mapping[str, PodRefusal],
+    open_new: bool,
+) -> PodRefusal:
+    if not open_new:
+        return PodRefusal(NO_ROOM, "no existing node has room for it")
+    if not cls.rungs[-1].demand.possible:
+        return PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
+    pools = {name: problem.text for name, problem in sorted(problems.items())[:_MOST_POOLS]}
+    if not templates:
+        return PodRefusal(NO_POOL, "no NodePool is ready to make nodes", pools)
+    for template in templates[:_MOST_POOLS]:
+        pools[template.name] = why_not(assignment, cls, template)
+    return PodRefusal(INCOMPATIBLE, "no existing node has room for it and no NodePool can make one", pools)
+
+
+def why_not(assignment: Assignment, cls: PodClass, template: Template) -> str:
+    """The first rule by which the pool cannot make a node for the class's last rung."""
+    rung = cls.rungs[-1]
+    demand, need = rung.demand, assignment.columns.vector(cls.requests)
+    untolerated = next((t for t in template.taints if not demand.tolerates((t,))), None)
+    if untolerated is not None:
+        return f"did not tolerate taint {untolerated}"
+    unknown = assignment.columns.unknown(cls.requests)
+    if unknown:
+        return f"no instance type has {', '.join(unknown)}"
+    wanted = demand.requirements & cls.volumes[0]
+    key = template.requirements.incompatible(wanted, labels.WELL_KNOWN)
+    if key is not None and key not in template.requirements:
+        return f'incompatible requirements, label "{key}" does not have known values'
+    if key is not None:
+        return f"incompatible requirements, key {key}: {template.requirements[key]} and {wanted[key]}"
+    served = template.serve(wanted)
+    if served is None:
+        return "no instance type met all requirements or has the required offering"
+    return _why_no_type(assignment, cls, template, served, need)
+
+
+def _why_no_type(
+    assignment: Assignment, cls: PodClass, template: Template, served: object, need: np.typing.NDArray[np.int64]
+) -> str:
+    shape = template.shape(served)  # type: ignore[arg-type]
+    good = shape.holding(need)
+    if not good.any():
+        return f"no instance type has enough resources ({cls.requests.texts()}, daemons aside)"
+    if template.remaining is not None and template.remaining.get("nodes", 1) <= 0:
+        return "node limits have been exhausted for nodepool"
+    limits = template.within_limits()
+    if limits is not None and not (good & limits[shape.types]).any():
+        return "all available instance types exceed limits for nodepool"
+    free = template.free_of_ports(cls.ports)
+    if free is not None and not (good & free[shape.types]).any():
+        return "daemon sets hold its host ports on every instance type"
+    missing = template.shortfall(shape.types[good])
+    if missing and template.strict_min_values:
+        return f"minValues requirement is not met for label(s) (label(s)=[{' '.join(sorted(missing))}])"
+    bonds = cls.rungs[-1].bonds
+    return bonds[0].describe() if bonds else "no node could be planned within limits"

@@ -1,0 +1,62 @@
+"""Which types a planned node lists: all that hold its pods, cheapest first, up to 60, within limits and minValues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconciler.scheduling.bins import Bin
+from reconciler.scheduling.template import Template
+
+#: A node's types should number this many within this factor of the cheapest price.
+FLEXIBLE, NEAR = 5, 1.2
+Places = NDArray[np.intp]
+
+
+def listing(full: Bin, most: int) -> Places | None:
+    """Places of the types to list, cheapest first; None when there is none, or too few for minValues (Strict)."""
+    template, types = full.template, full.types()
+    if not len(types):
+        return None
+    missing = template.shortfall(types) if template.min_values else {}
+    if missing and template.strict_min_values:
+        return None
+    if not template.min_values:
+        return _modest(template, full, types)[:most]
+    wanted = {key: min(count, missing.get(key, count)) for key, count in template.min_values.items()}
+    covering = _covering(template, types, wanted)
+    if len(covering) > most:
+        return None if template.strict_min_values else types[:most]
+    rest = [t for t in types if t not in set(covering)]
+    chosen = set(covering) | set(rest[: most - len(covering)])
+    return np.array([t for t in types if t in chosen], dtype=np.intp)
+
+
+def _modest(template: Template, full: Bin, types: Places) -> Places:
+    """Under limits, only types no larger than the first few: whichever is launched, the limit was reckoned with it."""
+    if template.remaining is None:
+        return types
+    prices = template.shape(full.requirements).price_at[types]
+    first = max(int((prices <= prices[0] * NEAR).sum()), 1)
+    good = np.ones(len(types), dtype=np.bool_)
+    for resource in template.remaining:
+        size = template.table.capacity(resource)[types]
+        good &= size <= size[:first].max()
+    return types[good]
+
+
+def _covering(template: Template, types: Places, wanted: Mapping[str, int]) -> list[int]:
+    """The cheapest types that bring enough distinct values for every key, taken greedily in order of price."""
+    covering: dict[int, None] = {}
+    for key, count in wanted.items():
+        seen: set[str] = set()
+        for place in types:
+            if len(seen) >= count:
+                break
+            values = template.values_at(key, int(place))
+            if values - seen:
+                seen |= values
+                covering[int(place)] = None
+    return list(covering)

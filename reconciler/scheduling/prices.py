@@ -1,0 +1,56 @@
+"""Prices of offerings, in millionths of a dollar per hour: of a type that may be launched, of a node that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from api import labels
+from api.requirements import Requirements
+from reconciler.model.instance_type import InstanceType, Offering
+from reconciler.model.snapshot import Snapshot
+
+#: A launch takes the first of these that its claim allows and that is to be had. Source: scheduling reference §4.4.
+_LAUNCH_ORDER = (labels.RESERVED, labels.SPOT, labels.ON_DEMAND)
+
+
+def compatible(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> Iterator[Offering]:
+    """The offerings that these requirements allow, that are for sale and not out of stock."""
+    for offering in instance_type.offerings:
+        if offering.available and not snapshot.out_of_stock_now(offering.key) and allows(requirements, offering):
+            yield offering
+
+
+def allows(requirements: Requirements, offering: Offering) -> bool:
+    """Whether the requirements' zone, zone ID and capacity type admit the offering."""
+    return (
+        requirements.allowed(labels.ZONE).has(offering.zone)
+        and requirements.allowed(labels.CAPACITY_TYPE).has(offering.capacity_type)
+        and (not offering.zone_id or requirements.allowed(labels.ZONE_ID).has(offering.zone_id))
+    )
+
+
+def cheapest(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> int | None:
+    """The lowest price at which the type can be had under the requirements; None when it cannot."""
+    return min((o.price for o in compatible(instance_type, requirements, snapshot)), default=None)
+
+
+def worst_launch_price(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> int | None:
+    """The highest price a launch may end at: within the capacity type that it would take first."""
+    offers = list(compatible(instance_type, requirements, snapshot))
+    for capacity_type in _LAUNCH_ORDER:
+        prices = [o.price for o in offers if o.capacity_type == capacity_type]
+        if prices:
+            return max(prices)
+    return None
+
+
+def price_of(node_labels: Mapping[str, str], catalogue: Iterable[InstanceType]) -> int | None:
+    """The price of a running node by its labels (type, zone, capacity type), in stock or not; None when unknown."""
+    name = node_labels.get(labels.INSTANCE_TYPE)
+    zone, capacity_type = node_labels.get(labels.ZONE), node_labels.get(labels.CAPACITY_TYPE)
+    for instance_type in catalogue:
+        if instance_type.name == name:
+            for offering in instance_type.offerings:
+                if offering.zone == zone and offering.capacity_type == capacity_type:
+                    return offering.price
+    return None

@@ -1,0 +1,196 @@
+"""What a pod demands of a node's labels and taints, and the ladder of demands it comes down by when it has no place.
+
+A step down gives up one thing: first an alternative required term, then preferences from the heaviest on, then soft
+spread constraints, then the aversion to soft taints. Source: scheduling reference §2.5 and §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from api import labels
+from api.requirements import DOES_NOT_EXIST, EMPTY, IN, NOT_IN, Requirement, Requirements, requirement
+from api.v1.meta import Taint
+from reconciler.model.objects import (
+    Affinity,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    PreferredTerm,
+    Toleration,
+    TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
+)
+
+_SOFT = Toleration(operator="Exists", effect="PreferNoSchedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One rung of the ladder.
+
+    `requirements` has the heaviest preference in it; `strict` has not, and is what bounds the pod's own domains. A rung
+    that contradicts itself is not `possible` (the algebra alone would read it as "label absent").
+    """
+
+    requirements: Requirements
+    strict: Requirements
+    tolerations: tuple[Toleration, ...]
+    spreads: tuple[TopologySpreadConstraint, ...]
+    affinity: tuple[PodAffinityTerm, ...]
+    anti_affinity: tuple[PodAffinityTerm, ...]
+    possible: bool = True
+
+    def tolerates(self, taints: Iterable[Taint]) -> bool:
+        return tolerates_all(self.tolerations, taints)
+
+
+def tolerates_all(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> bool:
+    """Whether every taint, soft ones included, is tolerated."""
+    held = tuple(tolerations)
+    return all(any(t.tolerates(taint) for t in held) for taint in taints)
+
+
+def selector_requirements(pairs: Mapping[str, str]) -> Requirements:
+    return Requirements.of_labels(pairs) if pairs else EMPTY
+
+
+def term_requirements(term: NodeSelectorTerm) -> Requirements:
+    """A term's expressions, all of them; fields are not read. Raises ValueError on a malformed one."""
+    return Requirements(_rows(term))
+
+
+def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+    node = _affinity(pod).node_affinity
+    return node.required.node_selector_terms if node is not None and node.required is not None else ()
+
+
+def accepted_by_node(pod: Pod, node_labels: Requirements, undefined_ok: frozenset[str] = frozenset()) -> bool:
+    """Kubernetes' rule: the selector and at least one required term hold for these labels."""
+    if not node_labels.compatible(selector_requirements(pod.spec.node_selector), undefined_ok):
+        return False
+    terms = required_terms(pod)
+    return not terms or any(node_labels.compatible(term_requirements(term), undefined_ok) for term in terms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What a pod still insists on while it comes down the ladder; lists are in the order in which they are given up."""
+
+    terms: tuple[NodeSelectorTerm, ...]
+    affinity: tuple[WeightedPodAffinityTerm, ...]
+    anti_affinity: tuple[WeightedPodAffinityTerm, ...]
+    preferred: tuple[PreferredTerm, ...]
+    soft_spreads: tuple[TopologySpreadConstraint, ...]
+    avoids_soft_taints: bool
+
+    def relaxed(self) -> _Wishes | None:
+        """One step down; None on the last rung."""
+        if len(self.terms) > 1:
+            return replace(self, terms=self.terms[1:])
+        for name in ("affinity", "anti_affinity", "preferred", "soft_spreads"):
+            wishes = getattr(self, name)
+            if wishes:
+                return replace(self, **{name: wishes[1:]})
+        return replace(self, avoids_soft_taints=False) if self.avoids_soft_taints else None
+
+
+def ladder(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[Demand, ...]:
+    """The pod's demands, from all it wishes down to what it must have, without repeats.
+
+    `soft_taints` says that some NodePool has a PreferNoSchedule taint. Raises ValueError on a malformed expression.
+    """
+    wishes: _Wishes | None = _wishes(pod, respect_preferences, soft_taints)
+    rungs: list[Demand] = []
+    while wishes is not None:
+        demand = _demand(pod, wishes)
+        if not rungs or rungs[-1] != demand:
+            rungs.append(demand)
+        wishes = wishes.relaxed()
+    return tuple(rungs)
+
+
+def _wishes(pod: Pod, respect_preferences: bool, soft_taints: bool) -> _Wishes:
+    affinity = _affinity(pod)
+    node, near, far = affinity.node_affinity, affinity.pod_affinity, affinity.pod_anti_affinity
+    soft = tuple(s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable == "ScheduleAnyway")
+    return _Wishes(
+        required_terms(pod),
+        _heaviest_first(near.preferred) if near is not None and respect_preferences else (),
+        _heaviest_first(far.preferred) if far is not None and respect_preferences else (),
+        tuple(sorted(node.preferred, key=lambda t: -t.weight)) if node is not None and respect_preferences else (),
+        soft if respect_preferences else (),
+        soft_taints,
+    )
+
+
+def _heaviest_first(terms: Iterable[WeightedPodAffinityTerm]) -> tuple[WeightedPodAffinityTerm, ...]:
+    return tuple(sorted(terms, key=lambda t: -t.weight))
+
+
+def _demand(pod: Pod, wishes: _Wishes) -> Demand:
+    affinity = _affinity(pod)
+    rows = list(selector_requirements(pod.spec.node_selector).values())
+    rows += _rows(wishes.terms[0]) if wishes.terms else []
+    preferred = _rows(wishes.preferred[0].preference) if wishes.preferred else []
+    near = affinity.pod_affinity.required if affinity.pod_affinity is not None else ()
+    far = affinity.pod_anti_affinity.required if affinity.pod_anti_affinity is not None else ()
+    hard = tuple(s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway")
+    return Demand(
+        Requirements((*rows, *preferred)),
+        Requirements(rows),
+        pod.spec.tolerations if wishes.avoids_soft_taints else (*pod.spec.tolerations, _SOFT),
+        hard + wishes.soft_spreads,
+        near + tuple(w.pod_affinity_term for w in wishes.affinity),
+        far + tuple(w.pod_affinity_term for w in wishes.anti_affinity),
+        not contradicts((*rows, *preferred)),
+    )
+
+
+def contradicts(rows: Sequence[Requirement]) -> bool:
+    """Whether rows that want a value leave none together."""
+    wanted = [row for row in rows if row.operator not in (NOT_IN, DOES_NOT_EXIST)]
+    together = Requirements(rows)
+    return any(together[row.key].operator == DOES_NOT_EXIST for row in wanted)
+
+
+def _rows(term: NodeSelectorTerm) -> list[Requirement]:
+    return [requirement(e.key, e.operator, e.values) for e in term.match_expressions]
+
+
+def _affinity(pod: Pod) -> Affinity:
+    return pod.spec.affinity if pod.spec.affinity is not None else Affinity()
+
+
+def own_problem(pod: Pod) -> str | None:
+    """Why no node could ever be made for the pod: a restricted label, a malformed expression, fields in a term.
+
+    Empty text means that the pod has opted out (`karpenter.sh/nodepool DoesNotExist`) and nothing need be said.
+    """
+    try:
+        return next(_problems(pod), None)
+    except ValueError as error:
+        return str(error)
+
+
+def _problems(pod: Pod) -> Iterator[str]:
+    first = ladder(pod, respect_preferences=True, soft_taints=False)[0].requirements
+    pool = first.get(labels.NODEPOOL)
+    if pool is not None and not pool.complement and not pool.values:
+        yield ""
+    keys = set(pod.spec.node_selector)
+    for term in required_terms(pod):
+        if term.match_fields:
+            yield "node affinity by fields is not supported"
+        term_requirements(term)
+        keys |= {e.key for e in term.match_expressions}
+        for e in term.match_expressions:
+            if e.operator == IN and not e.values:
+                yield f"{e.key} In needs at least one value"
+    for key in sorted(labels.normalise(key) for key in keys):
+        if labels.is_restricted(key):
+            yield f"label {key} is restricted"
+    capacity = selector_requirements(pod.spec.node_selector).get(labels.CAPACITY_TYPE)
+    if capacity is not None and not capacity.values & {labels.ON_DEMAND, labels.SPOT, labels.RESERVED}:
+        yield f"{labels.CAPACITY_TYPE} must be one of on-demand, reserved, spot"

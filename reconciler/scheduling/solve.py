@@ -1,0 +1,152 @@
+"""The scheduler: a snapshot and pods in, placements, new nodes and refusals out. Pure and deterministic.
+
+Two halves: `assign` finds each pod an existing node or pins the domains of a new one; `pack` makes nodes for the
+latter, by price. When packing fails for some (limits, say), what was learned bounds the next round's assignment, so
+that spreads stay exact; rounds end because each takes something away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from api.requirements import EMPTY, Requirements
+from reconciler.model.objects import Node, Pod
+from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.assign import Assignment, Item, ItemKey
+from reconciler.scheduling.classes import PodClass, classes_of
+from reconciler.scheduling.explain import no_place, not_readable
+from reconciler.scheduling.pack import Packed, pack
+from reconciler.scheduling.planned import new_nodes
+from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
+from reconciler.scheduling.targets import Target, refuse_settled, targets_of
+from reconciler.scheduling.template import Template
+from reconciler.scheduling.topology import Group, Topology
+from reconciler.scheduling.volumes import volume_demands
+from reconciler.scheduling.world import Ground, survey, templates_of
+
+__all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
+
+#: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
+_EXACT_ROUNDS, _ROUNDS = 6, 16
+
+
+def solve(
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    *,
+    exclude: frozenset[str] = frozenset(),
+    respect_consolidate_after: bool = False,
+    open_new: bool = True,
+    ground: Ground | None = None,
+) -> Solution:
+    """Where these pods would go.
+
+    `exclude` are keys of `snapshot.state_nodes` that are no targets. Pods that are bound somewhere are moved: they
+    take no room and count nowhere until they are placed. `ground` (from `survey`) spares repeated work on a snapshot.
+    """
+    shared = ground if ground is not None else survey(snapshot)
+    templates, problems = templates_of(snapshot, shared, exclude)
+    found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
+    volumes, broken = _volumes(snapshot, found)
+    found = [pod for pod in found if pod.key not in broken]
+    moving = frozenset(pod.key for pod in found)
+    topology = Topology(shared.census, templates, _active(snapshot, exclude), moving)
+    classes, malformed = classes_of(
+        found,
+        volumes=volumes,
+        settled=_settled(snapshot, found) if respect_consolidate_after else frozenset(),
+        topology=topology,
+        respect_preferences=snapshot.settings.preference_policy != "Ignore",
+        soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
+    )
+    targets = targets_of(snapshot, exclude, moving, shared)
+    if respect_consolidate_after:
+        refuse_settled(targets, snapshot)
+    round_ = _Search(shared, topology, templates, targets, classes, open_new).run(snapshot.settings.max_instance_types)
+    return Solution(
+        placed=dict(sorted(round_.assignment.placed.items())),
+        new_nodes=new_nodes(round_.packed),
+        unplaced={**not_readable(broken | malformed), **no_place(round_.assignment, templates, problems, open_new)},
+        pool_problems=problems,
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Round:
+    """One assignment with its packing; `left` are pods of each item for which no node could be had."""
+
+    assignment: Assignment
+    packed: list[Packed] = field(default_factory=list)
+    left: dict[Item, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> list[Item]:
+        return [item for item, number in self.left.items() if number]
+
+
+@dataclass(slots=True, eq=False)
+class _Search:
+    """Rounds of assigning and packing until everything assigned is packed."""
+
+    ground: Ground
+    topology: Topology
+    templates: Sequence[Template]
+    targets: Sequence[Target]
+    classes: Sequence[PodClass]
+    open_new: bool
+
+    def run(self, most_types: int) -> _Round:
+        caps: dict[ItemKey, int] = {}
+        for number in range(_ROUNDS):
+            done = self._round(caps, most_types, self.open_new)
+            if not done.failed:
+                return done
+            for item in done.failed:
+                exact = number < _EXACT_ROUNDS
+                caps[item.key] = len(item.pods) - done.left[item] if exact else 0
+        return self._round(caps, most_types, False)
+
+    def _round(self, caps: dict[ItemKey, int], most_types: int, open_new: bool) -> _Round:
+        self.topology.reset()
+        for template in self.templates:
+            template.reset()
+        assignment = Assignment(self.ground.columns, self.targets, self.templates, caps, open_new=open_new)
+        assignment.run(self.classes)
+        done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
+        seated: set[Group] = set()
+        for template in self.templates:
+            if done.failed:
+                done.packed += pack(template, list(done.left), done.left, seated, most_types)
+        return done
+
+
+def _volumes(snapshot: Snapshot, pods: Sequence[Pod]) -> tuple[dict[str, tuple[Requirements, ...]], dict[str, str]]:
+    """What the pods' volumes demand, by pod, and the pods whose volumes cannot be had with the reason."""
+    demands: dict[str, tuple[Requirements, ...]] = {}
+    broken: dict[str, str] = {}
+    for pod in pods:
+        if pod.spec.volumes:
+            try:
+                found = volume_demands(snapshot, pod)
+            except ValueError as error:
+                broken[pod.key] = str(error)
+                continue
+            if found != (EMPTY,):
+                demands[pod.key] = found
+    return demands, broken
+
+
+def _settled(snapshot: Snapshot, pods: Sequence[Pod]) -> frozenset[str]:
+    """Pods that run on a node which stays unless they are moved."""
+    going = {s.name for s in snapshot.state_nodes.values() if s.deleting}
+    return frozenset(pod.key for pod in pods if pod.status.phase != "Pending" and pod.spec.node_name not in going)
+
+
+def _active(snapshot: Snapshot, exclude: frozenset[str]) -> list[Node]:
+    """Nodes that stay: their labels are domains even where no pod runs."""
+    return [
+        state.node
+        for key, state in snapshot.state_nodes.items()
+        if state.node is not None and key not in exclude and not state.deleting
+    ]

@@ -1,0 +1,229 @@
+"""A NodePool as something to make nodes from: its requirements, taints, daemon overhead, limits, and its shapes.
+
+A Shape is what is left of the pool's types under some requirements, with the room each type has for pods and the
+least price at which it can be had; equal requirements have one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api import labels
+from api.requirements import Requirements
+from api.resources import Resources
+from api.v1.nodepool import NodePool
+from reconciler.scheduling.daemons import Daemon
+from reconciler.scheduling.ports import HostPort, clash
+from reconciler.scheduling.types import NO_PRICE, OFFERING_KEYS, Bools, Ints, TypeTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """Types (as places in the table) with an offering under the requirements, cheapest first, then by name.
+
+    `room` [types, columns] is allocatable less the daemons' share; `price` [types] the cheapest offering's;
+    `price_at` [table] the same by place in the table, NO_PRICE where the type is out.
+    """
+
+    requirements: Requirements
+    types: NDArray[np.intp]
+    room: Ints
+    price: Ints
+    price_at: Ints
+
+    def holding(self, need: Ints) -> Bools:
+        """Which of the types have room for this much."""
+        return np.asarray((self.room >= need).all(axis=1))
+
+
+class Template:
+    """One usable NodePool within one solve; `remaining` limits go down as nodes are planned."""
+
+    def __init__(
+        self,
+        pool: NodePool,
+        requirements: Requirements,
+        table: TypeTable,
+        daemons: Sequence[Daemon],
+        used: Resources,
+        *,
+        strict_min_values: bool = True,
+    ) -> None:
+        self.strict_min_values = strict_min_values
+        self.pool, self.name, self.requirements, self.table = pool, pool.name, requirements, table
+        self.taints = pool.spec.template.spec.taints
+        self.min_values = {k: r.min_values for k, r in sorted(requirements.items()) if r.min_values is not None}
+        limits = pool.limits
+        self.remaining: dict[str, int] | None = None
+        if limits is not None:
+            self.remaining = {name: limits[name] - used[name] for name in sorted(limits)}
+        self._at_first = None if self.remaining is None else dict(self.remaining)
+        ref = pool.spec.template.spec.node_class_ref
+        self.class_label = f"{ref.group}/{ref.kind.lower()}"
+        self._open_domains: dict[tuple[str, Requirements], list[str]] = {}
+        self._domains: dict[str, set[str]] = {}
+        self._shapes: dict[Requirements, Shape] = {}
+        self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
+        self._overheads(daemons)
+
+    def reset(self) -> None:
+        """Forget what was planned."""
+        self.remaining = None if self._at_first is None else dict(self._at_first)
+
+    # --- daemons ------------------------------------------------------------------------------------------------
+    def _overheads(self, daemons: Sequence[Daemon]) -> None:
+        """The daemons' share and host ports of each type; types with the same daemons are one group."""
+        shares = np.zeros((len(self.table.types), len(self.table.columns.names)), dtype=np.int64)
+        held: list[list[HostPort]] = [[] for _ in self.table.types]
+        for daemon in daemons:
+            terms = daemon.terms_for(self.requirements) if daemon.accepts(self.taints) else ()
+            if not terms:
+                continue
+            here = np.zeros(len(self.table.types), dtype=np.bool_)
+            for term in terms:
+                here |= self._type_mask(term)
+            shares[here] += self.table.columns.vector(daemon.requests)
+            for row in np.flatnonzero(here):
+                held[int(row)].extend(daemon.ports)
+        self.overhead = shares
+        self.daemon_ports = tuple(tuple(ports) for ports in held)
+        self.has_daemon_ports = any(held)
+
+    def free_of_ports(self, ports: Sequence[HostPort]) -> Bools | None:
+        """Which types' daemons leave these host ports free; None when all do."""
+        if not ports or not self.has_daemon_ports:
+            return None
+        return np.array([not clash(ports, held) for held in self.daemon_ports], dtype=np.bool_)
+
+    # --- shapes -------------------------------------------------------------------------------------------------
+    def _type_mask(self, requirements: Requirements) -> Bools:
+        mask = np.ones(len(self.table.types), dtype=np.bool_)
+        for row in requirements.values():
+            mask &= self.table.mask(row)
+        return mask
+
+    def shape(self, requirements: Requirements) -> Shape:
+        """What is left of the types under these requirements (the pool's own are to be among them)."""
+        known = self._shapes.get(requirements)
+        if known is None:
+            known = self._shapes[requirements] = self._shape(requirements)
+        return known
+
+    def _shape(self, requirements: Requirements) -> Shape:
+        markets = self.table.market_mask(requirements)
+        if not markets.any() or not len(self.table.types):
+            price = np.full(len(self.table.types), NO_PRICE, dtype=np.int64)
+        else:
+            price = self.table.price[:, markets].min(axis=1)
+        good = np.flatnonzero(self._type_mask(requirements) & (price < NO_PRICE))
+        order = good[np.argsort(price[good], kind="stable")]
+        room = self.table.allocatable[order] - self.overhead[order]
+        price_at = np.full_like(price, NO_PRICE)
+        price_at[order] = price[order]
+        return Shape(requirements, order, room, price[order], price_at)
+
+    def breadth(self, requirements: Requirements) -> int:
+        """How many offerings there are under these requirements."""
+        shape, markets = self.shape(requirements), self.table.market_mask(requirements)
+        return int((self.table.price[shape.types][:, markets] < NO_PRICE).sum())
+
+    def join(self, one: Requirements, other: Requirements) -> Requirements | None:
+        """Both requirements together; None when they exclude each other or leave no offering."""
+        key = (one, other)
+        if key not in self._joined:
+            both = one & other if one.conflict(other) is None else None
+            self._joined[key] = both if both is not None and len(self.shape(both).types) else None
+        return self._joined[key]
+
+    def serve(self, wanted: Requirements) -> Requirements | None:
+        """The pool's requirements narrowed to what a pod wants; None when the pool cannot serve it."""
+        if self.requirements.incompatible(wanted, labels.WELL_KNOWN) is not None:
+            return None
+        return self.join(self.requirements, wanted)
+
+    def domains(self, key: str) -> set[str]:
+        """The values of a label that nodes of this pool can have, in stock or not; the pool's own labels are none."""
+        if key not in self._domains:
+            self._domains[key] = self._values_of(key)
+        return self._domains[key]
+
+    def _values_of(self, key: str) -> set[str]:
+        if key in (labels.NODEPOOL, self.class_label):
+            return set()
+        row = self.requirements.allowed(key)
+        listed = self.table.values(key, self._type_mask(self.requirements))
+        place = OFFERING_KEYS.index(key) if key in OFFERING_KEYS else None
+        if place is not None:
+            allowed = self.table.market_mask(self.requirements)
+            listed = listed | {m[place] for m, good in zip(self.table.markets, allowed, strict=True) if good}
+        known = listed if listed or row.complement else set(row.values)
+        return {value for value in known if value and row.has(value)}
+
+    def open_domains(self, key: str, requirements: Requirements) -> list[str]:
+        """The values of a label that a node under these requirements can have now, sorted; none: no such label."""
+        known = self._open_domains.get((key, requirements))
+        if known is None:
+            row, shape = requirements.allowed(key), self.shape(requirements)
+            if key in OFFERING_KEYS:
+                on_sale = (self.table.price[shape.types] < NO_PRICE).any(axis=0) & self.table.market_mask(requirements)
+                place = OFFERING_KEYS.index(key)
+                values = {self.table.markets[int(i)][place] for i in np.flatnonzero(on_sale)} - {""}
+            else:
+                mask = np.zeros(len(self.table.types), dtype=np.bool_)
+                mask[shape.types] = True
+                values = self.table.values(key, mask) or (set() if row.complement else set(row.values))
+            known = self._open_domains[key, requirements] = sorted(v for v in values if row.has(v))
+        return known
+
+    def unit_cost(self, requirements: Requirements, need: Ints, ports: Sequence[HostPort]) -> int | None:
+        """The least price of the share of a node that this need takes (the largest of its resources' shares).
+
+        None when no type holds it, or too few for minValues.
+        """
+        shape = self.shape(requirements)
+        good = shape.holding(need)
+        free = self.free_of_ports(ports)
+        if free is not None:
+            good &= free[shape.types]
+        if not good.any() or (self.strict_min_values and self.shortfall(shape.types[good])):
+            return None
+        share = (need / np.maximum(shape.room[good], 1)).max(axis=1)
+        return int((share * shape.price[good]).min())
+
+    # --- limits -------------------------------------------------------------------------------------------------
+    def within_limits(self) -> Bools | None:
+        """Which types the remaining limits admit, by place in the table; None when there are no limits."""
+        if self.remaining is None:
+            return None
+        mask = np.ones(len(self.table.types), dtype=np.bool_)
+        for resource, left in self.remaining.items():
+            mask &= self.table.capacity(resource) <= left
+        return mask
+
+    def deduct(self, types: NDArray[np.intp]) -> None:
+        """Take from the limits what the largest of these types would use."""
+        if self.remaining is not None:
+            for resource in self.remaining:
+                self.remaining[resource] -= int(self.table.capacity(resource)[types].max())
+
+    # --- minValues ----------------------------------------------------------------------------------------------
+    def distinct(self, key: str, types: NDArray[np.intp]) -> int:
+        """How many values of a label these types have between them."""
+        mask = np.zeros(len(self.table.types), dtype=np.bool_)
+        mask[types] = True
+        return len(self.table.values(key, mask))
+
+    def values_at(self, key: str, place: int) -> frozenset[str]:
+        """The values of a label that one type lists."""
+        row = self.table.types[place].requirements.get(key)
+        return row.values if row is not None and not row.complement else frozenset()
+
+    def shortfall(self, types: NDArray[np.intp], least: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Keys whose minValues these types miss, with the number there is."""
+        wanted = self.min_values if least is None else least
+        counts = {key: self.distinct(key, types) for key in wanted}
+        return {key: count for key, count in counts.items() if count < wanted[key]}

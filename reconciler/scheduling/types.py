@@ -1,0 +1,128 @@
+"""A NodeClass's instance types as columns: allocatable and capacity matrices, prices by (zone, capacity type).
+
+What a requirement leaves of the types is a boolean vector, worked out once per distinct requirement and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api import labels
+from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
+from api.resources import Resources
+from reconciler.model.instance_type import Catalogue
+from reconciler.model.snapshot import Snapshot
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+#: Dearer than anything: there is no offering.
+NO_PRICE = 1 << 60
+_ABSENCE = (NOT_IN, DOES_NOT_EXIST)
+OFFERING_KEYS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID)
+
+
+class Columns:
+    """The resources that are counted, each at a fixed place in every vector."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._at = {name: i for i, name in enumerate(self.names)}
+
+    def vector(self, amounts: Mapping[str, int]) -> Ints:
+        """The amounts in order; absent is 0. A resource without a column is left out (see `unknown`)."""
+        row = np.zeros(len(self.names), dtype=np.int64)
+        for name, value in amounts.items():
+            place = self._at.get(name)
+            if place is not None:
+                row[place] = value
+        return row
+
+    def unknown(self, amounts: Mapping[str, int]) -> list[str]:
+        """Resources asked for that nothing in this world has."""
+        return sorted(name for name, value in amounts.items() if value > 0 and name not in self._at)
+
+    def resources(self, vector: Sequence[int] | Ints) -> Resources:
+        return Resources({name: int(value) for name, value in zip(self.names, vector, strict=True) if value})
+
+
+class TypeTable:
+    """The types of one NodeClass, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
+
+    A market is one (zone, capacity type, zone ID); a price there is NO_PRICE when it cannot be had now.
+    """
+
+    def __init__(self, catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> None:
+        self.types = tuple(sorted(catalogue, key=lambda t: t.name))
+        self.names = tuple(t.name for t in self.types)
+        self.columns = columns
+        self.at = {name: i for i, name in enumerate(self.names)}
+        self.allocatable = np.array([columns.vector(t.allocatable) for t in self.types], dtype=np.int64)
+        self.allocatable = self.allocatable.reshape(len(self.types), len(columns.names))
+        self.markets = sorted({(o.zone, o.capacity_type, o.zone_id) for t in self.types for o in t.offerings})
+        place = {market: i for i, market in enumerate(self.markets)}
+        self.price = np.full((len(self.types), len(self.markets)), NO_PRICE, dtype=np.int64)
+        for row, instance_type in enumerate(self.types):
+            for o in instance_type.offerings:
+                if o.available and not snapshot.out_of_stock_now(o.key):
+                    self.price[row, place[o.zone, o.capacity_type, o.zone_id]] = o.price
+        self._masks: dict[Requirement, Bools] = {}
+        self._markets: dict[tuple[Requirement | None, ...], Bools] = {}
+        self._rows: dict[str, tuple[list[Requirement], NDArray[np.intp]]] = {}
+        self._capacity: dict[str, Ints] = {}
+
+    def rows_of(self, key: str) -> tuple[list[Requirement], NDArray[np.intp]]:
+        """The distinct demands that types make of a key, and each type's place in them (-1: none)."""
+        if key not in self._rows:
+            codes: dict[Requirement, int] = {}
+            places = [
+                codes.setdefault(t.requirements[key], len(codes)) if key in t.requirements else -1 for t in self.types
+            ]
+            self._rows[key] = (list(codes), np.array(places, dtype=np.intp))
+        return self._rows[key]
+
+    def values(self, key: str, mask: Bools) -> set[str]:
+        """The label values of a key that these types list."""
+        rows, places = self.rows_of(key)
+        used = {int(i) for i in np.unique(places[mask])} - {-1}
+        return {value for i in used if not rows[i].complement for value in rows[i].values}
+
+    def mask(self, row: Requirement) -> Bools:
+        """Which types can serve the requirement; a type that does not define the key can."""
+        known = self._masks.get(row)
+        if known is None:
+            rows, places = self.rows_of(row.key)
+            good = np.array([*(_meet(r, row) for r in rows), True], dtype=np.bool_)
+            known = self._masks[row] = good[places]
+        return known
+
+    def market_mask(self, requirements: Requirements) -> Bools:
+        """Which markets the requirements allow."""
+        keys = tuple(requirements.get(key) for key in OFFERING_KEYS)
+        known = self._markets.get(keys)
+        if known is None:
+            zone, capacity_type, zone_id = keys
+            known = self._markets[keys] = np.array(
+                [
+                    (zone is None or zone.has(m[0]))
+                    and (capacity_type is None or capacity_type.has(m[1]))
+                    and (zone_id is None or not m[2] or zone_id.has(m[2]))
+                    for m in self.markets
+                ],
+                dtype=np.bool_,
+            )
+        return known
+
+    def capacity(self, resource: str) -> Ints:
+        """Each type's capacity of one resource (`nodes` is 1)."""
+        if resource not in self._capacity:
+            amounts = [1 if resource == "nodes" else t.capacity[resource] for t in self.types]
+            self._capacity[resource] = np.array(amounts, dtype=np.int64)
+        return self._capacity[resource]
+
+
+def _meet(one: Requirement, two: Requirement) -> bool:
+    return one.intersects(two) or (one.operator in _ABSENCE and two.operator in _ABSENCE)
