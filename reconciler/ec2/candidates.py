@@ -49,8 +49,11 @@ def available(
 ) -> list[Candidate]:
     """Types that meet the requirements, hold the requests, and have an offering that does and can be bought now."""
     stocked_out = {key for key, until in out_of_stock.items() if until > now}
+    named = wanted.allowed(labels.INSTANCE_TYPE)
     found: list[Candidate] = []
     for type_ in catalogue:
+        if not named.has(type_.name):
+            continue  # the usual reason, and the quickest to see
         if type_.requirements.conflict(wanted) is None and requests.fits(type_.allocatable):
             offerings = tuple(o for o in type_.offerings if o.key not in stocked_out and _suits(o, wanted))
             if offerings:

@@ -5,21 +5,35 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import moto
-import pytest
+from msgspec.structs import replace
 
 from api.v1 import meta
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2 import prices
-from reconciler.model.cloud import ClassFacts, Gpu, Image, InstanceTypeInfo, Region, SecurityGroup, Subnet
+from api.v1.nodeclaim import NodeClaim
+from reconciler.ec2 import nodeclass, prices
+from reconciler.ec2.catalogue import build
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Gpu, Image, InstanceTypeInfo, Region, SecurityGroup, Subnet
+from reconciler.model.instance_type import Catalogue, InstanceType
 from reconciler.model.settings import Settings
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 SETTINGS = Settings(cluster_name="demo")
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CLUSTER = ClusterFacts(
+    name="demo",
+    endpoint="https://demo.example.internal",
+    ca_bundle="Y2EtYnVuZGxl",
+    dns_ip="10.0.100.10",
+    service_cidr="10.0.0.0/16",
+    kubernetes_version="1.36",
+    region="us-west-2",
+)
 
 
 @cache
@@ -127,6 +141,36 @@ def node_class(family: str = "AL2023", *, status: dict[str, Any] | None = None, 
     return meta.decode(EC2NodeClass, manifest)
 
 
-@pytest.fixture(scope="session")
-def type_names() -> list[str]:
-    return all_names()
+def ready(node_class: EC2NodeClass, found: ClassFacts | None = None) -> EC2NodeClass:
+    """The class with the status that these facts give it."""
+    return replace(node_class, status=nodeclass.status(node_class, found or facts(), cluster=CLUSTER, now=NOW))
+
+
+def catalogue(*names: str, of: EC2NodeClass | None = None, settings: Settings = SETTINGS, **changes: Any) -> Catalogue:
+    return build(of or node_class(), facts(**changes), region(*names), settings)
+
+
+def one(name: str, of: EC2NodeClass | None = None, settings: Settings = SETTINGS) -> InstanceType:
+    """One type of the catalogue."""
+    return catalogue(name, of=of, settings=settings)[0]
+
+
+def claim(name: str = "default-a", *requirements: tuple[str, str, list[str]], **changes: Any) -> NodeClaim:
+    """A claim of NodePool `default`; `changes` are spec fields, or `labels`, `annotations`, `uid`, `min_values`."""
+    least = changes.pop("min_values", {})
+    rows = [{"key": k, "operator": o, "values": v} for k, o, v in requirements]
+    rows = [row | ({"minValues": least[row["key"]]} if row["key"] in least else {}) for row in rows]
+    metadata = {
+        "name": name,
+        "uid": changes.pop("uid", f"uid-{name}"),
+        "labels": {"karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default"}
+        | changes.pop("labels", {}),
+        "annotations": changes.pop("annotations", {}),
+    }
+    spec = {
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+        "requirements": rows,
+        "resources": {"requests": changes.pop("requests", {"cpu": "100m", "pods": "2"})},
+        **changes,
+    }
+    return meta.decode(NodeClaim, {"metadata": metadata, "spec": spec})

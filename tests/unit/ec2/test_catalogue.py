@@ -1,0 +1,120 @@
+"""Offerings: what is listed, what is available, and at what price."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.ec2 import images
+from reconciler.ec2.catalogue import build
+from reconciler.model.cloud import Image, Subnet
+from reconciler.model.instance_type import InstanceType
+from tests.unit.ec2 import ec2_facts
+from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, all_names, catalogue, facts, info, node_class, one, region
+
+
+def available(found: InstanceType) -> set[tuple[str, str]]:
+    return {(o.zone, o.capacity_type) for o in found.offerings if o.available}
+
+
+def test_one_offering_for_each_zone_and_capacity_type_with_its_price() -> None:
+    found = one("m5.large")
+    keys = [(o.zone, o.capacity_type) for o in found.offerings]
+    assert keys == [(zone, kind) for zone in ZONES for kind in ("on-demand", "spot")]
+    assert {o.price for o in found.offerings if o.capacity_type == "on-demand"} == {96000}
+    assert [o.price for o in found.offerings if o.capacity_type == "spot"] == [36480, 37440, 38400]
+    assert [o.zone_id for o in found.offerings][::2] == ["usw2-az1", "usw2-az2", "usw2-az3"]
+    assert all(o.available for o in found.offerings)
+
+
+def test_sorted_by_name_and_the_same_every_time() -> None:
+    found = catalogue("t3.large", "m5.large", "c5.large")
+    assert [t.name for t in found] == ["c5.large", "m5.large", "t3.large"]
+    assert found == catalogue("c5.large", "t3.large", "m5.large")
+
+
+def test_a_zone_without_a_subnet_is_listed_and_unavailable() -> None:
+    found = catalogue("m5.large", subnets=(Subnet("subnet-a", "us-west-2a", "usw2-az1", 5),))[0]
+    assert len(found.offerings) == 6
+    assert available(found) == {("us-west-2a", "on-demand"), ("us-west-2a", "spot")}
+
+
+def test_a_zone_that_does_not_offer_the_type_is_unavailable() -> None:
+    sold = replace(region("m5.large"), zones_by_type={"m5.large": frozenset({"us-west-2b"})})
+    found = build(node_class(), facts(), sold, SETTINGS)[0]
+    assert available(found) == {("us-west-2b", "on-demand"), ("us-west-2b", "spot")}
+
+
+def test_an_unknown_price_makes_an_offering_unavailable() -> None:
+    priced = replace(region("m5.large"), spot={("m5.large", "us-west-2b"): 1}, on_demand={})
+    found = build(node_class(), facts(), priced, SETTINGS)[0]
+    assert available(found) == {("us-west-2b", "spot")}
+
+
+@pytest.mark.parametrize("name", ["g5.xlarge", "inf2.xlarge", "m5.large", "m7g.large"])
+def test_a_type_that_no_image_fits_stays_listed(name: str) -> None:
+    standard_arm = tuple(i for i in ec2_facts.images() if i.architecture == "arm64" and i.variant == "standard")
+    found = catalogue(name, images=standard_arm)[0]
+    assert found.capacity["cpu"] == info(name).vcpus * 1000
+    assert bool(available(found)) == (name == "m7g.large")
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [("m5.large", "ami-1"), ("g5.xlarge", "ami-2"), ("inf2.xlarge", "ami-3"), ("m7g.large", "ami-4")],
+)
+def test_a_type_takes_the_image_of_its_kind(name: str, image: str) -> None:
+    table = images.table(images.listed(ec2_facts.images()))
+    assert images.pick(one(name).requirements, table) == image
+
+
+def test_the_newest_living_image_of_each_kind_is_listed_newest_first() -> None:
+    rows = (
+        Image("ami-old", "a", "amd64", "2026-01-01", variant="standard"),
+        Image("ami-new", "b", "amd64", "2026-03-01", variant="standard", deprecated=True),
+        Image("ami-b", "b", "amd64", "2026-02-01", variant="standard"),
+        Image("ami-a", "a", "amd64", "2026-02-01", variant="standard"),
+        Image("ami-arm", "arm", "arm64", "2026-04-01", variant="standard"),
+        Image("ami-mac", "mac", "arm64_mac", "2026-05-01", variant="standard"),
+    )
+    assert [image.id for image in images.listed(rows)] == ["ami-arm", "ami-b"]
+    assert images.listed(rows) == images.listed(reversed(rows))
+    dead = tuple(replace(row, deprecated=True) for row in rows)
+    assert [(image.id, image.deprecated) for image in images.listed(dead)] == [("ami-arm", True), ("ami-new", True)]
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "spec", "usable"),
+    [
+        ("AL2023", "a1.large", {}, False),
+        ("Bottlerocket", "a1.large", {}, True),
+        ("AL2023", "m5.large", {"connectionTracking": {"udpTimeout": 45}}, True),
+        ("AL2023", "m4.large", {"connectionTracking": {"udpTimeout": 45}}, False),
+        ("AL2023", "m5.metal", {"connectionTracking": {"udpTimeout": 45}}, False),
+        ("AL2023", "m5.large", {"cpuOptions": {"nestedVirtualization": "enabled"}}, False),
+        ("AL2023", "m5.large", {"cpuOptions": {"nestedVirtualization": "disabled"}}, True),
+    ],
+)
+def test_what_the_class_asks_of_the_machine(family: str, name: str, spec: dict[str, object], usable: bool) -> None:
+    found = one(name, node_class(family, **spec))
+    assert bool(available(found)) == usable
+
+
+def test_a_type_without_a_nodes_architecture_is_left_out() -> None:
+    odd = replace(region("m5.large"), types={"m5.large": replace(info("m5.large"), architectures=("i386",))})
+    assert build(node_class(), facts(), odd, SETTINGS) == ()
+
+
+def test_ec2s_and_kubernetes_words_for_architectures_mean_the_same() -> None:
+    raw, own = region("m5.large"), info("m5.large")
+    named = replace(raw, types={"m5.large": replace(own, architectures=("amd64",))})
+    assert build(node_class(), facts(), named, SETTINGS) == build(node_class(), facts(), raw, SETTINGS)
+
+
+def test_the_whole_region() -> None:
+    names = all_names()
+    found = catalogue(*names)
+    assert [t.name for t in found] == names
+    assert len(found) > 1200
+    assert sum(bool(available(t)) for t in found) > 1200
