@@ -10,14 +10,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from api import durations, labels
+from api import labels
 from api.resources import Resources
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec
 from api.v1.meta import ObjectMeta, encode
 from reconciler.ec2 import capacity
 from reconciler.model import kinds
 from reconciler.model.cloud import InstanceTypeInfo
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Node, Pod
 from reconciler.model.pods import terminal
 from reconciler.model.settings import Settings
 from reconciler.ports import AlreadyExists
@@ -28,11 +28,15 @@ from reconciler.sandbox.ec2 import Ec2, Machine
 from reconciler.sandbox.manifests import timestamp
 from reconciler.sandbox.user_data import NodeSettings
 
-#: Go durations: until the pod runs, completes (phase Succeeded), stops; and `true` to keep it from being Ready.
+#: On a pod, in whole seconds: until it runs, until it completes (phase Succeeded), until it stops.
 STARTS_AFTER = "kubelet.kerf.test/starts-after"
 COMPLETES_AFTER = "kubelet.kerf.test/completes-after"
 STOPS_AFTER = "kubelet.kerf.test/stops-after"
+#: On a node, whole seconds until it is Ready; on a node or a pod, `true` keeps it from being Ready until it goes.
+READY_AFTER = "kubelet.kerf.test/ready-after"
 NOT_READY = "kubelet.kerf.test/not-ready"
+#: A node with this label has no kubelet at all.
+STOPPED_LABEL = "kubelet.kerf.test/stopped"
 
 #: The hypervisor takes a little less than what is planned with, so that a node never has less than was promised.
 _MEMORY_OVERHEAD = 0.065
@@ -55,8 +59,9 @@ class Kubelets:
         return self._machines.get(node_name)
 
     def alive(self, node_name: str) -> bool:
-        machine = self._machines.get(node_name)
-        return machine is None or machine.state in ("running", "shutting-down")
+        machine, node = self._machines.get(node_name), self._server.find(kinds.NODE, "", node_name)
+        stopped = node is None or STOPPED_LABEL in node.value.metadata.labels
+        return not stopped and (machine is None or machine.state in ("running", "shutting-down"))
 
     # --- nodes ----------------------------------------------------------------------------------------------------
     def _turned(self, machine: Machine) -> None:
@@ -84,7 +89,7 @@ class Kubelets:
 
     def _make_ready(self, name: str, full: Resources | None = None, usable: Resources | None = None) -> None:
         node = self._server.find(kinds.NODE, "", name)
-        if node is None or not self.alive(name):
+        if node is None or not self.alive(name) or node.value.metadata.annotations.get(NOT_READY) == "true":
             return
         status = {"conditions": [_ready("True", "KubeletReady", self._now())]}
         if full is not None and usable is not None:
@@ -99,22 +104,42 @@ class Kubelets:
             return
         if new.kind.name == "Node" and old is None and new.value.name not in self._machines:
             name = new.value.name
-            self._agenda.after(self._ec2.weather.ready_seconds, lambda: self._make_ready(name))
+            seconds = _seconds(new.value.metadata, READY_AFTER, self._ec2.weather.ready_seconds)
+            self._agenda.after(seconds, lambda: self._make_ready(name))
+        if new.kind.name in ("Node", "Pod") and old is not None and _marked(old.value) != _marked(new.value):
+            self._agenda.after(0.0, lambda: self._obey_mark(new.kind.name, new.key))
         if new.kind.name == "Pod" and new.value.spec.node_name:
             self._heard_pod(old.value if old is not None else None, new.value)
+
+    def _obey_mark(self, kind: str, key: tuple[str, str]) -> None:
+        """The not-ready annotation came or went."""
+        record = self._server.find(self._server.kinds[kind], *key)
+        if record is None:
+            return
+        marked = _marked(record.value)
+        if kind == "Pod":
+            if record.value.status.phase == "Running" and self.alive(record.value.spec.node_name):
+                self._report(record.value, "Running", ready=not marked)
+        elif not marked:
+            self._make_ready(record.value.name)
+        elif self.alive(record.value.name):
+            status = {"status": {"conditions": [_ready("False", "KubeletNotReady", self._now())]}}
+            self._server.patch(kinds.NODE, *key, status, subresource="status")
 
     def _heard_pod(self, old: Pod | None, new: Pod) -> None:
         meta = new.metadata
         if old is None or not old.spec.node_name:
             self._start_later(meta.namespace, meta.name, meta.uid)
         if meta.deleting and (old is None or old.metadata.deletion_timestamp != meta.deletion_timestamp):
-            seconds = min(self._seconds(new, STOPS_AFTER, self._ec2.weather.pod_stop_seconds), _left(new, self._now()))
+            seconds = min(
+                _seconds(new.metadata, STOPS_AFTER, self._ec2.weather.pod_stop_seconds), _left(new, self._now())
+            )
             self._agenda.after(seconds, lambda: self._stop(meta.namespace, meta.name, meta.uid))
 
     def _start_later(self, namespace: str, name: str, uid: str) -> None:
         pod = self._pod(namespace, name, uid)
         if pod is not None:
-            seconds = self._seconds(pod, STARTS_AFTER, self._ec2.weather.pod_start_seconds)
+            seconds = _seconds(pod.metadata, STARTS_AFTER, self._ec2.weather.pod_start_seconds)
             self._agenda.after(seconds, lambda: self._start(namespace, name, uid))
 
     def _start(self, namespace: str, name: str, uid: str) -> None:
@@ -125,10 +150,9 @@ class Kubelets:
         if node is None or not node.value.ready:
             self._waiting.setdefault(pod.spec.node_name, {})[(namespace, name)] = uid
             return
-        good = pod.metadata.annotations.get(NOT_READY) != "true"
-        self._report(pod, "Running", ready=good, startTime=timestamp(self._now()))
+        self._report(pod, "Running", ready=not _marked(pod), startTime=timestamp(self._now()))
         if COMPLETES_AFTER in pod.metadata.annotations:
-            after = self._seconds(pod, COMPLETES_AFTER, 0.0)
+            after = _seconds(pod.metadata, COMPLETES_AFTER, 0.0)
             self._agenda.after(after, lambda: self._complete(namespace, name, uid))
 
     def _complete(self, namespace: str, name: str, uid: str) -> None:
@@ -157,9 +181,14 @@ class Kubelets:
         pod: Pod | None = record.value if record is not None else None
         return pod if pod is not None and pod.metadata.uid == uid else None
 
-    def _seconds(self, pod: Pod, annotation: str, default: float) -> float:
-        asked = durations.parse_go(pod.metadata.annotations.get(annotation, ""))
-        return default if asked is None else asked.total_seconds()
+
+def _seconds(meta: ObjectMeta, annotation: str, default: float) -> float:
+    text = meta.annotations.get(annotation, "")
+    return float(text) if text.isdigit() else default
+
+
+def _marked(value: Node | Pod) -> bool:
+    return value.metadata.annotations.get(NOT_READY) == "true"
 
 
 def _left(pod: Pod, now: datetime) -> float:
