@@ -1,0 +1,148 @@
+"""HTTP to the API server: the official client's configuration and pool, one request at a time, each with a time-out.
+
+Nothing is retried, but for a request that was refused for its credentials: those are read again (a token file may have
+been rotated), and the request, which had no effect, is made once more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+from kubernetes.client import Configuration
+from kubernetes.client.rest import RESTClientObject
+
+from reconciler.kube.errors import translate
+from reconciler.ports import Unavailable
+
+CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
+CONNECTIONS = 64
+_RELOAD_EVERY_SECONDS = 5.0
+
+
+class Limiter:
+    """At most `qps` requests a second, `burst` at once; `wait` blocks the caller as long as it takes."""
+
+    def __init__(self, qps: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._qps, self._burst, self._clock = qps, burst, clock
+        self._tokens, self._at = float(burst), clock()
+        self._lock = threading.Lock()
+
+    def reserve(self) -> float:
+        """Take a turn; for how many seconds to wait before using it."""
+        with self._lock:
+            now = self._clock()
+            self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps) - 1
+            self._at = now
+            return max(-self._tokens / self._qps, 0.0)
+
+    def wait(self) -> None:
+        if seconds := self.reserve():
+            time.sleep(seconds)
+
+
+class Transport:
+    """See the module. `load` reads the configuration anew each time it is called."""
+
+    def __init__(self, load: Callable[[], Configuration], *, user_agent: str, qps: float = 200.0, burst: int = 300):
+        self._load, self._user_agent = load, user_agent
+        self._limiter = Limiter(qps, burst)
+        self._lock = threading.Lock()
+        self._reload()
+
+    @property
+    def configuration(self) -> Configuration:
+        return self._configuration
+
+    def _reload(self) -> None:
+        configuration = self._load()
+        configuration.connection_pool_maxsize = CONNECTIONS
+        self._configuration = configuration
+        self._pool = RESTClientObject(configuration).pool_manager
+        self._loaded_at = time.monotonic()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        read_seconds: float = READ_SECONDS,
+    ) -> bytes:
+        """The answer's body. Raises PortError for every answer of 400 or above, and when there is none."""
+        with self.open(method, path, query, body, content_type=content_type, read_seconds=read_seconds) as answer:
+            try:
+                return answer.data
+            except urllib3.exceptions.HTTPError as error:
+                raise Unavailable(f"{method} {path}: {error}") from error
+
+    def open(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        read_seconds: float = READ_SECONDS,
+    ) -> urllib3.BaseHTTPResponse:
+        """An answer below 400 whose body is still to be read. `read_seconds` is the longest silence on the line."""
+        self._limiter.wait()
+        url = path + ("?" + urlencode(query) if query else "")
+        raw = None if body is None else msgspec.json.encode(body, enc_hook=_as_dict)
+        pool = self._pool
+        answer = self._send(method, url, raw, content_type, read_seconds)
+        if answer.status == 401 and self._renewed(pool):
+            answer.drain_conn()
+            answer = self._send(method, url, raw, content_type, read_seconds)
+        if answer.status < 400:
+            return answer
+        with answer:
+            raise translate(f"{method} {path}", answer.status, answer.data, dict(answer.headers))
+
+    def _send(
+        self, method: str, url: str, body: bytes | None, content_type: str, read_seconds: float
+    ) -> urllib3.BaseHTTPResponse:
+        configuration = self._configuration
+        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if token:
+            headers["Authorization"] = token
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds)
+        try:
+            return self._pool.request(
+                method,
+                configuration.host + url,
+                body=body,
+                headers=headers,
+                timeout=timeout,
+                retries=False,
+                preload_content=False,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise Unavailable(f"{method} {url.partition('?')[0]}: {error}") from error
+
+    def _renewed(self, pool: object) -> bool:
+        """Read the credentials again, unless another thread just did; whether that is worth another try."""
+        with self._lock:
+            if self._pool is not pool:
+                return True
+            if time.monotonic() - self._loaded_at < _RELOAD_EVERY_SECONDS:
+                return False
+            self._reload()
+            return True
+
+
+def _as_dict(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise NotImplementedError(f"{type(value).__name__} is not JSON")
