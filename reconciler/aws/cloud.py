@@ -1,7 +1,8 @@
 """The Cloud port over boto3: the reconciler's whole view of AWS, put together from one module per service.
 
 Nothing here decides. Reads are complete (all pages) or fail; writes are one call each; what AWS answers is told as
-facts or as an error that says what to do next. Only prices and image parameters are remembered between calls.
+facts or as an error that says what to do next. Only prices, pinned image versions and the names
+of launch templates are remembered between calls.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ Amazon Linux AMI IDs"; Bottlerocket, "QUICKSTART-EKS".
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -22,8 +21,7 @@ from reconciler.aws.types import ARCHITECTURES
 from reconciler.model.cloud import Image
 from reconciler.ports import AlreadyGone, Invalid
 
-PARAMETER_SECONDS: Final = 300.0
-PINNED_SECONDS: Final = 24 * 3600.0
+LATEST: Final = "latest"
 WINDOWS_BUILDS: Final = {"2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100"}
 STANDARD, NVIDIA, NEURON = "standard", "nvidia", "neuron"
 
@@ -42,12 +40,11 @@ class UnsupportedAlias(Exception):
 
 
 class ImageReader:
-    """Resolves image terms; remembers parameters for a while, failures never. `elapsed` counts seconds."""
+    """Resolves image terms. Remembers the parameters of pinned versions: what those say never changes."""
 
-    def __init__(self, clients: Clients, elapsed: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clients: Clients) -> None:
         self._clients = clients
-        self._elapsed = elapsed
-        self._parameters: dict[str, tuple[float, str]] = {}
+        self._pinned: dict[str, str] = {}
 
     def read(self, terms: Sequence[SelectorTerm], version: str) -> tuple[Image, ...]:
         """The images that the terms select. `version` is Kubernetes' minor version, such as `1.34`.
@@ -60,8 +57,8 @@ class ImageReader:
 
     def _by_alias(self, alias: str, version: str) -> list[Image]:
         sources = alias_sources(alias, version)
-        seconds = PARAMETER_SECONDS if alias.partition("@")[2] == "latest" else PINNED_SECONDS
-        ids = each(lambda source: self._parameter(source.path, seconds), sources)
+        read = self._parameter if alias.partition("@")[2] == LATEST else self._pinned_parameter
+        ids = each(lambda source: read(source.path), sources)
         resolved = {id_ for id_ in ids if id_.startswith("ami-")}
         rows = self._describe({"Filters": _by_id(resolved)}) if resolved else []
         described = {row["ImageId"]: row for row in rows}
@@ -75,25 +72,25 @@ class ImageReader:
     def _by_terms(self, terms: Sequence[SelectorTerm]) -> list[Image]:
         ids = {term.id for term in terms if term.id}
         named = [term.ssm_parameter for term in terms if term.ssm_parameter]
-        ids |= {id_ for id_ in (self._parameter(name, PARAMETER_SECONDS) for name in named) if id_.startswith("ami-")}
+        ids |= {id_ for id_ in (self._parameter(name) for name in named) if id_.startswith("ami-")}
         queries: list[dict[str, Any]] = [{"Filters": _by_id(ids)}] if ids else []
         queries += [_query(term) for term in terms if not term.id and not term.ssm_parameter]
         answers = each(self._describe, queries)
         return [image(row) for answer in answers for row in answer]
 
-    def _parameter(self, name: str, seconds: float) -> str:
+    def _pinned_parameter(self, name: str) -> str:
+        if not self._pinned.get(name):
+            self._pinned[name] = self._parameter(name)
+        return self._pinned[name]
+
+    def _parameter(self, name: str) -> str:
         """The value of an SSM parameter; empty when there is none (not every family has every variant)."""
-        until, value = self._parameters.get(name, (0.0, ""))
-        if value and self._elapsed() < until:
-            return value
         try:
             with translated("ssm:GetParameter"):
                 answer = self._clients.get("ssm").get_parameter(Name=name)
         except (AlreadyGone, Invalid):
             return ""
-        value = answer["Parameter"]["Value"]
-        self._parameters[name] = (self._elapsed() + seconds, value)
-        return str(value)
+        return str(answer["Parameter"]["Value"])
 
     def _describe(self, query: Mapping[str, Any]) -> list[Any]:
         filters = [*query["Filters"], {"Name": "state", "Values": ["available"]}]
@@ -127,7 +124,7 @@ def _al2(version: str, pinned: str) -> tuple[Source, ...]:
         raise UnsupportedAlias(f"Amazon Linux 2 images do not exist for Kubernetes {version} (the last was 1.32)")
 
     def path(name: str, prefix: str) -> str:
-        release = "recommended" if pinned == "latest" else f"{prefix}-{version}-{pinned}"
+        release = "recommended" if pinned == LATEST else f"{prefix}-{version}-{pinned}"
         return f"/aws/service/eks/optimized-ami/{version}/{name}/{release}/image_id"
 
     return (
@@ -140,7 +137,7 @@ def _al2(version: str, pinned: str) -> tuple[Source, ...]:
 def _al2023(version: str, pinned: str) -> tuple[Source, ...]:
     def path(architecture: str, variant: str) -> str:
         name = f"amazon-eks-node-al2023-{architecture}-{variant}-{version}-{pinned}"
-        release = "recommended" if pinned == "latest" else name
+        release = "recommended" if pinned == LATEST else name
         return f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{architecture}/{variant}/{release}/image_id"
 
     published = {"x86_64": (STANDARD, NVIDIA, NEURON), "arm64": (STANDARD, NVIDIA)}

@@ -1,7 +1,7 @@
 """Instance types: what EC2 says of each one, and in which zones it is offered.
 
-The answers are read once per refresh; here they become `InstanceTypeInfo`, with the architectures and units that the
-rest of the project uses. Types that have no x86-64 or arm64 architecture are left out.
+The answers are read once per refresh; here they become `InstanceTypeInfo`. Architectures other than x86-64 and arm64
+are left out, and so are types that have no other.
 """
 
 from __future__ import annotations
@@ -56,12 +56,11 @@ def type_info(raw: Mapping[str, Any]) -> InstanceTypeInfo:
     """One element of `InstanceTypes`. Source: EC2 API reference, InstanceTypeInfo."""
     name: str = raw["InstanceType"]
     processor, network = raw.get("ProcessorInfo", {}), raw.get("NetworkInfo", {})
-    architectures = (ARCHITECTURES.get(a) for a in processor.get("SupportedArchitectures", ()))
     storage = raw.get("InstanceStorageInfo", {})
     neuron = raw.get("NeuronInfo", {}).get("NeuronDevices", ())
     return InstanceTypeInfo(
         name=name,
-        architectures=tuple(a for a in architectures if a),
+        architectures=tuple(a for a in processor.get("SupportedArchitectures", ()) if a in ARCHITECTURES),
         vcpus=raw["VCpuInfo"]["DefaultVCpus"],
         memory_mib=raw["MemoryInfo"]["SizeInMiB"],
         usage_classes=tuple(c for c in USAGE_CLASSES if c in raw.get("SupportedUsageClasses", ())),

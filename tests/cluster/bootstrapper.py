@@ -1,6 +1,6 @@
 """Turns EC2 instances into Kubernetes nodes: the piece between moto, without machines, and kwok, which needs nodes.
 
-    with MotoAws() as aws, ControlPlane() as cluster, Bootstrapper(aws.endpoint_url, cluster.kubeconfig):
+    with MotoAws() as aws, ControlPlane() as cluster, Bootstrapper(aws, cluster.kubeconfig):
         ...
 
 For every running instance it reads the user data, waits as long as a machine would take to boot, and registers a Node
@@ -25,6 +25,7 @@ import kubernetes
 import msgspec
 from kubernetes.client import ApiException
 
+from .moto_aws import MotoAws
 from .moto_aws.settings import CONTROL
 from .node_object import node
 from .node_user_data import read_user_data
@@ -36,7 +37,7 @@ CONFLICT, NOT_FOUND = 409, 404
 
 
 class Bootstrapper:
-    """A thread that follows the instances of one AWS for one cluster.
+    """A thread that follows the instances of one AWS (a running MotoAws, or its address) for one cluster.
 
     `annotations` go onto every node (such as `stages.READY_AFTER`). While `paused` is set no instance boots. `nodes`
     maps the names registered so far to instance IDs.
@@ -44,7 +45,7 @@ class Bootstrapper:
 
     def __init__(
         self,
-        aws_url: str,
+        aws: MotoAws | str,
         kubeconfig: Path,
         *,
         boot_seconds: float = 1.0,
@@ -54,7 +55,7 @@ class Bootstrapper:
         self.boot_seconds = boot_seconds
         self.paused = False
         self.nodes: dict[str, str] = {}
-        self._aws_url = aws_url
+        self._aws_url = aws if isinstance(aws, str) else aws.endpoint_url
         self._poll_seconds = poll_seconds
         self._annotations = dict(annotations or {})
         connect: Any = kubernetes.config.new_client_from_config

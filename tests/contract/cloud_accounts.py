@@ -1,0 +1,119 @@
+"""Both adapters of the Cloud port, each with an AWS behind it: the sandbox's EC2 and the real adapter on moto."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Protocol
+
+from reconciler.aws.cloud import AwsCloud
+from reconciler.ports import Cloud
+from reconciler.sandbox.world import World
+from tests.cluster.moto_aws import MotoAws
+
+SECONDS = 30.0
+SANDBOX_NAME = "sandbox"
+
+
+class Account(Protocol):
+    """An AWS account with a cluster's surroundings in it."""
+
+    cloud: Cloud
+    cluster_name: str
+    role: str
+
+    @property
+    def discovery(self) -> Mapping[str, str]:
+        """The tag of the cluster's subnets and security group."""
+        ...
+
+    def stock_out(self, instance_type: str, zone: str, capacity_type: str) -> None:
+        """Nothing more is to be had of it."""
+        ...
+
+    def hide_new_instances(self) -> None:
+        """From now on DescribeInstances shows what is launched only after a while."""
+        ...
+
+    def interrupt(self, instance_id: str) -> None:
+        """EC2 announces the end of a spot instance."""
+        ...
+
+    def eventually(self, holds: Callable[[], bool]) -> None:
+        """Let time pass until this is so; fail when it does not come true."""
+        ...
+
+
+class SandboxAccount:
+    """The sandbox's EC2. It always hides new instances for a while."""
+
+    def __init__(self) -> None:
+        self._world = World(cluster_name=SANDBOX_NAME)
+        self.cloud: Cloud = self._world.cloud
+        self.cluster_name = SANDBOX_NAME
+        self.role = "node-role"
+
+    @property
+    def discovery(self) -> Mapping[str, str]:
+        return {"karpenter.sh/discovery": SANDBOX_NAME}
+
+    def stock_out(self, instance_type: str, zone: str, capacity_type: str) -> None:
+        until = self._world.clock.now() + timedelta(hours=1)
+        self._world.ec2.stock_out(instance_type, zone, capacity_type, until)
+
+    def hide_new_instances(self) -> None:
+        return
+
+    def interrupt(self, instance_id: str) -> None:
+        self._world.ec2.reclaim_spot(instance_id)
+
+    def eventually(self, holds: Callable[[], bool]) -> None:
+        for _ in range(int(SECONDS)):
+            if holds():
+                return
+            self._world.run(None, timedelta(seconds=1))
+        assert holds(), "did not come true in time"
+
+
+class MotoAccount:
+    """The real adapter; each test meets full shelves and a prompt DescribeInstances."""
+
+    def __init__(self, aws: MotoAws) -> None:
+        self._aws = aws
+        self.cluster_name = aws.cluster_name
+        self.role = aws.role
+        self.cloud: Cloud = aws_cloud(aws)
+        aws.restock()
+        aws.set_describe_delay(0.0)
+
+    @property
+    def discovery(self) -> Mapping[str, str]:
+        return self._aws.discovery
+
+    def stock_out(self, instance_type: str, zone: str, capacity_type: str) -> None:
+        self._aws.stock_out(instance_type, zone, capacity_type)
+
+    def hide_new_instances(self) -> None:
+        self._aws.set_describe_delay(1.0)
+
+    def interrupt(self, instance_id: str) -> None:
+        self._aws.interrupt(instance_id)
+
+    def eventually(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, "did not come true in time"
+            time.sleep(0.1)
+
+
+def aws_cloud(aws: MotoAws) -> AwsCloud:
+    """A new adapter, as after a restart of the controller."""
+    return AwsCloud(
+        cluster_name=aws.cluster_name,
+        region=aws.region,
+        interruption_queue=aws.cluster_name,
+        session=aws.session(),
+        endpoint_url=aws.endpoint_url,
+        queue_wait_seconds=0,
+    )

@@ -1,0 +1,244 @@
+"""What every adapter of the Cloud port promises, tried on EC2 in memory and on the real adapter with moto behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from api import labels
+from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
+from api.v1.meta import ObjectMeta
+from reconciler.ec2 import interruptions
+from reconciler.model.cloud import Instance
+from reconciler.ports import AlreadyGone, IdempotencyMismatch
+from tests.cluster.moto_aws import MotoAws
+
+from .cloud_accounts import Account, MotoAccount, SandboxAccount
+from .launches import node_class, request, resolved
+
+UNKNOWN = "i-0123456789abcdef0"
+ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[MotoAws]:
+    with MotoAws() as running:
+        yield running
+
+
+@pytest.fixture(params=["sandbox", "aws"])
+def account(request: pytest.FixtureRequest) -> Account:
+    if request.param == "sandbox":
+        return SandboxAccount()
+    return MotoAccount(request.getfixturevalue("moto"))
+
+
+@pytest.fixture
+def group(request: pytest.FixtureRequest) -> str:
+    """A launch group that no other test uses; a client token has at most 64 characters."""
+    name: str = request.node.originalname
+    return name[5:60]
+
+
+def listed(account: Account, instance_id: str) -> Instance | None:
+    return next((one for one in account.cloud.instances() if one.id == instance_id), None)
+
+
+# --- what there is --------------------------------------------------------------------------------------------------
+def test_the_region_says_what_is_offered_where_and_for_how_much(account: Account) -> None:
+    region = account.cloud.region()
+    info = region.types["m5.large"]
+    assert (info.name, info.architectures[0], info.vcpus, info.memory_mib) == ("m5.large", "x86_64", 2, 8192)
+    assert (info.max_interfaces, info.ipv4_per_interface) == (3, 10)
+    assert set(ZONES) <= set(region.zones)
+    assert region.zones_by_type["m5.large"] >= set(ZONES)
+    assert 50_000 < region.on_demand["m5.large"] < 200_000
+    assert 0 < region.spot["m5.large", "us-west-2a"] < region.on_demand["m5.large"]
+
+
+def test_every_offered_type_is_described(account: Account) -> None:
+    region = account.cloud.region()
+    assert set(region.zones_by_type) == set(region.types)
+    assert {zone for zones in region.zones_by_type.values() for zone in zones} == set(region.zones)
+
+
+def test_the_cluster_is_known(account: Account) -> None:
+    facts = account.cloud.cluster()
+    assert facts.name == account.cluster_name
+    assert facts.endpoint.startswith("https://")
+    assert facts.service_cidr
+    assert facts.kubernetes_version.startswith("1.")
+    assert facts.region == "us-west-2"
+
+
+def test_selectors_resolve_to_subnets_groups_and_images(account: Account) -> None:
+    facts = resolved(account)
+    assert facts.problems == {}
+    assert facts.generation == 3
+    assert sorted(one.zone for one in facts.subnets) == list(ZONES)
+    assert all(one.free_addresses > 0 and one.zone_id for one in facts.subnets)
+    assert [one.name for one in facts.security_groups] == [f"{account.cluster_name}-node"]
+    kinds = {(one.architecture, one.variant) for one in facts.images}
+    assert {("amd64", "standard"), ("arm64", "standard"), ("amd64", "nvidia"), ("amd64", "neuron")} <= kinds
+    assert all(one.id.startswith("ami-") and one.created for one in facts.images)
+
+
+def test_selectors_that_match_nothing_are_problems(account: Account) -> None:
+    nowhere = (SelectorTerm(tags={"karpenter.sh/discovery": "elsewhere"}),)
+    spec = EC2NodeClassSpec(
+        subnet_selector_terms=nowhere,
+        security_group_selector_terms=nowhere,
+        ami_selector_terms=(SelectorTerm(id="ami-0123456789abcdef0"),),
+        instance_profile="theirs",
+    )
+    lost = EC2NodeClass(metadata=ObjectMeta(name="lost", uid="lost"), spec=spec)
+    facts = account.cloud.resolve(lost, account.cloud.cluster())
+    assert {condition: reason for condition, (reason, _) in facts.problems.items()} == {
+        "SubnetsReady": "SubnetsNotFound",
+        "SecurityGroupsReady": "SecurityGroupsNotFound",
+        "AMIsReady": "AMINotFound",
+    }
+    assert (facts.subnets, facts.security_groups, facts.images) == ((), (), ())
+    assert facts.instance_profile == "theirs"
+
+
+def test_a_roles_profile_appears_when_made_and_goes_with_its_class(account: Account) -> None:
+    cloud, mine = account.cloud, node_class(account, uid="uid-of-profile-test")
+    path = f"/karpenter/us-west-2/{account.cluster_name}/{mine.metadata.uid}/"
+    assert cloud.resolve(mine, cloud.cluster()).instance_profile == ""
+    for _ in range(2):
+        cloud.ensure_instance_profile("profile-of-class", account.role, path, {labels.TAG_NODECLASS: "other"})
+    assert cloud.resolve(mine, cloud.cluster()).instance_profile == "profile-of-class"
+    cloud.delete_class_resources("other", path)
+    assert cloud.resolve(mine, cloud.cluster()).instance_profile == ""
+
+
+# --- fleets ---------------------------------------------------------------------------------------------------------
+def test_a_fleet_gives_one_instance_per_member_of_the_cheapest_type(account: Account, group: str) -> None:
+    wanted = request(account, group, members=("a", "b", "c"))
+    result = account.cloud.create_fleet(wanted)
+    assert len({one.id for one in result.instances}) == 3
+    assert result.errors == ()
+    chosen = {(one.instance_type, one.zone): one for one in wanted.overrides}
+    for one in result.instances:
+        override = chosen["c5.large", one.zone]
+        assert (one.instance_type, one.subnet_id, one.image_id) == ("c5.large", override.subnet_id, override.image_id)
+        assert one.capacity_type == labels.ON_DEMAND
+        assert one.live
+        assert one.tags[labels.LAUNCH_GROUP] == group
+        assert one.security_group_ids == wanted.templates[0].security_group_ids
+        assert one.launched.utcoffset() is not None
+
+
+def test_what_a_fleet_says_of_an_instance_is_what_is_listed_later(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    account.eventually(lambda: listed(account, told.id) is not None)
+    shown = listed(account, told.id)
+    assert shown is not None
+    for field in ("instance_type", "zone", "subnet_id", "image_id", "capacity_type", "security_group_ids"):
+        assert getattr(shown, field) == getattr(told, field), field
+    assert told.tags.items() <= shown.tags.items()
+    assert abs((shown.launched - told.launched).total_seconds()) < 5
+    assert shown.provider_id == f"aws:///{told.zone}/{told.id}"
+
+
+def test_the_same_request_twice_launches_once(account: Account, group: str) -> None:
+    wanted = request(account, group, members=("a", "b"))
+    first, second = account.cloud.create_fleet(wanted), account.cloud.create_fleet(wanted)
+    assert [one.id for one in first.instances] == [one.id for one in second.instances]
+
+
+def test_another_request_of_the_same_group_is_refused(account: Account, group: str) -> None:
+    wanted = request(account, group)
+    account.cloud.create_fleet(wanted)
+    with pytest.raises(IdempotencyMismatch):
+        account.cloud.create_fleet(msgspec.structs.replace(wanted, members=("a", "b")))
+
+
+def test_what_is_out_of_stock_is_an_error_and_the_next_type_is_taken(account: Account, group: str) -> None:
+    account.stock_out("c5.large", "*", labels.ON_DEMAND)
+    result = account.cloud.create_fleet(request(account, group))
+    assert [one.instance_type for one in result.instances] == ["m5.large"]
+    assert {(one.instance_type, one.zone) for one in result.errors} == {("c5.large", zone) for zone in ZONES}
+    assert all(one.capacity and one.code for one in result.errors)
+
+
+def test_when_nothing_is_to_be_had_every_override_is_an_error(account: Account, group: str) -> None:
+    account.stock_out("*", "*", labels.ON_DEMAND)
+    wanted = request(account, group)
+    result = account.cloud.create_fleet(wanted)
+    assert result.instances == ()
+    found = {(one.instance_type, one.zone) for one in result.errors}
+    assert found == {(one.instance_type, one.zone) for one in wanted.overrides}
+
+
+def test_a_stock_out_of_one_zone_spares_the_others(account: Account, group: str) -> None:
+    account.stock_out("c5.large", "us-west-2a", "*")
+    account.stock_out("c5.large", "us-west-2b", "*")
+    result = account.cloud.create_fleet(request(account, group, members=("a", "b")))
+    assert [(one.instance_type, one.zone) for one in result.instances] == [("c5.large", "us-west-2c")] * 2
+
+
+def test_spot_is_spot_and_has_a_stock_of_its_own(account: Account, group: str) -> None:
+    account.stock_out("*", "*", labels.ON_DEMAND)
+    told = account.cloud.create_fleet(request(account, group, capacity_type=labels.SPOT)).instances[0]
+    assert told.capacity_type == labels.SPOT
+    account.eventually(lambda: listed(account, told.id) is not None)
+    shown = listed(account, told.id)
+    assert shown is not None
+    assert shown.capacity_type == labels.SPOT
+
+
+# --- instances ------------------------------------------------------------------------------------------------------
+def test_a_new_instance_may_be_listed_late(account: Account, group: str) -> None:
+    account.hide_new_instances()
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    assert listed(account, told.id) is None
+    account.eventually(lambda: listed(account, told.id) is not None)
+
+
+def test_an_instance_starts_running(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    account.eventually(lambda: getattr(listed(account, told.id), "state", "") == "running")
+
+
+def test_a_terminated_instance_shuts_down_and_is_gone(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    account.eventually(lambda: listed(account, told.id) is not None)
+    account.cloud.terminate(told.id)
+    account.cloud.terminate(told.id)  # a repeat does no harm while it shuts down
+    shown = listed(account, told.id)
+    assert shown is None or not shown.live
+    account.eventually(lambda: listed(account, told.id) is None)
+
+
+def test_tags_are_added_to_those_there(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    account.cloud.tag(told.id, {labels.TAG_NAME: "node-1", labels.TAG_NODECLAIM: "claim-1"})
+    account.eventually(lambda: listed(account, told.id) is not None)
+    shown = listed(account, told.id)
+    assert shown is not None
+    assert shown.tags[labels.TAG_NAME] == "node-1"
+    assert shown.tags[labels.TAG_NODEPOOL] == "default"
+
+
+def test_an_unknown_instance_is_gone_already(account: Account) -> None:
+    with pytest.raises(AlreadyGone):
+        account.cloud.terminate(UNKNOWN)
+    with pytest.raises(AlreadyGone):
+        account.cloud.tag(UNKNOWN, {labels.TAG_NAME: "nobody"})
+
+
+# --- the queue ------------------------------------------------------------------------------------------------------
+def test_an_interruption_arrives_and_stays_away_once_deleted(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group, capacity_type=labels.SPOT)).instances[0]
+    account.interrupt(told.id)
+    parsed = [interruptions.parse(message) for message in account.cloud.receive()]
+    mine = [one for one in parsed if one and one.kind == "spot_interrupted" and told.id in one.instance_ids]
+    assert len(mine) == 1
+    assert mine[0].message.receipt
+    assert mine[0].message.sent is not None
+    account.cloud.delete_message(mine[0].message)
+    assert mine[0].message.id not in {message.id for message in account.cloud.receive()}
