@@ -90,12 +90,21 @@ def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
         yield Blocker("NotInitialized", "the node is not initialized")
     if state.deleting:
         yield Blocker("Deleting", "the node is already being deleted")
+    if replaces_a_node(view, state):
+        yield Blocker("Replacement", "pods of another node are about to move here", quiet=True)
     until = view.snapshot.nominated_until.get(key)
     if until is not None and until > view.snapshot.now:
         yield Blocker("Nominated", "a pending pod is expected on this node")
     if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
         yield Blocker("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
     yield from _pool_blockers(view, state)
+
+
+def replaces_a_node(view: View, state: StateNode) -> bool:
+    """Whether this is the replacement of a node that a command is still about; it may well be empty until then."""
+    name = state.claim.metadata.annotations.get(labels.REPLACES) if state.claim is not None else None
+    replaced = view.snapshot.node_claims.get(name) if name is not None else None
+    return replaced is not None and labels.COMMAND in replaced.metadata.annotations
 
 
 def _pool_blockers(view: View, state: StateNode) -> Iterator[Blocker]:

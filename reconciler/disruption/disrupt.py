@@ -12,20 +12,21 @@ from reconciler.disruption.conditions import conditions
 from reconciler.disruption.expiration import expire
 from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS
-from reconciler.disruption.simulation import Solve, with_solver
+from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.view import view
 from reconciler.disruption.writes import joined
 from reconciler.model.plan import DeleteObject, Plan
 from reconciler.model.snapshot import Snapshot
 
 
-def disrupt(snapshot: Snapshot, ask: Solve = with_solver) -> Plan:
-    """What disruption wants of this snapshot. `ask` is the scheduler that simulations use."""
+def disrupt(snapshot: Snapshot, ask: Solve | None = None) -> Plan:
+    """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one."""
     forced = [interrupt(snapshot), expire(snapshot)]
     ending = frozenset(a.ref.name for plan in forced for a in plan.actions if isinstance(a, DeleteObject))
     seen, ledger = view(snapshot, ending), Ledger(snapshot)
     for name in sorted(ending):
         ledger.take(snapshot.node_claims[name].pool_name)
     under_way = [progress(seen), heal(seen)]
-    started = [method(seen, ledger, ask) for method in METHODS]
+    scheduler = ask if ask is not None else Scheduler(snapshot)
+    started = [method(seen, ledger, scheduler) for method in METHODS]
     return joined([*forced, *under_way, *started, conditions(seen)])

@@ -23,7 +23,7 @@ from reconciler.disruption.command import Command
 from reconciler.disruption.methods import by_savings, probed
 from reconciler.disruption.moves import Move, judge
 from reconciler.disruption.proposals import FRESH, consolidatable, versions
-from reconciler.disruption.simulation import Solve, with_solver
+from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.view import View, view
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.scheduling.claims import to_claim
@@ -34,16 +34,17 @@ _ALWAYS: Final = 30
 _MOVES: Final = 10
 
 
-def propose(snapshot: Snapshot, ask: Solve = with_solver) -> tuple[Proposal, ...]:
-    """The moves found, the best first."""
+def propose(snapshot: Snapshot, ask: Solve | None = None) -> tuple[Proposal, ...]:
+    """The moves found, the best first. `ask` is the scheduler that simulations use, by default the real one."""
     seen, ledger = view(snapshot), Ledger(snapshot)
+    scheduler = ask if ask is not None else Scheduler(snapshot)
     found: list[Move] = []
     for one in probed(_ordered(_candidates(seen)), seen, _ALWAYS, _SIMULATIONS):
         if len(found) == _MOVES:
             break
         if not ledger.remaining(one.pool.name, UNDERUTILIZED):
             continue
-        move = _judged(seen, one, ask)
+        move = _judged(seen, one, scheduler)
         if move is None:
             continue
         ledger.take(one.pool.name)

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from reconciler.disruption.candidates import Candidate
-from reconciler.disruption.conditions import consolidation_window
 from reconciler.disruption.view import View
 from reconciler.model import pods
 from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot, StateNode
+from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solution import NewNode, Solution
+from reconciler.scheduling.solve import Ground, solve, survey
 
-#: Asks where pods would go if the nodes of these keys were not there.
-Solve = Callable[[Snapshot, Sequence[Pod], frozenset[str]], Solution]
+#: Asks where these pods would go if the nodes of these keys were not there; True spares nodes that are inside their
+#: `consolidateAfter`.
+Solve = Callable[[Sequence[Pod], frozenset[str], bool], Solution]
 
 _SHOWN = 5
 
@@ -38,11 +40,24 @@ class Outcome:
         return "; ".join(rows[:_SHOWN]) + more
 
 
-def with_solver(snapshot: Snapshot, wanted: Sequence[Pod], exclude: frozenset[str]) -> Solution:
-    """The real scheduler."""
-    from reconciler.scheduling.solve import solve
+class Scheduler:
+    """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for."""
 
-    return solve(snapshot, wanted, exclude=exclude)
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @cached_property
+    def _ground(self) -> Ground:
+        return survey(self._snapshot)
+
+    def __call__(self, wanted: Sequence[Pod], exclude: frozenset[str], spare_settling: bool) -> Solution:
+        return solve(
+            self._snapshot,
+            wanted,
+            exclude=exclude,
+            respect_consolidate_after=spare_settling,
+            ground=self._ground,
+        )
 
 
 def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, *, consolidation: bool) -> Outcome:
@@ -50,9 +65,9 @@ def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, *, consoli
     going = {c.key for c in candidates}
     moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
     others = {pod.key: pod for pod in (*view.snapshot.pods.pending.values(), *_leaving(view, going))}
-    exclude = frozenset(going | view.commands.keys() | (_settling(view) if consolidation else set()))
+    exclude = frozenset(going | view.commands.keys())
     wanted = {**others, **moving}
-    solution = ask(view.snapshot, [wanted[key] for key in sorted(wanted)], exclude)
+    solution = ask([wanted[key] for key in sorted(wanted)], exclude, consolidation)
     return Outcome(
         tuple(node for node in solution.new_nodes if any(key in moving for key in node.pods)),
         _stranded(view, solution, moving),
@@ -72,18 +87,6 @@ def _leaving(view: View, going: set[str]) -> list[Pod]:
     keys = [key for key in states if key not in going and (key in view.commands or states[key].deleting)]
     nodes = [states[key].node for key in sorted(keys)]
     return [pod for node in nodes if node is not None for pod in view.pods_on(node.name) if _leaves(view, pod)]
-
-
-def _settling(view: View) -> set[str]:
-    """Nodes inside their `consolidateAfter`: they take no pods of a consolidation."""
-    return {key for key, state in view.snapshot.state_nodes.items() if _settles(view, state)}
-
-
-def _settles(view: View, state: StateNode) -> bool:
-    pool = view.snapshot.node_pools.get(state.pool_name)
-    if state.claim is None or pool is None or pool.static or pool.metadata.deleting:
-        return False
-    return consolidation_window(state.claim, pool, view.snapshot.now).until is not None
 
 
 def _stranded(view: View, solution: Solution, moving: Mapping[str, Pod]) -> dict[str, str]:

@@ -144,3 +144,12 @@ def test_pods_that_cost_nothing_or_move_nowhere_leave_a_node_empty() -> None:
     assert costs.empty([pod("log", "a", owner="DaemonSet"), pod("cheap", "a", annotations=cheap), going])
     assert not costs.empty([pod("db", "a", owner="StatefulSet", deletion=NOW)])
     assert not costs.empty([pod("web", "a")])
+
+
+def test_a_replacement_is_kept_while_its_command_lasts() -> None:
+    command = {labels.COMMAND: "{}"}
+    new = claim("new", annotations={labels.REPLACES: "a"})
+    old, freed = claim("a", annotations=command), claim("a")
+    assert code(pool(), new, node(new), old, key="new") == "Replacement"
+    assert code(pool(), new, node(new), freed, key="new") == ""
+    assert code(pool(), new, node(new), key="new") == ""

@@ -31,8 +31,8 @@ def empty_world() -> World:
     return World.of(pool(), a, node(a), pod("log", "a", owner="DaemonSet"))
 
 
-def drifted_world(**spec: object) -> World:
-    a = claim("a", drifted=NOW - 5 * MINUTE, consolidatable=False, **spec)
+def drifted_world() -> World:
+    a = claim("a", drifted=NOW - 5 * MINUTE, consolidatable=False)
     hashes = {labels.NODEPOOL_HASH: "new", labels.NODEPOOL_HASH_VERSION: "v3"}
     own = pool(annotations=hashes, consolidateAfter="Never")
     return World.of(own, a, node(a), pod("web", "a"), ask=on_new_nodes("m5.large"))
@@ -53,7 +53,7 @@ def test_an_empty_node_is_claimed_tainted_told_and_then_deleted() -> None:
     plan = world.tick()
     (deletion,) = deletions(plan)
     assert deletion.node_name == "node-a"
-    assert deletion.expected_pods == {"pod-log"}
+    assert deletion.expected_pods == frozenset({"pod-log"})
     assert deletion.sources == {Source.PODS, Source.NODES, Source.NODE_CLAIMS}
     assert {(e.ref.kind, e.reason) for e in plan.events} >= {
         ("Node", "DisruptionTerminating"),
@@ -130,7 +130,7 @@ def test_a_pod_that_tolerates_the_taint_does_not_stop_a_command() -> None:
     world.add(pod("job", "a", tolerations=[{"operator": "Exists"}]))
     world.join(world.replacements[0])
     (deletion,) = deletions(world.plan())
-    assert deletion.expected_pods == {"pod-web", "pod-job"}
+    assert deletion.expected_pods == frozenset({"pod-web", "pod-job"})
 
 
 @pytest.mark.parametrize("blocker", ["pdb", "annotation", "node", "nominated"])

@@ -73,7 +73,7 @@ def claim(
     rows += [condition("Drifted", drifted, "NodePoolDrifted")] if drifted else []
     own = {labels.NODEPOOL: pool_name, labels.INSTANCE_TYPE: instance_type, labels.ZONE: ZONE}
     own |= {labels.CAPACITY_TYPE: capacity_type}
-    meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1, "labels": own}
+    meta: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1, "labels": own}
     meta |= {"creationTimestamp": stamp(since), "annotations": dict(annotations)}
     if drifted:
         meta["annotations"] = {labels.NODEPOOL_HASH: "old", labels.NODEPOOL_HASH_VERSION: "v3", **meta["annotations"]}
@@ -146,10 +146,11 @@ def snapshot(
 
 # --- schedulers -------------------------------------------------------------------------------------------------
 def elsewhere(key: str) -> Solve:
-    """Places every pod on one state node."""
+    """Places every pod on one state node, or nowhere when that is excluded."""
 
-    def ask(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
-        assert key not in exclude
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+        if key in exclude:
+            return nowhere(pods, exclude, spare)
         return Solution(placed={p.key: key for p in pods})
 
     return ask
@@ -158,7 +159,7 @@ def elsewhere(key: str) -> Solve:
 def on_new_nodes(*types: str, count: int = 1, capacity_types: tuple[str, ...] = ("on-demand",)) -> Solve:
     """Spreads the pods over so many new nodes."""
 
-    def ask(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
         rows = Requirements([requirement(labels.CAPACITY_TYPE, IN, capacity_types)])
         shares = [tuple(p.key for p in pods[i::count]) for i in range(count)]
         return Solution(
@@ -181,11 +182,11 @@ def on_new_nodes(*types: str, count: int = 1, capacity_types: tuple[str, ...] = 
     return ask
 
 
-def nowhere(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+def nowhere(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
     return Solution(unplaced={p.key: PodRefusal("NoRoom", "no room") for p in pods})
 
 
-def never(world: Snapshot, pods: Sequence[Pod], exclude: frozenset[str]) -> Solution:
+def never(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
     raise AssertionError("nothing was to be simulated")
 
 

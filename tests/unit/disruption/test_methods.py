@@ -1,0 +1,273 @@
+"""Emptiness and drift within budgets: who goes, in which order, how many at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from reconciler.disruption.budgets import budgets_of
+from reconciler.disruption.disrupt import disrupt
+from reconciler.model.objects import Pod
+from reconciler.model.plan import Plan
+from reconciler.scheduling.solution import PodRefusal, Solution
+from tests.unit.disruption.worlds import (
+    HOUR,
+    NOW,
+    World,
+    claim,
+    elsewhere,
+    never,
+    node,
+    nowhere,
+    on_new_nodes,
+    pdb,
+    pod,
+    pool,
+    snapshot,
+)
+
+MINUTE = timedelta(minutes=1)
+HASHES = {labels.NODEPOOL_HASH: "new", labels.NODEPOOL_HASH_VERSION: "v3"}
+
+
+def nodes(*names: str, pool_name: str = "default", **more: Any) -> list[Any]:
+    return [o for n in names for c in (claim(n, pool_name=pool_name, **more),) for o in (c, node(c))]
+
+
+def started(plan: Plan) -> list[str]:
+    return [a.lane.split("/")[1] for a in plan.actions if a.key.startswith("StartCommand")]
+
+
+def refusals(plan: Plan) -> dict[str, str]:
+    return {r.subject: r.reason.code for r in plan.refusals}
+
+
+# --- emptiness --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("share", "count"), [("30%", 3), ("100%", 10), ("0%", 0), ("4", 4)])
+def test_all_empty_nodes_go_at_once_as_far_as_the_budget_goes(share: str, count: int) -> None:
+    ten = nodes(*(f"n{i}" for i in range(10)))
+    plan = disrupt(snapshot([pool(budgets=[{"nodes": share}]), *ten]), never)
+    assert len(started(plan)) == count
+    assert sorted(refusals(plan).values()) == ["Budget"] * (10 - count)
+    assert [e.reason for e in plan.events if e.ref.kind == "NodePool"] == ["DisruptionBlocked"] * (count == 0)
+
+
+def test_pools_have_budgets_of_their_own() -> None:
+    worlds = [nodes(*(f"{p}{i}" for i in range(3)), pool_name=p) for p in "abcdefghij"]
+    pools = [pool(p, budgets=[{"nodes": "50%"}]) for p in "abcdefghij"]
+    assert len(started(disrupt(snapshot([*pools, *(o for w in worlds for o in w)]), never))) == 20
+
+
+def test_the_most_expensive_empty_node_goes_first() -> None:
+    cheap, dear = nodes("a"), nodes("b", instance_type="m5.xlarge")
+    assert started(disrupt(snapshot([pool(budgets=[{"nodes": "1"}]), *cheap, *dear]), never)) == ["b"]
+
+
+def test_deleting_unready_and_commanded_nodes_use_up_budget() -> None:
+    own = pool(budgets=[{"nodes": "3"}])
+    going = claim("going")
+    going = replace(going, metadata=replace(going.metadata, deletion_timestamp=NOW))
+    sick, busy = claim("sick"), claim("busy", annotations={labels.COMMAND: "{}"})
+    unborn = replace(node(claim("unborn")), metadata=replace(node(claim("unborn")).metadata, labels={}))
+    stray = node(claim("stray"))
+    world = [going, node(going), sick, node(sick, ready=False), busy, node(busy), claim("unborn"), unborn, stray]
+    found = budgets_of(snapshot([own, *world, *nodes("a", "b")]))["default"]
+    assert (found.nodes, found.disrupting) == (5, 3)
+    assert found.remaining("Empty") == 0
+    assert found.remaining("Drifted") == 0
+
+
+def test_a_node_whose_instance_is_terminating_counts_nowhere() -> None:
+    one = claim("a")
+    rows = (*one.status.conditions, replace(one.status.conditions[0], type="InstanceTerminating"))
+    one = replace(one, status=replace(one.status, conditions=rows))
+    found = budgets_of(snapshot([pool(), one, node(one)]))["default"]
+    assert (found.nodes, found.disrupting) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"consolidateAfter": "Never"},
+        {"replicas": 2},
+    ],
+)
+def test_pools_that_never_consolidate_keep_empty_nodes(own: dict[str, Any]) -> None:
+    assert started(disrupt(snapshot([pool(**own), *nodes("a")]), never)) == []
+
+
+@pytest.mark.parametrize("policy", ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"])
+def test_emptiness_works_under_every_policy(policy: str) -> None:
+    assert started(disrupt(snapshot([pool(consolidationPolicy=policy), *nodes("a")]), never)) == ["a"]
+
+
+def test_a_node_must_have_been_quiet_for_the_validation_delay() -> None:
+    plan = disrupt(snapshot([pool(), *nodes("a", since=NOW - timedelta(seconds=10))]), never)
+    assert started(plan) == []
+    assert plan.next_due == NOW + timedelta(seconds=5)
+
+
+def test_a_blocked_empty_node_is_refused_and_told() -> None:
+    stuck = pod("log", "a", owner="DaemonSet", annotations={labels.DO_NOT_DISRUPT: "true"})
+    plan = disrupt(snapshot([pool(), *nodes("a"), stuck]), never)
+    assert refusals(plan) == {"node/node-a": "PodDoNotDisrupt"}
+    assert {(e.ref.kind, e.reason) for e in plan.events} == {
+        ("Node", "DisruptionBlocked"),
+        ("NodeClaim", "DisruptionBlocked"),
+    }
+    assert plan.next_due == NOW + timedelta(seconds=10)
+
+
+# --- drift ------------------------------------------------------------------------------------------------------
+def drifted(*names: str, **more: Any) -> list[Any]:
+    """The first has drifted longest."""
+    times = {name: NOW - (len(names) - i) * MINUTE for i, name in enumerate(names)}
+    return [o for n in names for o in nodes(n, drifted=times[n], consolidatable=False, **more)]
+
+
+def rolling(**more: Any) -> Any:
+    return pool(annotations=HASHES, consolidateAfter="Never", **more)
+
+
+def test_empty_drifted_nodes_go_first_then_the_one_that_drifted_longest_one_a_plan() -> None:
+    world = World.of(rolling(), *drifted("b", "a", "c"), pod("1", "b"), pod("2", "a"), ask=on_new_nodes("m5.large"))
+    assert started(world.tick()) == ["c"]
+    assert started(world.tick()) == ["b"]
+    assert started(world.plan()) == []
+
+
+def test_drift_waits_until_replacements_of_others_can_be_seen() -> None:
+    world = World.of(rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), ask=on_new_nodes("m5.large"))
+    order = []
+    for _ in range(8):
+        plan = world.tick()
+        order += [a.key.split(" ")[0] for a in plan.actions if "nodeclaim/" in a.lane and "Set" not in a.key]
+    assert order == ["StartCommand", "CreateNodeClaim", "NoteReplacements"] * 2
+
+
+def test_drift_keeps_to_its_budget_over_many_plans() -> None:
+    ten = drifted(*(f"n{i}" for i in range(10)))
+    pods = [pod(f"p{i}", f"n{i}") for i in range(10)]
+    world = World.of(rolling(budgets=[{"nodes": "30%"}]), *ten, *pods, ask=on_new_nodes("m5.large"))
+    world.settle(40)
+    assert [name for name in (f"n{i}" for i in range(10)) if world.tainted(name)] == ["n0", "n1", "n2"]
+
+
+def test_a_drifted_node_whose_pods_cannot_move_does_not_hold_up_the_next() -> None:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+        stuck = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name == "1"}
+        return Solution(unplaced=stuck, placed={p.key: "z" for p in pods if p.key not in stuck})
+
+    plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *nodes("z")]), ask)
+    assert started(plan) == ["a"]
+    assert refusals(plan) == {"node/node-b": "PodsWouldNotSchedule"}
+
+
+def test_drift_may_need_several_replacements() -> None:
+    pods = [pod(str(i), "a") for i in range(3)]
+    world = World.of(rolling(), *drifted("a"), *pods, ask=on_new_nodes("m5.large", count=3))
+    world.settle()
+    assert len(world.replacements) == 3
+    for name in world.replacements[:2]:
+        world.join(name)
+    world.settle()
+    assert not world.claim("a").metadata.deleting
+    world.join(world.replacements[2])
+    world.settle()
+    assert world.claim("a").metadata.deleting
+
+
+def test_pods_that_cannot_be_evicted_get_no_replacement() -> None:
+    held = pod("1", "a", annotations={labels.DO_NOT_DISRUPT: "true"})
+    shut = [pod("2", "a", labels_={"app": "db"}), pdb("db", app="db", maxUnavailable=0)]
+    asked: list[str] = []
+
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+        asked.extend(p.key for p in pods)
+        return Solution()
+
+    one = drifted("a", terminationGracePeriod="1h")
+    plan = disrupt(snapshot([rolling(), *one, held, *shut, pod("3", "a", owner="DaemonSet")]), ask)
+    assert started(plan) == ["a"]
+    assert asked == []
+
+
+def test_pending_pods_and_pods_of_leaving_nodes_take_part_but_do_not_decide() -> None:
+    waits = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+    pending = pod("wait", phase="Pending", pod_conditions=waits)
+    leaving = claim("z")
+    leaving = replace(leaving, metadata=replace(leaving.metadata, deletion_timestamp=NOW))
+    asked: list[str] = []
+
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+        asked.extend(p.key for p in pods)
+        lost = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name != "1"}
+        return Solution(unplaced=lost, placed={"shop/1": "b"})
+
+    world = [rolling(), *drifted("a"), pod("1", "a"), *nodes("b"), pod("2", "b"), leaving, node(leaving)]
+    plan = disrupt(snapshot([*world, pod("old", "z"), pending]), ask)
+    assert asked == ["shop/1", "shop/old", "shop/wait"]
+    assert started(plan) == ["a"]
+
+
+def test_a_place_on_a_node_that_is_not_initialised_is_none() -> None:
+    raw = node(claim("raw"))
+    raw = replace(raw, metadata=replace(raw.metadata, labels={labels.REGISTERED: "true"}))
+    plan = disrupt(snapshot([rolling(), *drifted("a"), pod("1", "a"), claim("raw"), raw]), elsewhere("raw"))
+    assert refusals(plan) == {"node/node-a": "PodsWouldNotSchedule"}
+
+
+def test_static_pools_do_not_drift_this_way() -> None:
+    assert started(disrupt(snapshot([rolling(replicas=1), *drifted("a")]), never)) == []
+
+
+def test_with_many_stuck_nodes_every_one_is_tried_in_turn() -> None:
+    names = [f"n{i:02}" for i in range(12)]
+    world = [rolling(), *drifted(*names), *(pod(n, n) for n in names)]
+    tried = [set(refusals(disrupt(snapshot(world, now=NOW + i * 10 * MINUTE / 60), nowhere))) for i in range(4)]
+    assert all("node/node-n00" in some and len(some) == 4 for some in tried)
+    assert set.union(*tried) == {f"node/node-{n}" for n in names}
+
+
+# --- the whole --------------------------------------------------------------------------------------------------
+def test_an_idle_world_asks_for_nothing() -> None:
+    plan = disrupt(snapshot([pool(consolidateAfter="30s"), *nodes("a"), pod("web", "a")]), never)
+    assert (plan.actions, plan.refusals, plan.events) == ((), (), ())
+    assert plan.next_due is not None
+    assert plan.next_due > NOW + 500 * HOUR
+
+
+_ROOT = Path(__file__).parents[3]
+_PROGRAM = """
+from tests.unit.disruption.test_methods import busy
+from reconciler.disruption.disrupt import disrupt
+from tests.unit.disruption.worlds import on_new_nodes, snapshot
+print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
+"""
+
+
+def busy() -> list[Any]:
+    empty, old = nodes(*(f"e{i}" for i in range(5))), drifted(*(f"d{i}" for i in range(5)))
+    pods = [pod(f"p{i}", f"d{i % 2}", labels_={"app": f"x{i}"}) for i in range(6)]
+    return [pool(annotations=HASHES, budgets=[{"nodes": "40%"}]), *empty, *old, *pods, pdb("x", app="x1")]
+
+
+def test_the_same_world_gives_the_same_plan_under_any_hash_seed() -> None:
+    plans = set()
+    for seed in ("1", "77"):
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM], cwd=_ROOT, env=env, capture_output=True, text=True, check=True
+        )
+        plans.add(done.stdout)
+    assert len(plans) == 1
+    assert "StartCommand" in plans.pop()
