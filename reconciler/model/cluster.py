@@ -33,21 +33,32 @@ class Cluster:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._pending: dict[str, Pod] = {}
         self._state_nodes: dict[str, StateNode] = {}
-        self._claim_by_provider: dict[str, str] = {}
-        self._node_by_provider: dict[str, str] = {}
+        #: Names of claims and of nodes by provider ID; sets that keep no order.
+        self._claims_of: dict[str, dict[str, None]] = {}
+        self._nodes_of: dict[str, dict[str, None]] = {}
+        #: The resource version of each kind's latest complete list.
+        self._listed_at: dict[str, int] = {}
 
     # --- events -------------------------------------------------------------------------------------------------
     def apply(self, kind: Kind, value: Any) -> bool:
         """Take in an object that was added or changed. False when a newer one (or its deletion) is known."""
         key, table = _key(kind, value), self._objects[kind.name]
         old = table.get(key)
-        if value.metadata.uid and value.metadata.uid in self._gone[kind.name]:
+        if self._stale(kind, old, value):
             return False
-        if old is not None and old.metadata.uid == value.metadata.uid and _version(value) < _version(old):
-            return False
+        if old is not None and old.metadata.uid != value.metadata.uid:
+            self._bury(kind, old.metadata.uid)
         table[key] = value
         self._index(kind, key, old, value)
         return True
+
+    def _stale(self, kind: Kind, old: Any | None, value: Any) -> bool:
+        """Whether this is old news: of a dead object, of one that changed since, or of one that a later list lacks."""
+        if value.metadata.uid in self._gone[kind.name]:
+            return True
+        if old is None:
+            return 0 < _version(value) <= self._listed_at.get(kind.name, 0)
+        return _version(value) < _version(old)
 
     def remove(self, kind: Kind, namespace: str, name: str, uid: str = "") -> Any | None:
         """Forget an object; its last known value, or None. A UID that is not the known one changes nothing."""
@@ -67,18 +78,20 @@ class Cluster:
 
         An object that is newer than the list (our own write, made while it was read) stays.
         """
-        seen: dict[str, None] = {}
+        uids: dict[str, str] = {}
         for value in values:
             self.apply(kind, value)
-            seen[_key(kind, value)] = None
+            uids[_key(kind, value)] = value.metadata.uid
         listed_at = int(resource_version) if resource_version.isdigit() else None
         lost = [
             value
             for key, value in self._objects[kind.name].items()
-            if key not in seen and (listed_at is None or _version(value) <= listed_at)
+            if uids.get(key) != value.metadata.uid and (listed_at is None or _version(value) <= listed_at)
         ]
         for value in lost:
             self.remove(kind, value.metadata.namespace, value.metadata.name, value.metadata.uid)
+        if listed_at is not None:
+            self._listed_at[kind.name] = listed_at
         return lost
 
     def get(self, ref: Ref) -> Any | None:
@@ -94,6 +107,8 @@ class Cluster:
 
     # --- indexes ------------------------------------------------------------------------------------------------
     def _bury(self, kind: Kind, uid: str) -> None:
+        if not uid:
+            return
         graves = self._gone[kind.name]
         graves[uid] = None
         if len(graves) > _TOMBSTONES:
@@ -123,45 +138,37 @@ class Cluster:
 
     def _index_claim(self, old: NodeClaim | None, new: NodeClaim | None) -> None:
         if old is not None:
-            self._state_nodes.pop(old.name, None)
-            provider = old.status.provider_id
-            if self._claim_by_provider.get(provider) == old.name:
-                del self._claim_by_provider[provider]
-                self._pair_node(self._node_by_provider.get(provider))
+            del self._state_nodes[old.name]
+            _leave(self._claims_of, old.status.provider_id, old.name)
         if new is not None:
-            if new.status.provider_id:
-                self._claim_by_provider[new.status.provider_id] = new.name
-            self._pair_claim(new)
+            self._state_nodes[new.name] = StateNode(new, None)
+            _join(self._claims_of, new.status.provider_id, new.name)
+        for provider in dict.fromkeys(value.status.provider_id for value in (old, new) if value is not None):
+            self._pair(provider)
 
     def _index_node(self, old: Node | None, new: Node | None) -> None:
         if old is not None:
-            provider = old.spec.provider_id
-            if self._node_by_provider.get(provider) == old.name:
-                del self._node_by_provider[provider]
             self._state_nodes.pop(_bare(old.name), None)
-            claim = self._objects["NodeClaim"].get(self._claim_by_provider.get(provider, ""))
-            if claim is not None:
-                self._pair_claim(claim)
+            _leave(self._nodes_of, old.spec.provider_id, old.name)
         if new is not None:
-            if new.spec.provider_id:
-                self._node_by_provider[new.spec.provider_id] = new.name
-            self._pair_node(new.name)
+            self._state_nodes[_bare(new.name)] = StateNode(None, new)
+            _join(self._nodes_of, new.spec.provider_id, new.name)
+        for provider in dict.fromkeys(value.spec.provider_id for value in (old, new) if value is not None):
+            self._pair(provider)
 
-    def _pair_claim(self, claim: NodeClaim) -> None:
-        name = self._node_by_provider.get(claim.status.provider_id, "") if claim.status.provider_id else ""
-        if name:
-            self._state_nodes.pop(_bare(name), None)
-        self._state_nodes[claim.name] = StateNode(claim, self._objects["Node"].get(name))
-
-    def _pair_node(self, name: str | None) -> None:
-        node = self._objects["Node"].get(name or "")
-        if node is None:
+    def _pair(self, provider: str) -> None:
+        """Claims of a provider ID take its node (the first by name, should there be several); others stand alone."""
+        if not provider:
             return
-        claim = self._objects["NodeClaim"].get(self._claim_by_provider.get(node.spec.provider_id, ""))
-        if claim is not None:
-            self._pair_claim(claim)
-        else:
-            self._state_nodes[_bare(node.name)] = StateNode(None, node)
+        claims, names = self._claims_of.get(provider, {}), sorted(self._nodes_of.get(provider, {}))
+        first = names[0] if names and claims else ""
+        for name in claims:
+            self._state_nodes[name] = StateNode(self._objects["NodeClaim"][name], self._objects["Node"].get(first))
+        for name in names:
+            if name == first:
+                self._state_nodes.pop(_bare(name), None)
+            else:
+                self._state_nodes[_bare(name)] = StateNode(None, self._objects["Node"][name])
 
     # --- views --------------------------------------------------------------------------------------------------
     def snapshot(self, *, now: datetime, settings: Settings, **facts: Any) -> Snapshot:
@@ -203,6 +210,18 @@ def _key(kind: Kind, value: Any) -> str:
 def _bare(node_name: str) -> str:
     """The state-node key of a Node without a claim; a claim may have the same name as some other Node."""
     return f"node/{node_name}"
+
+
+def _join(names: dict[str, dict[str, None]], provider: str, name: str) -> None:
+    if provider:
+        names.setdefault(provider, {})[name] = None
+
+
+def _leave(names: dict[str, dict[str, None]], provider: str, name: str) -> None:
+    members = names.get(provider, {})
+    members.pop(name, None)
+    if not members:
+        names.pop(provider, None)
 
 
 def _version(value: Any) -> int:
