@@ -23,7 +23,7 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model import cluster, kinds
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Image, Instance, SecurityGroup, Subnet
+from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Image, Instance, SecurityGroup, Subnet
 from reconciler.model.instance_type import InstanceType, Offering
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod
@@ -121,7 +121,7 @@ def large() -> InstanceType:
 
 # --- the world --------------------------------------------------------------------------------------------------
 class World:
-    """See the module. `weather` maps a launch group's size to how many instances EC2 gives (all unless told)."""
+    """See the module. `given` is how many instances a fleet call gives (None: all), `errors` what it says then."""
 
     def __init__(self, *objects: Any, now: datetime = NOW) -> None:
         self.now, self.version = now, 100
@@ -131,6 +131,7 @@ class World:
         self.calls: dict[str, tuple[str, ...]] = {}
         self.failures: dict[str, LaunchFailure] = {}
         self.given: int | None = None
+        self.errors: tuple[FleetError, ...] = ()
         self.deeds: list[Action] = []
         self.listed: datetime = now
         self.facts: dict[str, Any] = {}
@@ -265,7 +266,7 @@ class World:
             for id_ in ids:
                 self.add_instance(id_, request.tags)
             if wanted < len(request.members):
-                self.failures[request.group] = LaunchFailure(self.facts.pop("errors", ()), self.now)
+                self.failures[request.group] = LaunchFailure(self.errors, self.now)
 
     def add_instance(self, id_: str, tags: Mapping[str, str], launched: datetime | None = None) -> Instance:
         instance = Instance(
