@@ -1,0 +1,136 @@
+"""What `kerf demo` looks like: a live table of nodes and a story underneath; plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+_COLOURS = {"ready": "green", "launching": "yellow", "booting": "yellow", "registered": "cyan"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One NodeClaim; `price` in US dollars per hour."""
+
+    name: str
+    type: str
+    zone: str
+    capacity: str
+    price: float
+    pods: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One moment of the world; `cost` in US dollars per hour."""
+
+    elapsed: timedelta
+    rows: tuple[Row, ...]
+    running: int
+    pending: int
+    cost: float
+
+
+class Screen(Protocol):
+    """Where the demo tells its story. Texts may carry rich markup."""
+
+    def scene(self, title: str) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+    def frame(self, view: Callable[[], View]) -> None:
+        """A moment has passed; `view` is called only by a screen that draws."""
+        ...
+
+
+class SilentScreen:
+    """For `--json` and tests."""
+
+    def scene(self, title: str) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+    def frame(self, view: Callable[[], View]) -> None:
+        pass
+
+
+class LineScreen:
+    """For pipes and CI: the story, line by line."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def scene(self, title: str) -> None:
+        self._console.print(f"\n[bold]{title}[/]")
+
+    def say(self, text: str) -> None:
+        self._console.print(f"  {text}", soft_wrap=True)
+
+    def frame(self, view: Callable[[], View]) -> None:
+        pass
+
+
+class LiveScreen:
+    """For a terminal: the nodes as they are, and the last lines of the story. Use it as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+        self._story: deque[str] = deque(maxlen=12)
+        self._title = ""
+
+    def __enter__(self) -> LiveScreen:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def scene(self, title: str) -> None:
+        self._title = title
+        self._story.append(f"[bold]{title}[/]")
+
+    def say(self, text: str) -> None:
+        self._story.append(f"  {text}")
+
+    def frame(self, view: Callable[[], View]) -> None:
+        self._live.update(self._draw(view()), refresh=True)
+
+    def _draw(self, view: View) -> RenderableType:
+        minutes, seconds = divmod(int(view.elapsed.total_seconds()), 60)
+        head = Text.assemble(
+            (f" {minutes:02}:{seconds:02} ", "reverse"),
+            (f"  {view.running} pods running", "green"),
+            (f"  {view.pending} pending", "yellow" if view.pending else "dim"),
+            f"  {len(view.rows)} nodes",
+            (f"  ${view.cost:.2f}/h", "bold"),
+        )
+        story = Panel(
+            Group(*[Text.from_markup(line) for line in self._story]), title="what happens", title_align="left"
+        )
+        return Group(head, node_table(view.rows), story)
+
+
+def node_table(rows: tuple[Row, ...]) -> Table:
+    """The columns of `kubectl get nodeclaims`, with price and pods."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("NAME", "TYPE", "CAPACITY", "ZONE", "$/H", "PODS", "STATE"):
+        table.add_column(name, justify="right" if name in ("$/H", "PODS") else "left", no_wrap=True)
+    for row in rows:
+        colour = _COLOURS.get(row.state, "red")
+        price = f"{row.price:.3f}" if row.price else ""
+        cells = (row.name, row.type, row.capacity, row.zone, price, str(row.pods), f"[{colour}]{row.state}[/]")
+        table.add_row(*cells)
+    return table

@@ -1,0 +1,191 @@
+"""Kerf installed as a user would: both charts by Helm on the real control plane, controller and webhook as processes.
+
+The processes run with the chart's own ServiceAccount tokens, so the API server enforces the chart's roles on each
+call. AWS is a moto server (see `moto_aws`), and the bootstrapper turns its instances into Nodes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from reconciler.aws.cloud import AwsCloud
+from reconciler.model.cloud import Region
+
+from .bootstrapper import Bootstrapper
+from .certificates import CertificateAuthority
+from .control_plane import ControlPlane
+from .moto_aws import MotoAws
+from .processes import free_ports
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+NAMESPACE: Final = "kerf"
+CLUSTER_NAME: Final = "kerf-e2e"
+KERF: Final = (sys.executable, "-m", "reconciler.cli.main")
+
+
+class Installation:
+    """A running Kerf; a context manager. `kubectl` and `helm` are the control plane's, as administrator."""
+
+    def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
+        self.control_plane, self._folder = control_plane, folder
+        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0)
+        self._bootstrapper: Bootstrapper | None = None
+        self._region: Region | None = None
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._webhook_port, self.metrics_port, self._health_port = free_ports(3)
+
+    def __enter__(self) -> Installation:
+        self.aws.start()
+        self._bootstrapper = Bootstrapper(self.aws, self.control_plane.kubeconfig)
+        self._bootstrapper.start()
+        self._install_charts()
+        self._start_webhook()
+        self.start_controller()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self._processes):
+            self._stop(name, signal.SIGTERM)
+        if self._bootstrapper is not None:
+            self._bootstrapper.stop()
+        self.aws.stop()
+
+    # --- installing ---------------------------------------------------------------------------------------------
+    def _install_charts(self) -> None:
+        authority = CertificateAuthority(self._folder)
+        self._webhook_keys = authority.server("kerf-webhook")
+        bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
+        self.helm("install", "kerf-crd", str(ROOT / "charts/kerf-crd"), "--namespace", NAMESPACE, "--create-namespace")
+        values = {
+            "settings.clusterName": CLUSTER_NAME,
+            "settings.interruptionQueue": CLUSTER_NAME,
+            "webhook.url": f"https://127.0.0.1:{self._webhook_port}",
+            "webhook.caBundle": bundle,
+            "webhook.failurePolicy": "Fail",
+        }
+        flags = [f"--set-string={key}={value}" for key, value in values.items()]
+        self.helm("install", "kerf", str(ROOT / "charts/kerf"), "--namespace", NAMESPACE, *flags)
+
+    def _start_webhook(self) -> None:
+        flags = ("--cert-file", str(self._webhook_keys.certificate), "--key-file", str(self._webhook_keys.key))
+        self._start("webhook", "webhook", "--bind", f"127.0.0.1:{self._webhook_port}", *flags)
+        self.wait(self._webhook_answers, 30, "the webhook answers")
+
+    def _webhook_answers(self) -> bool:
+        done = self.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=_PROBE, check=False)
+        return done.returncode == 0
+
+    def start_controller(self, *extra: str) -> None:
+        """Start the controller as a user outside the cluster would, with the chart's ServiceAccount's token."""
+        account = self.control_plane.service_account_kubeconfig(NAMESPACE, "kerf", self._folder / "kerf.kubeconfig")
+        ports = ("--metrics-port", str(self.metrics_port), "--health-probe-port", str(self._health_port))
+        self._start("controller", "run", "--kubeconfig", str(account), *ports, *extra)
+
+    def kill_controller(self) -> None:
+        """kill -9, as a node that dies."""
+        self._stop("controller", signal.SIGKILL)
+
+    def stop_controller(self) -> None:
+        """SIGTERM, as a rolling update."""
+        self._stop("controller", signal.SIGTERM)
+
+    def _start(self, name: str, *arguments: str) -> None:
+        with self.log(name).open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                (*KERF, *arguments), cwd=ROOT, env=self._environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+
+    def _stop(self, name: str, how: signal.Signals) -> None:
+        process = self._processes.pop(name, None)
+        if process is None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _environment(self) -> dict[str, str]:
+        settings = {
+            "CLUSTER_NAME": CLUSTER_NAME,
+            "CLUSTER_ENDPOINT": self.control_plane.server,
+            "INTERRUPTION_QUEUE": CLUSTER_NAME,
+            "SYSTEM_NAMESPACE": NAMESPACE,
+        }
+        return {**os.environ, **self.aws.environment(), **settings}
+
+    def log(self, name: str) -> Path:
+        """What a process wrote."""
+        return self._folder / f"{name}.log"
+
+    # --- looking ------------------------------------------------------------------------------------------------
+    def kubectl(self, *arguments: str, input_: str | None = None, check: bool = True) -> str:
+        done = self.control_plane.kubectl(*arguments, input=input_, check=check)
+        return done.stdout + ("" if check else done.stderr)
+
+    def helm(self, *arguments: str) -> str:
+        return self.control_plane.helm(*arguments).stdout
+
+    def get(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
+        """Objects of a kind, as parsed JSON."""
+        items: list[dict[str, Any]] = json.loads(self.kubectl("get", kind, "-o", "json", *arguments))["items"]
+        return items
+
+    def running_instances(self) -> list[dict[str, Any]]:
+        """Instances that are pending or running, as `MotoAws.instances` tells them."""
+        return self.aws.instances("pending", "running")
+
+    def cost_usd_per_hour(self) -> float:
+        """What the running instances cost at the prices that this AWS quotes."""
+        if self._region is None:
+            self._region = AwsCloud(
+                cluster_name=CLUSTER_NAME,
+                region=self.aws.region,
+                session=self.aws.session(),
+                endpoint_url=self.aws.endpoint_url,
+            ).region()
+        spot, on_demand = self._region.spot, self._region.on_demand
+        return (
+            sum(
+                spot[(i["instance_type"], i["zone"])] if i["capacity_type"] == "spot" else on_demand[i["instance_type"]]
+                for i in self.running_instances()
+            )
+            / 1e6
+        )
+
+    def wait(self, reached: Callable[[], bool], seconds: float, what: str) -> float:
+        """Wait until it is so; the seconds it took. Fails with the end of the controller's log when it is not."""
+        begun = time.monotonic()
+        while not reached():
+            for name, process in self._processes.items():
+                assert process.poll() is None, f"{name} ended:\n{self.tail(name)}"
+            assert time.monotonic() - begun < seconds, f"not within {seconds:.0f} s: {what}\n{self.tail('controller')}"
+            time.sleep(0.25)
+        return time.monotonic() - begun
+
+    def tail(self, name: str, lines: int = 40) -> str:
+        """The end of a process's log."""
+        log = self.log(name)
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
+
+
+_PROBE = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: probe}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: probe}
+      requirements: []
+"""

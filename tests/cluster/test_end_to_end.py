@@ -1,0 +1,242 @@
+"""The whole way on real parts: YAML applied to a real API server becomes instances in moto and running pods, and back.
+
+Each test leaves the cluster empty. Times, nodes and cost are printed (`-s` shows them).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .control_plane import ControlPlane
+from .installation import CLUSTER_NAME, NAMESPACE, ROOT, Installation
+
+pytestmark = pytest.mark.cluster
+
+EXAMPLES = sorted((ROOT / "manifests/examples").glob("*.yaml"))
+#: All but those that no API server hands to a webhook (an object without a name, say).
+WRONG = [f for f in sorted((ROOT / "tests/wrong_manifests").glob("*.yaml")) if "# only: offline" not in f.read_text()]
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Kerf, installed by Helm, with a node class, a pool and a DaemonSet."""
+    with Installation(control_plane, tmp_path_factory.mktemp("kerf")) as installation:
+        installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
+        installation.wait(lambda: _is_true(_one(installation, "nodepool", "general"), "Ready"), 60, "the pool is Ready")
+        yield installation
+
+
+# --- a: installed by Helm, RBAC enforced ------------------------------------------------------------------------
+def test_helm_shows_both_releases_and_processes_run_with_their_own_accounts(kerf: Installation) -> None:
+    releases = {r["name"]: r["status"] for r in json.loads(kerf.helm("list", "-n", NAMESPACE, "-o", "json"))}
+    assert releases == {"kerf": "deployed", "kerf-crd": "deployed"}
+    may = kerf.kubectl("auth", "can-i", "--list", f"--as=system:serviceaccount:{NAMESPACE}:kerf")
+    assert "pods/eviction" in may
+    assert not re.search(r"^\*\.\*|\bsecrets\b.*\blist\b", may, re.MULTILINE)
+    no = kerf.kubectl(
+        "auth", "can-i", "delete", "deployments", f"--as=system:serviceaccount:{NAMESPACE}:kerf", check=False
+    )
+    assert no.startswith("no")
+
+
+# --- b: good YAML is accepted, wrong YAML refused ---------------------------------------------------------------
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
+def test_every_example_is_accepted(kerf: Installation, example: Path) -> None:
+    answer = kerf.kubectl("apply", "--dry-run=server", "-f", str(example))
+    assert "created (server dry run)" in answer
+
+
+def test_there_are_at_least_twenty_wrong_manifests() -> None:
+    assert len(WRONG) >= 20
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda p: p.stem)
+def test_every_wrong_manifest_is_refused_with_path_and_fix(kerf: Installation, wrong: Path) -> None:
+    expected = dict(re.findall(r"^# (path|says): (.+)$", wrong.read_text(), re.MULTILINE))
+    answer = kerf.kubectl("apply", "--dry-run=server", "--validate=ignore", "-f", str(wrong), check=False)
+    assert "webhook.kerf.sh" in answer, answer
+    assert expected["path"] in answer, answer
+    assert expected["says"] in answer, answer
+
+
+# --- c, d: scale out, scale in ----------------------------------------------------------------------------------
+def test_a_hundred_pods_get_nodes_and_scale_to_zero_gives_all_back(kerf: Installation) -> None:
+    _scale(kerf, 100)
+    seconds = kerf.wait(lambda: _running(kerf) == 100, 120, "100 pods run")
+    _print_cost(kerf, f"100 pods running after {seconds:.1f} s")
+    _check_instances(kerf)
+    table = kerf.kubectl("get", "nodeclaims")
+    assert table.splitlines()[0].split() == ["NAME", "TYPE", "CAPACITY", "ZONE", "NODE", "READY", "AGE"]
+    for name in kerf.get("nodeclaims"):
+        row = next(line for line in table.splitlines() if line.startswith(name["metadata"]["name"]))
+        assert len(row.split()) == 7, table
+    _empty(kerf)
+
+
+def _check_instances(kerf: Installation) -> None:
+    """Nodes, claims and instances agree, one to one to one."""
+    claims, instances = kerf.get("nodeclaims"), {i["id"]: i for i in kerf.running_instances()}
+    assert sorted(c["status"]["providerID"].rsplit("/", 1)[-1] for c in claims) == sorted(instances)
+    for claim in claims:
+        instance = instances[claim["status"]["providerID"].rsplit("/", 1)[-1]]
+        labels, tags = claim["metadata"]["labels"], instance["tags"]
+        assert labels["node.kubernetes.io/instance-type"] == instance["instance_type"]
+        assert labels["topology.kubernetes.io/zone"] == instance["zone"]
+        assert labels["karpenter.sh/capacity-type"] == instance["capacity_type"]
+        assert tags["karpenter.sh/nodepool"] == "general"
+        assert tags["eks:eks-cluster-name"] == CLUSTER_NAME
+        assert tags[f"kubernetes.io/cluster/{CLUSTER_NAME}"] == "owned"
+        assert tags["karpenter.k8s.aws/ec2nodeclass"] == "default"
+
+
+# --- e: deletion, expiration, PDB, interruption -----------------------------------------------------------------
+def test_deleting_a_node_drains_it_first_and_ends_its_instance(kerf: Installation) -> None:
+    _scale(kerf, 10)
+    kerf.wait(lambda: _running(kerf) == 10, 90, "10 pods run")
+    node = _busiest(kerf)
+    instance = node["spec"]["providerID"].rsplit("/", 1)[-1]
+    kerf.kubectl("delete", "node", node["metadata"]["name"], "--wait=false")
+    kerf.wait(lambda: instance not in _ids(kerf) and _running(kerf) == 10, 120, "drained, ended, pods elsewhere")
+    evicted = [e for e in kerf.get("events", "-A") if e["reason"] == "Evicted"]
+    assert evicted, "pods left by eviction, not by the node's end"
+    _empty(kerf)
+
+
+def test_an_expired_node_is_replaced(kerf: Installation) -> None:
+    kerf.kubectl("apply", "-f", str(HERE / "expiring.yaml"))
+    kerf.wait(lambda: _ready_nodes(kerf, "expiring") >= 1 and _running(kerf, "expiring") == 1, 90, "the first node")
+    first = {c["metadata"]["name"] for c in _claims(kerf, "expiring")}
+    begun = time.monotonic()
+    kerf.wait(
+        lambda: (
+            not first & {c["metadata"]["name"] for c in _claims(kerf, "expiring")} and _running(kerf, "expiring") == 1
+        ),
+        180,
+        "the expired node is replaced",
+    )
+    print(f"\nexpired node replaced after {time.monotonic() - begun:.0f} s")
+    kerf.kubectl("delete", "-f", str(HERE / "expiring.yaml"))
+    _empty(kerf)
+
+
+def test_a_pdb_that_allows_nothing_holds_a_drain_until_it_is_released(kerf: Installation) -> None:
+    _scale(kerf, 4)
+    kerf.wait(lambda: _running(kerf) == 4, 90, "4 pods run")
+    kerf.kubectl("apply", "-f", "-", input_=_PDB)
+    kerf.wait(lambda: "currentHealthy" in _one(kerf, "pdb", "web").get("status", {}), 30, "the budget is counted")
+    node = _busiest(kerf)
+    instance = node["spec"]["providerID"].rsplit("/", 1)[-1]
+    kerf.kubectl("delete", "node", node["metadata"]["name"], "--wait=false")
+    kerf.wait(lambda: any(_tainted(n) for n in kerf.get("nodes")), 30, "the node is tainted")
+    time.sleep(10)
+    assert instance in _ids(kerf)
+    assert _running(kerf) == 4
+    kerf.kubectl("delete", "pdb", "web")
+    kerf.wait(lambda: instance not in _ids(kerf) and _running(kerf) == 4, 120, "the drain goes on")
+    _empty(kerf)
+
+
+def test_a_spot_interruption_drains_and_replaces_the_node(kerf: Installation) -> None:
+    _scale(kerf, 6)
+    kerf.wait(lambda: _running(kerf) == 6, 90, "6 pods run")
+    spot = [i["id"] for i in kerf.running_instances() if i["capacity_type"] == "spot"]
+    assert spot, "the pool allows spot and spot is cheaper"
+    kerf.aws.interrupt(spot[0])
+    kerf.wait(lambda: spot[0] not in _ids(kerf) and _running(kerf) == 6, 120, "drained and replaced")
+    _empty(kerf)
+
+
+# --- f: kill -9 in the middle -----------------------------------------------------------------------------------
+def test_kill_9_in_the_middle_of_scale_out_and_of_scale_in_changes_nothing(kerf: Installation) -> None:
+    _scale(kerf, 100)
+    kerf.wait(lambda: len(kerf.running_instances()) >= 1, 60, "the first instance")
+    kerf.kill_controller()
+    time.sleep(2)
+    kerf.start_controller()
+    kerf.wait(lambda: _running(kerf) == 100, 150, "100 pods run after a kill -9")
+    _check_instances(kerf)
+    _scale(kerf, 0)
+    kerf.wait(lambda: any(c["metadata"].get("deletionTimestamp") for c in kerf.get("nodeclaims")), 90, "scale-in began")
+    kerf.kill_controller()
+    time.sleep(2)
+    kerf.start_controller()
+    _empty(kerf)
+    by_claim: dict[str, list[str]] = {}
+    for instance in kerf.aws.instances():
+        if claim := instance["tags"].get("karpenter.sh/nodeclaim"):
+            by_claim.setdefault(claim, []).append(instance["id"])
+    assert all(len(ids) == 1 for ids in by_claim.values()), by_claim
+
+
+# --- aids -------------------------------------------------------------------------------------------------------
+def _scale(kerf: Installation, replicas: int) -> None:
+    kerf.kubectl("scale", "deployment/web", f"--replicas={replicas}")
+
+
+def _empty(kerf: Installation) -> None:
+    """Scale to zero; then no pod, node, claim or instance is left."""
+    _scale(kerf, 0)
+    begun = time.monotonic()
+    kerf.wait(lambda: not kerf.get("nodeclaims") and not kerf.running_instances(), 180, "all nodes are given back")
+    assert not kerf.get("nodes")
+    print(f"\nempty again after {time.monotonic() - begun:.1f} s")
+
+
+def _running(kerf: Installation, app: str = "web") -> int:
+    pods = kerf.get("pods", "-l", f"app={app}")
+    return sum(p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"] for p in pods)
+
+
+def _one(kerf: Installation, kind: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(kerf.kubectl("get", kind, name, "-o", "json"))
+    return found
+
+
+def _claims(kerf: Installation, pool: str) -> list[dict[str, Any]]:
+    return kerf.get("nodeclaims", "-l", f"karpenter.sh/nodepool={pool}")
+
+
+def _ready_nodes(kerf: Installation, pool: str) -> int:
+    return sum(_is_true(c, "Ready") for c in _claims(kerf, pool))
+
+
+def _is_true(thing: dict[str, Any], type_: str) -> bool:
+    conditions = thing.get("status", {}).get("conditions", [])
+    return any(c["type"] == type_ and c["status"] == "True" for c in conditions)
+
+
+def _tainted(node: dict[str, Any]) -> bool:
+    return any(t["key"] == "karpenter.sh/disrupted" for t in node["spec"].get("taints", []))
+
+
+def _busiest(kerf: Installation) -> dict[str, Any]:
+    names = [p["spec"].get("nodeName", "") for p in kerf.get("pods", "-l", "app=web")]
+    return _one(kerf, "node", max(sorted(set(names)), key=names.count))
+
+
+def _ids(kerf: Installation) -> set[str]:
+    return {i["id"] for i in kerf.running_instances()}
+
+
+def _print_cost(kerf: Installation, what: str) -> None:
+    instances = kerf.running_instances()
+    types = sorted(f"{i['instance_type']}/{i['capacity_type']}" for i in instances)
+    print(f"\n{what}: {len(instances)} nodes ({', '.join(types)}), ${kerf.cost_usd_per_hour():.3f} an hour")
+
+
+_PDB = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: default}
+spec:
+  maxUnavailable: 0
+  selector: {matchLabels: {app: web}}
+"""
