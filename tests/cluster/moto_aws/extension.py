@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from moto.core.responses import ActionResult
@@ -11,7 +10,9 @@ from moto.ec2.responses import EC2Response
 from moto.iam.responses import IamResponse
 
 from .fleet import create_fleet
+from .instance_rows import instance_row, passes
 from .market import Market
+from .wire import page_of
 from .world import World
 
 
@@ -36,24 +37,25 @@ def _lists(market: Market) -> list[Any]:
 
 
 def _instances(world: World, market: Market) -> list[Any]:
-    describe_as_moto, create_tags_as_moto = EC2Response.describe_instances, EC2Response.create_tags
+    create_tags_as_moto = EC2Response.create_tags
 
     def create_fleet_(self: Any) -> ActionResult:
         return ActionResult(create_fleet(world, market, self))
 
     create_fleet_.__name__ = "create_fleet"
 
-    def describe_instances(self: Any) -> ActionResult:
+    def describe_instances(self: Any) -> str:
         """New instances may be missing for a while. Source: EC2 API reference, "Eventual consistency"."""
         with world.settled():
             hidden = world.hidden()
-            unseen = hidden.intersection(self._get_param("InstanceIds", []))
-            if unseen:
-                raise InvalidInstanceIdError(sorted(unseen))
-            answer = describe_as_moto(self)
-            if hidden:
-                answer.result["Reservations"] = _without(answer.result["Reservations"], hidden)  # type: ignore[index]
-            return answer
+            wanted = self._get_param("InstanceIds", [])
+            if hidden.intersection(wanted):
+                raise InvalidInstanceIdError(sorted(hidden.intersection(wanted)))
+            found = self.ec2_backend.get_multi_instances_by_id(wanted) if wanted else self.ec2_backend.all_instances()
+            filters = self._filters_from_querystring()
+            shown = [one for one in found if one.id not in hidden and passes(one, filters)]
+            rows = [{"ReservationId": f"r-{one.id[2:]}", "Instances": [instance_row(one)]} for one in shown]
+        return page_of(self, "DescribeInstances", "Reservations", rows, 1000)
 
     def terminate_instances(self: Any) -> ActionResult:
         """Those that are ending already are fine too. Source: EC2 API reference, TerminateInstances."""
@@ -71,16 +73,6 @@ def _instances(world: World, market: Market) -> list[Any]:
             return create_tags_as_moto(self)
 
     return [create_fleet_, describe_instances, terminate_instances, create_tags]
-
-
-def _without(reservations: list[Any], hidden: set[str]) -> list[Any]:
-    kept = []
-    for reservation in reservations:
-        shown = copy.copy(reservation)
-        shown.instances = [one for one in reservation.instances if one.id not in hidden]
-        if shown.instances:
-            kept.append(shown)
-    return kept
 
 
 def list_instance_profiles(self: Any) -> ActionResult:

@@ -13,7 +13,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from reconciler.ec2 import prices as estimates
 
 from .settings import MotoSettings
-from .wire import page
+from .wire import page_of
 
 SPOT_SHARE = (38, 39, 40)  # per cent of the on-demand price, by zone in turn
 FALLBACK_PER_VCPU, FALLBACK_PER_GIB = 60_000, 4_000
@@ -55,12 +55,12 @@ class Market:
         if key not in self._answers:
             found = response.ec2_backend.describe_instance_types(names or None, filters)
             self._answers[key] = [dict(row) for row in found if self.sells(row["InstanceType"])]
-        return _page(response, "DescribeInstanceTypes", "InstanceTypes", self._answers[key], 100)
+        return page_of(response, "DescribeInstanceTypes", "InstanceTypes", self._answers[key], 100)
 
     def offerings_page(self, response: Any) -> str:
         """DescribeInstanceTypeOfferings by availability zone, in pages of at most 1000."""
         rows = self._offerings(response.region)
-        return _page(response, "DescribeInstanceTypeOfferings", "InstanceTypeOfferings", rows, 1000)
+        return page_of(response, "DescribeInstanceTypeOfferings", "InstanceTypeOfferings", rows, 1000)
 
     def spot_page(self, response: Any) -> str:
         """DescribeSpotPriceHistory: today's price of every offering, newest only. Pages of at most 1000."""
@@ -75,7 +75,7 @@ class Market:
             }
             for row in self._offerings(response.region)
         ]
-        return _page(response, "DescribeSpotPriceHistory", "SpotPriceHistory", rows, 1000)
+        return page_of(response, "DescribeSpotPriceHistory", "SpotPriceHistory", rows, 1000)
 
     def products(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """GetProducts of the Price List service. Source: AWS Price List API reference, GetProducts."""
@@ -101,8 +101,3 @@ class Market:
             known = (row for row in rows if row["InstanceType"] in INSTANCE_TYPES and self.sells(row["InstanceType"]))
             self._answers[region] = list(known)
         return self._answers[region]
-
-
-def _page(response: Any, operation: str, key: str, rows: list[dict[str, Any]], most: int) -> str:
-    size = min(int(response._get_param("MaxResults") or most), most)
-    return page(operation, key, rows, response._get_param("NextToken"), size)

@@ -30,6 +30,7 @@ from werkzeug.serving import make_server
 
 from .events import interruption_body
 from .extension import extend
+from .instance_rows import tags_of
 from .market import Market
 from .seed import release_images, seed
 from .settings import CONTROL, MotoSettings
@@ -176,7 +177,6 @@ def _send(start_response: StartResponse, answer: Answer) -> Iterable[bytes]:
 
 
 def _instance(region: str, one: Any) -> dict[str, Any]:
-    tags = {tag["key"]: tag["value"] for tag in one.get_tags()}
     return {
         "id": one.id,
         "region": region,
@@ -193,7 +193,7 @@ def _instance(region: str, one: Any) -> dict[str, Any]:
         "security_group_ids": sorted(group.id for group in one.security_groups),
         "profile_arn": (one.iam_instance_profile or {}).get("Arn", ""),
         "volume_gib": getattr(one, "largest_volume_gib", 0),
-        "tags": tags,
+        "tags": tags_of(one),
         "user_data": _text(one.user_data),
     }
 

@@ -1,7 +1,7 @@
 """Writes EC2's XML from plain data, by botocore's own description of the shapes.
 
-moto's serialiser takes two seconds for all instance types, and does not page. This one serves the three long lists:
-types, offerings and spot prices.
+moto's serialiser takes two seconds for all instance types, and does not page. This one serves the long lists: types,
+offerings, spot prices and instances.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ def page(operation: str, key: str, rows: Sequence[Mapping[str, Any]], token: str
         result["NextToken"] = str(start + size)
     body = "".join(_members(_operation(operation).output_shape, result))
     return f'<{operation}Response xmlns="{NAMESPACE}"><requestId>kerf</requestId>{body}</{operation}Response>'
+
+
+def page_of(response: Any, operation: str, key: str, rows: Sequence[Mapping[str, Any]], most: int) -> str:
+    """The page that a request (one of moto's response objects) asks for, of at most `most` rows."""
+    size = min(int(response._get_param("MaxResults") or most), most)
+    return page(operation, key, rows, response._get_param("NextToken"), size)
 
 
 def _members(shape: Any, value: Mapping[str, Any]) -> list[str]:
