@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import lru_cache
 
 NEVER = "Never"
 _PART = re.compile(r"([0-9]+)([hms])")
@@ -17,6 +18,7 @@ _SECONDS = {"h": 3600, "m": 60, "s": 1}
 LONGEST_SECONDS = (2**63 - 1) // 10**9
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> timedelta:
     """A duration such as `1h30m`. Raises ValueError for anything else, `Never` and an overflow included."""
     if not _WHOLE.fullmatch(text):

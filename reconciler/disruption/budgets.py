@@ -6,7 +6,7 @@ for it. Source: disruption reference §2.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,6 +68,7 @@ class Ledger:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._started: dict[str, int] = {}
+        self._taken: set[str] = set()
 
     @cached_property
     def budgets(self) -> Mapping[str, PoolBudget]:
@@ -77,13 +78,20 @@ class Ledger:
         budget = self.budgets.get(pool)
         return 0 if budget is None else max(0, budget.remaining(reason) - self._started.get(pool, 0))
 
-    def take(self, pool: str) -> None:
+    def take(self, pool: str, key: str) -> None:
+        """One node of the pool goes by this plan; `key` is that of `snapshot.state_nodes`."""
         self._started[pool] = self._started.get(pool, 0) + 1
+        self._taken.add(key)
+
+    @property
+    def taken(self) -> Set[str]:
+        """The nodes that go by this plan."""
+        return self._taken
 
     @property
     def used(self) -> bool:
         """Whether the plan has started anything."""
-        return bool(self._started)
+        return bool(self._taken)
 
 
 def reported(snapshot: Snapshot, budgets: Mapping[str, PoolBudget], reason: str) -> Plan:

@@ -25,7 +25,7 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None) -> Plan:
     ending = frozenset(a.ref.name for plan in forced for a in plan.actions if isinstance(a, DeleteObject))
     seen, ledger = view(snapshot, ending), Ledger(snapshot)
     for name in sorted(ending):
-        ledger.take(snapshot.node_claims[name].pool_name)
+        ledger.take(snapshot.node_claims[name].pool_name, name)
     under_way = [progress(seen), heal(seen)]
     scheduler = ask if ask is not None else Scheduler(snapshot)
     started = [method(seen, ledger, scheduler) for method in METHODS]

@@ -6,13 +6,14 @@ Source: disruption reference §4.1 to §4.3, AWS reference §7.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
 from api import labels
-from api.requirements import Requirements
+from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirements
 from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool, parse_entries
+from api.v1.nodepool import NodePool
 from reconciler.disruption.view import View
 from reconciler.ec2 import drift as ec2_drift
 from reconciler.model.instance_type import InstanceType
@@ -28,10 +29,10 @@ def drift_reason(view: View, claim: NodeClaim, pool: NodePool) -> str | None:
         return ""
     if _hash_differs(claim, pool):
         return "NodePoolDrifted"
-    wanted = _requirements(pool)
+    wanted = view.requirements.get(pool.name)
     if wanted is None:
         return None
-    if not Requirements.of_labels(claim.metadata.labels).compatible(wanted):
+    if _violated(wanted, claim.metadata.labels):
         return "RequirementsDrifted"
     if _type_is_gone(view, claim, pool):
         return "InstanceTypeNotFound"
@@ -48,12 +49,13 @@ def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
     return one is not None and two is not None and one != two
 
 
-def _requirements(pool: NodePool) -> Requirements | None:
-    """The template's requirements; None when one of them cannot be read."""
-    try:
-        return parse_entries(pool.spec.template.spec.requirements)
-    except ValueError:
-        return None
+def _violated(wanted: Requirements, own: Mapping[str, str]) -> bool:
+    """Whether labels fall outside requirements; a label that is not there meets only what accepts its absence."""
+    for key, row in wanted.items():
+        value = own.get(key)
+        if not row.has(value) if value is not None else row.operator not in (NOT_IN, DOES_NOT_EXIST):
+            return True
+    return False
 
 
 def _type_is_gone(view: View, claim: NodeClaim, pool: NodePool) -> bool:

@@ -30,7 +30,7 @@ from reconciler.scheduling.claims import to_claim
 __all__ = ["METHODS", "budgets_of", "consolidation", "drift", "emptiness"]
 
 #: How many simulations one plan may make for drift, and for consolidation.
-_PROBES: Final = 4
+_PROBES: Final = 2
 
 Method = Callable[[View, Ledger, Solve], Plan]
 T = TypeVar("T")
@@ -39,7 +39,7 @@ T = TypeVar("T")
 # --- emptiness --------------------------------------------------------------------------------------------------
 def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Every empty node that has been quiet long enough goes, within budgets, the most expensive first."""
-    keys = [key for key, state in _free(view) if _is_empty(view, key, state)]
+    keys = [key for key, state in _free(view, ledger) if _is_empty(view, key, state)]
     judged = {key: candidate(view, key) for key in sorted(keys)}
     ready = [found for found in judged.values() if isinstance(found, Candidate)]
     plans = [refused(view.snapshot.state_nodes[k], b, _soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
@@ -59,7 +59,7 @@ def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
         return Plan(next_due=due)
     if not ledger.remaining(found.pool.name, EMPTY):
         return _no_budget(view, found.state, EMPTY)
-    ledger.take(found.pool.name)
+    ledger.take(found.pool.name, found.key)
     return start(view, found, EMPTY, "no pods that would be missed")
 
 
@@ -75,7 +75,7 @@ def _quiet_since(found: Candidate) -> datetime:
 # --- drift ------------------------------------------------------------------------------------------------------
 def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Drifted nodes: empty ones at once, then the one that has drifted longest, its replacements first."""
-    keys = [key for key, state in _free(view) if _is_drifted(view, state)]
+    keys = [key for key, state in _free(view, ledger) if _is_drifted(view, state)]
     waiting, ready = [], []
     for key in sorted(keys, key=lambda key: _drift_order(view, key)):
         found = _drift_candidate(view, ledger, key)
@@ -120,7 +120,7 @@ def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
 def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
     if not ledger.remaining(found.pool.name, DRIFTED):
         return _no_budget(view, found.state, DRIFTED)
-    ledger.take(found.pool.name)
+    ledger.take(found.pool.name, found.key)
     return start(view, found, DRIFTED, _drift_text(found))
 
 
@@ -135,7 +135,7 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
             continue
         salt = command_id(found.claim.metadata.uid, DRIFTED, view.snapshot.now)
         claims = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
-        ledger.take(found.pool.name)
+        ledger.take(found.pool.name, found.key)
         return [*plans, start(view, found, DRIFTED, _drift_text(found), claims)]
     return plans
 
@@ -149,10 +149,9 @@ def _drift_text(found: Candidate) -> str:
 def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """The first proposal that has stood its time and still holds; one a plan."""
     due, ready = timely(view)
-    plans = [Plan(next_due=due)] if due is not None else []
-    if not ready or ledger.used or not settled(view):
+    plans = [_eligible(view, ledger, UNDERUTILIZED, len(ready)), Plan(next_due=due)]
+    if ledger.used or not settled(view):
         return joined(plans)
-    plans.append(_eligible(view, ledger, UNDERUTILIZED, len(ready)))
     for proposal in ready[:_PROBES]:
         plan, started = _carried_out(view, ledger, proposal, ask)
         plans.append(plan)
@@ -174,7 +173,7 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> 
         return refused(found.state, Blocker("ConsolidationRejected", text), _soon(view)), False
     salt = command_id(found.claim.metadata.uid, UNDERUTILIZED, view.snapshot.now)
     claims = [] if move.new is None else [to_claim(view.snapshot, move.new, salt=salt)]
-    ledger.take(found.pool.name)
+    ledger.take(found.pool.name, found.key)
     return start(view, found, UNDERUTILIZED, f"{move.kind}, saves {move.saving} microdollars an hour", claims), True
 
 
@@ -233,10 +232,10 @@ def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T
     return head + (rest[first:] + rest[:first])[:room]
 
 
-def _free(view: View) -> Iterable[tuple[str, StateNode]]:
-    """Initialised nodes with a claim that are not on their way, in no particular order."""
+def _free(view: View, ledger: Ledger) -> Iterable[tuple[str, StateNode]]:
+    """Initialised nodes with a claim that nothing has been decided about, in no particular order."""
     for key, state in view.snapshot.state_nodes.items():
-        going = state.deleting or key in view.commands or key in view.ending
+        going = state.deleting or key in view.commands or key in ledger.taken
         if state.claim is not None and not going and state.initialized:
             yield key, state
 

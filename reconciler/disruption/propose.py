@@ -47,7 +47,7 @@ def propose(snapshot: Snapshot, ask: Solve | None = None) -> tuple[Proposal, ...
         move = _judged(seen, one, scheduler)
         if move is None:
             continue
-        ledger.take(one.pool.name)
+        ledger.take(one.pool.name, one.key)
         found.append(move)
         if move.new is None:
             seen = _without(seen, one)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from api import labels
+from api.requirements import Requirements
 from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
+from api.v1.nodepool import NodePool, parse_entries
 from reconciler.disruption.command import Command, command_of
 from reconciler.disruption.pdbs import Pdbs
 from reconciler.model.instance_type import InstanceType
@@ -28,6 +29,8 @@ class View:
     commands: Mapping[str, Command]
     types: Mapping[str, Mapping[str, InstanceType]]
     ending: frozenset[str] = frozenset()
+    #: What each NodePool's template requires of labels; None when that cannot be read.
+    requirements: Mapping[str, Requirements | None] = field(default_factory=dict)
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """Sorted by `namespace/name`."""
@@ -44,7 +47,15 @@ def view(snapshot: Snapshot, ending: frozenset[str] = frozenset()) -> View:
         _commands(snapshot.node_claims),
         {name: {t.name: t for t in catalogue} for name, catalogue in snapshot.catalogues.items()},
         ending,
+        {name: _requirements(pool) for name, pool in snapshot.node_pools.items()},
     )
+
+
+def _requirements(pool: NodePool) -> Requirements | None:
+    try:
+        return parse_entries(pool.spec.template.spec.requirements)
+    except ValueError:
+        return None
 
 
 def managed(claim: NodeClaim) -> bool:
