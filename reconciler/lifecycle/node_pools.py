@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from api import labels, lint
+from api import labels
+from api.defaulting import default
+from api.lint import rules_nodepool
 from api.resources import Resources, total
 from api.v1 import conditions, hashes
 from api.v1.conditions import FALSE, TRUE, UNKNOWN
@@ -121,7 +123,8 @@ def _validation(pool: NodePool) -> tuple[str, str, str]:
     if known is not None and known.observed_generation == pool.metadata.generation and known.status != UNKNOWN:
         return known.status, known.reason, known.message
     manifest = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool", **encode(pool)}
-    problems = [p for p in lint.validate(manifest) if p.severity == "error" and p.rule.startswith(_FATAL_RULES)]
+    found = rules_nodepool.check(default(manifest))
+    problems = [p for p in found if p.severity == "error" and p.rule.startswith(_FATAL_RULES)]
     if not problems:
         return TRUE, "ValidationSucceeded", ""
     return FALSE, "NodePoolValidationFailed", "; ".join(str(problem) for problem in problems)

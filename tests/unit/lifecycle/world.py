@@ -151,10 +151,12 @@ class World:
         return self.objects.get(Ref(kind.name, "", name))
 
     def claim(self, name: str = "a") -> NodeClaim:
-        return self.objects[Ref("NodeClaim", "", name)]
+        found: NodeClaim = self.objects[Ref("NodeClaim", "", name)]
+        return found
 
     def node(self, name: str) -> Node:
-        return self.objects[Ref("Node", "", name)]
+        found: Node = self.objects[Ref("Node", "", name)]
+        return found
 
     def condition(self, type_: str, claim: str = "a") -> tuple[str, str] | None:
         found = self.claim(claim).condition(type_)
@@ -316,7 +318,8 @@ class World:
                 "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
             },
         }
-        return self.put(decode(Node, body))
+        self.put(decode(Node, body))
+        return self.node(name)
 
     def set_ready(self, name: str, ready: bool) -> None:
         node = self.node(name)

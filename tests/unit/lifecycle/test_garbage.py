@@ -1,0 +1,134 @@
+"""Instances without a claim, and claims without an instance."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from api import labels
+from reconciler.model import kinds
+from reconciler.model.plan import DeleteObject, Plan, Source, TerminateInstance
+from tests.unit.lifecycle.world import World, node_claim, prepared, running
+
+
+def terminated(plan: Plan) -> list[str]:
+    return [action.instance_id for action in plan.actions if isinstance(action, TerminateInstance)]
+
+
+def deleted(plan: Plan) -> list[str]:
+    return [str(action.ref) for action in plan.actions if isinstance(action, DeleteObject)]
+
+
+def test_an_orphan_is_collected_when_it_is_old_enough() -> None:
+    world = prepared()
+    world.add_instance("i-lost", {labels.LAUNCH_GROUP: "g"})
+    world.pass_time(59)
+    assert world.decide() == Plan(next_due=world.now + timedelta(seconds=1))
+    world.pass_time(1)
+    plan = world.decide()
+    assert terminated(plan) == ["i-lost"]
+    assert plan.actions[0].sources == {Source.INSTANCES, Source.NODE_CLAIMS}
+    world.settle()
+    assert len(world.done(TerminateInstance)) == 1
+
+
+def test_the_node_of_an_orphan_goes_with_it() -> None:
+    world = running(node_claim("a"))
+    world.objects.pop(kinds.ref(world.claim()))
+    world.pass_time(60)
+    plan = world.decide()
+    assert terminated(plan) == ["i-0000"]
+    assert deleted(plan) == ["node/node-a"]
+
+
+def test_an_instance_that_a_claim_waits_for_is_no_orphan() -> None:
+    world = prepared(node_claim("a"))
+    world.obey(world.decide())
+    group = world.claim().metadata.annotations[labels.LAUNCH_GROUP]
+    world.add_instance("i-mine", {labels.LAUNCH_GROUP: group})
+    world.add_instance("i-surplus", {labels.LAUNCH_GROUP: group})
+    world.pass_time(70)
+    assert terminated(world.decide()) == []
+    world.settle()
+    assert world.claim().instance_id == "i-mine"
+    assert [a.instance_id for a in world.done(TerminateInstance)] == ["i-surplus"]
+
+
+@pytest.mark.parametrize("missing", [Source.INSTANCES, Source.NODE_CLAIMS])
+def test_without_fresh_lists_nothing_is_collected(missing: Source) -> None:
+    world = prepared()
+    world.add_instance("i-lost", {})
+    world.pass_time(100)
+    world.facts["fresh_at"] = {source: world.now for source in Source if source is not missing}
+    plan = world.decide()
+    assert terminated(plan) == []
+    assert [r.reason.code for r in plan.refusals] == ["StaleSource"]
+    assert plan.next_due is not None
+
+
+def test_a_plan_collects_few() -> None:
+    world = prepared()
+    for number in range(12):
+        world.add_instance(f"i-{number:02}", {})
+    world.pass_time(100)
+    plan = world.decide()
+    assert terminated(plan) == ["i-00", "i-01", "i-02", "i-03", "i-04"]
+    assert plan.next_due is not None
+    world.settle()
+    assert len(world.done(TerminateInstance)) == 12
+
+
+def test_of_a_large_fleet_a_plan_collects_a_twentieth() -> None:
+    world = prepared()
+    for number in range(200):
+        world.add_instance(f"i-{number:03}", {})
+    world.pass_time(100)
+    assert len(terminated(world.decide())) == 10
+
+
+def lost(*, ready: bool | None) -> World:
+    """A registered claim whose instance is gone; its Node ready, not ready, or gone too (None)."""
+    world = running(node_claim("a"))
+    world.instances.clear()
+    if ready is None:
+        world.objects.pop(kinds.ref(world.node("node-a")))
+    else:
+        world.set_ready("node-a", ready)
+    world.pass_time(5)
+    return world
+
+
+@pytest.mark.parametrize(("ready", "collected"), [(True, False), (False, True), (None, True)])
+def test_a_claim_whose_instance_is_gone(ready: bool | None, collected: bool) -> None:
+    assert deleted(lost(ready=ready).decide()) == (["nodeclaim/a"] if collected else [])
+
+
+def test_a_claim_whose_instance_is_there_stays_though_its_node_is_not_ready() -> None:
+    world = running(node_claim("a"))
+    world.set_ready("node-a", False)
+    world.pass_time(500)
+    assert deleted(world.decide()) == []
+
+
+def test_a_claim_that_has_not_registered_is_left_to_its_time_limit() -> None:
+    world = prepared(node_claim("a"))
+    world.settle()
+    world.instances.clear()
+    world.pass_time(100)
+    assert deleted(world.decide()) == []
+
+
+def test_an_old_list_takes_no_claim() -> None:
+    world = lost(ready=False)
+    world.facts["fresh_at"] = {Source.NODE_CLAIMS: world.now}
+    assert deleted(world.decide()) == []
+
+
+def test_everything_goes_in_the_end() -> None:
+    world = lost(ready=False)
+    for _ in range(6):
+        world.settle()
+        world.pass_time(11)
+    assert world.get(kinds.NODE_CLAIM, "a") is None
+    assert world.get(kinds.NODE, "node-a") is None

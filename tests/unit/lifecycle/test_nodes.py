@@ -1,0 +1,289 @@
+"""Registration, initialisation, liveness, tags and pod events: every condition with each of its reasons."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from api.v1.meta import Taint, decode
+from reconciler.model import kinds
+from reconciler.model.objects import Node
+from reconciler.model.plan import DeleteObject, Plan, TagInstance
+from tests.unit.lifecycle.world import NOW, World, node_claim, pod, prepared, running, text
+
+
+def launched(*, spec: dict[str, Any] | None = None) -> World:
+    world = prepared(node_claim("a", **(spec or {})))
+    world.settle()
+    world.deeds.clear()
+    return world
+
+
+def change(world: World, name: str, **spec: Any) -> None:
+    node = world.node(name)
+    world.put(replace(node, spec=replace(node.spec, **spec)))
+
+
+# --- Registered -------------------------------------------------------------------------------------------------
+def test_no_node_yet() -> None:
+    assert launched().condition("Registered") == ("Unknown", "NodeNotFound")
+
+
+def test_several_nodes_of_one_instance() -> None:
+    world = launched()
+    first = world.join(world.claim())
+    world.put(replace(first, metadata=replace(first.metadata, name="twin", uid="uid-twin")))
+    world.settle()
+    assert world.condition("Registered") == ("False", "MultipleNodesFound")
+    assert world.condition("Ready") == ("False", "UnhealthyDependents")
+    assert not world.node("node-a").registered
+
+
+def test_registered() -> None:
+    world = launched()
+    world.join(world.claim(), ready=False)
+    world.settle()
+    assert world.condition("Registered") == ("True", "Registered")
+    assert world.claim().status.node_name == "node-a"
+
+
+def test_the_condition_follows_the_node_and_never_leads() -> None:
+    world = launched()
+    world.join(world.claim())
+    world.obey(world.decide())
+    assert world.node("node-a").registered
+    assert world.condition("Registered") == ("Unknown", "NodeNotFound")
+
+
+def test_a_node_without_the_unregistered_taint_registers_with_a_warning() -> None:
+    world = launched()
+    world.join(world.claim(), taints=[])
+    assert [(e.type, e.reason) for e in world.decide().events] == [("Warning", "UnregisteredTaintMissing")]
+    world.settle()
+    assert world.condition("Registered") == ("True", "Registered")
+
+
+@pytest.mark.parametrize(("value", "synced"), [("true", False), ("false", True)])
+def test_taints_are_synced_unless_the_node_opts_out(value: str, synced: bool) -> None:
+    world = launched(spec={"taints": [{"key": "own", "effect": "NoSchedule"}]})
+    node = world.join(world.claim())
+    world.put(replace(node, metadata=replace(node.metadata, labels={labels.DO_NOT_SYNC_TAINTS: value})))
+    world.settle()
+    assert [t.key for t in world.node("node-a").spec.taints] == (["own"] if synced else [])
+
+
+def test_a_taint_that_the_node_has_is_kept_as_it_is() -> None:
+    world = launched(spec={"taints": [{"key": "own", "value": "claim", "effect": "NoSchedule"}]})
+    world.join(world.claim(), taints=[{"key": "own", "value": "node", "effect": "NoSchedule"}])
+    world.settle()
+    assert [t.value for t in world.node("node-a").spec.taints] == ["node"]
+
+
+def test_a_startup_taint_that_was_removed_does_not_come_back() -> None:
+    world = launched(spec={"startupTaints": [{"key": "agent", "effect": "NoSchedule"}]})
+    world.join(world.claim())
+    world.settle()
+    change(world, "node-a", taints=())
+    world.settle()
+    assert world.node("node-a").spec.taints == ()
+
+
+def test_the_label_of_the_node_class_is_added_where_it_lacks() -> None:
+    world = running(node_claim("a"))
+    claim, node = world.claim(), world.node("node-a")
+    for value in (claim, node):
+        kept = {key: text for key, text in value.metadata.labels.items() if key != labels.NODECLASS}
+        world.put(replace(value, metadata=replace(value.metadata, labels=kept)))
+    world.settle()
+    assert world.claim().metadata.labels[labels.NODECLASS] == "default"
+    assert world.node("node-a").metadata.labels[labels.NODECLASS] == "default"
+
+
+# --- Initialized ------------------------------------------------------------------------------------------------
+EPHEMERAL = [
+    ("node.kubernetes.io/not-ready", "NoSchedule"),
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoSchedule"),
+    ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
+    ("readiness.k8s.io/network", "NoSchedule"),
+]
+
+
+def registered(**spec: Any) -> World:
+    world = launched(spec=spec)
+    world.join(world.claim())
+    return world
+
+
+def test_not_ready() -> None:
+    world = launched()
+    world.join(world.claim(), ready=False)
+    world.settle()
+    assert world.condition("Initialized") == ("Unknown", "NodeNotReady")
+    world.set_ready("node-a", True)
+    world.settle()
+    assert world.condition("Initialized") == ("True", "Initialized")
+
+
+def test_startup_taints() -> None:
+    world = registered(startupTaints=[{"key": "agent", "effect": "NoSchedule"}])
+    world.settle()
+    assert world.condition("Initialized") == ("Unknown", "StartupTaintsExist")
+    change(world, "node-a", taints=())
+    world.settle()
+    assert world.condition("Initialized") == ("True", "Initialized")
+
+
+@pytest.mark.parametrize(("key", "effect"), EPHEMERAL)
+def test_ephemeral_taints(key: str, effect: str) -> None:
+    world = launched()
+    world.join(world.claim(), taints=[{"key": key, "effect": effect}])
+    world.settle()
+    assert world.condition("Initialized") == ("Unknown", "KnownEphemeralTaintsExist")
+    change(world, "node-a", taints=(Taint(key=key, effect="PreferNoSchedule"),) if "/not-" in key else ())
+    world.settle()
+    assert world.condition("Initialized") == ("True", "Initialized")
+
+
+def test_resources_that_were_asked_for() -> None:
+    world = launched(spec={"resources": {"requests": {"cpu": "1", "ephemeral-storage": "1Gi", "none": "0"}}})
+    node = world.join(world.claim())
+    offered = node.status.allocatable
+    less = {key: value for key, value in offered.items() if key != "ephemeral-storage"}
+    world.put(replace(node, status=replace(node.status, allocatable=less)))
+    world.settle()
+    assert world.condition("Initialized") == ("Unknown", "ResourceNotRegistered")
+    node = world.node("node-a")
+    world.put(replace(node, status=replace(node.status, allocatable=offered)))
+    world.settle()
+    assert world.condition("Initialized") == ("True", "Initialized")
+
+
+def test_a_node_that_went_before_it_was_usable() -> None:
+    world = launched()
+    world.join(world.claim(), ready=False)
+    world.settle()
+    world.objects.pop(kinds.ref(world.node("node-a")))
+    world.settle()
+    assert world.condition("Initialized") == ("Unknown", "NodeNotFound")
+
+
+def test_initialization_never_reverts() -> None:
+    world = running(node_claim("a"))
+    world.set_ready("node-a", False)
+    world.settle()
+    assert world.condition("Initialized") == ("True", "Initialized")
+    assert world.claim().is_true("Ready")
+
+
+# --- time limits ------------------------------------------------------------------------------------------------
+def deletions(plan: Plan) -> list[str]:
+    return [action.reason.code for action in plan.actions if isinstance(action, DeleteObject)]
+
+
+def test_not_registered_in_time() -> None:
+    world = launched()
+    world.pass_time(899)
+    assert deletions(world.decide()) == []
+    assert world.decide().next_due == NOW + timedelta(minutes=15)
+    world.pass_time(1)
+    assert deletions(world.decide()) == ["RegistrationTimeout"]
+
+
+def test_the_clock_of_registration_starts_when_its_status_changed() -> None:
+    world = launched()
+    world.pass_time(600)
+    first = world.join(world.claim())
+    world.put(replace(first, metadata=replace(first.metadata, name="twin", uid="uid-twin")))
+    world.settle()
+    world.pass_time(899)
+    assert deletions(world.decide()) == []
+    world.pass_time(1)
+    assert deletions(world.decide()) == ["RegistrationTimeout"]
+
+
+def test_a_registered_node_may_take_as_long_as_it_likes_to_initialise() -> None:
+    world = launched()
+    world.join(world.claim(), ready=False)
+    world.settle()
+    world.pass_time(100_000)
+    assert deletions(world.decide()) == []
+
+
+# --- tags -------------------------------------------------------------------------------------------------------
+def test_an_instance_is_tagged_once() -> None:
+    world = launched()
+    world.join(world.claim())
+    world.settle()
+    tags = world.instances[world.claim().instance_id].tags
+    assert (tags["Name"], tags[labels.TAG_NODECLAIM]) == ("node-a", "a")
+    assert len(world.done(TagInstance)) == 1
+    assert world.claim().metadata.annotations[labels.TAGGED] == "true"
+    assert world.claim().metadata.annotations[labels.CLUSTER_NAME_TAGGED] == "true"
+
+
+def test_a_name_that_somebody_gave_is_kept() -> None:
+    world = launched()
+    world.add_instance(world.claim().instance_id, {"Name": "mine"})
+    world.join(world.claim())
+    world.settle()
+    assert [sorted(a.tags) for a in world.done(TagInstance)] == [[labels.TAG_EKS_CLUSTER, labels.TAG_NODECLAIM]]
+
+
+def test_an_instance_that_is_not_seen_is_not_tagged() -> None:
+    world = launched()
+    world.join(world.claim())
+    world.instances.clear()
+    world.facts["fresh_at"] = {}
+    world.settle()
+    assert not world.done(TagInstance)
+    assert labels.TAGGED not in world.claim().metadata.annotations
+
+
+# --- pod events -------------------------------------------------------------------------------------------------
+def bound_at(seconds: int) -> dict[str, Any]:
+    when = text(NOW + timedelta(seconds=seconds))
+    return {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": when}]}
+
+
+def test_the_newest_pod_event_is_noted() -> None:
+    world = running(node_claim("a"))
+    world.pass_time(100)
+    world.put(pod("one", "node-a", status=bound_at(20)))
+    world.put(pod("two", "node-a", status=bound_at(40)))
+    world.settle()
+    assert world.claim().status.last_pod_event_time == NOW + timedelta(seconds=40)
+
+
+def test_events_within_ten_seconds_are_one() -> None:
+    world = running(node_claim("a"))
+    world.pass_time(100)
+    world.put(pod("one", "node-a", status=bound_at(20)))
+    world.settle()
+    world.put(pod("two", "node-a", status=bound_at(29)))
+    assert world.decide() == Plan()
+    world.put(pod("three", "node-a", status=bound_at(30)))
+    world.settle()
+    assert world.claim().status.last_pod_event_time == NOW + timedelta(seconds=30)
+
+
+def test_a_pod_that_is_going_counts_from_now_not_from_its_end() -> None:
+    world = running(node_claim("a"))
+    world.pass_time(100)
+    world.put(pod("one", "node-a", meta={"deletionTimestamp": text(NOW + timedelta(seconds=700))}))
+    world.settle()
+    assert world.claim().status.last_pod_event_time == world.now
+
+
+# --- adopted nodes ----------------------------------------------------------------------------------------------
+def test_a_node_of_somebody_else_is_left_alone() -> None:
+    world = running(node_claim("a"))
+    body = {"metadata": {"name": "other", "uid": "u", "finalizers": ["x/y"]}, "spec": {"providerID": "aws:///z/i-9"}}
+    world.put(decode(Node, body))
+    assert world.decide() == Plan()
+    world.delete(kinds.ref(world.node("other")))
+    assert world.decide() == Plan()
