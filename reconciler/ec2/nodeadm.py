@@ -19,6 +19,7 @@ from reconciler.ec2 import mime
 from reconciler.ec2.bootstrap import Bootstrap, cluster_dns, node_labels
 
 _PLAIN = re.compile(r"(?:[A-Za-z/]|--)[A-Za-z0-9_./:=,\"%@+-]*[A-Za-z0-9_/=\"%]|[0-9]+(?:\.[0-9]+){3}(?:/[0-9]+)?")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
@@ -117,4 +118,5 @@ def _item(item: Any, indent: str) -> Iterator[str]:
 def _scalar(value: Any) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _RESERVED:
         return value
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)  # a JSON text is a YAML one, but for characters YAML cannot hold
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,0 +1,101 @@
+"""Which kubelet maps can be used, and what is said of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.ec2 import families, kubelet_rules
+
+INVALID = "InvalidKubeletConfiguration"
+
+
+def reason(map_: dict[str, Any], family: str = "AL2023") -> str | None:
+    found = kubelet_rules.problem(map_, families.of(family))
+    return None if found is None else found[0]
+
+
+@pytest.mark.parametrize(
+    "map_",
+    [
+        {},
+        {"maxPods": 0, "podsPerCore": 0, "clusterDNS": ["10.0.0.1", "10.0.0.2"]},
+        {"kubeReserved": {"cpu": "100m", "memory": "1Gi", "ephemeral-storage": "1Gi", "pid": "100"}},
+        {"evictionHard": {"memory.available": "5%", "nodefs.available": "1Gi", "pid.available": "0%"}},
+        {"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"memory.available": "1m30s"}},
+        {"imageGCHighThresholdPercent": 80, "imageGCLowThresholdPercent": 70},
+        {"featureGates": {"A": True}, "shutdownGracePeriod": "30s", "memoryThrottlingFactor": 0.9},
+        {"authentication": {"anonymous": {"enabled": False}}, "logging": {"flushFrequency": 5, "verbosity": 2}},
+        {"reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}], "tlsCurvePreferences": [1]},
+    ],
+)
+def test_good_maps(map_: dict[str, Any]) -> None:
+    assert reason(map_) is None
+
+
+@pytest.mark.parametrize(
+    ("map_", "words"),
+    [
+        ({"nope": 1}, "unknown field nope"),
+        ({"MaxPods": 1}, "unknown field MaxPods"),
+        ({"maxPods": 1.5}, "maxPods must be a int32"),
+        ({"maxPods": True}, "maxPods must be a int32"),
+        ({"port": 2**31}, "port must be a int32"),
+        ({"cpuCFSQuota": "true"}, "cpuCFSQuota must be a bool"),
+        ({"clusterDNS": "10.0.0.1"}, "clusterDNS must be a list"),
+        ({"clusterDNS": [1]}, "clusterDNS[0] must be a string"),
+        ({"kubeReserved": ["cpu"]}, "kubeReserved must be an object"),
+        ({"kubeReserved": {"cpu": 1}}, "kubeReserved.cpu must be a string"),
+        ({"syncFrequency": "soon"}, "syncFrequency must be a duration"),
+        ({"authentication": {"webhook": {"nope": 1}}}, "unknown field authentication.webhook.nope"),
+        ({"registerWithTaints": []}, "registerWithTaints may not be set"),
+        ({"evictionHard": {"memory": "5%"}}, "unknown signal memory"),
+        ({"evictionHard": {"memory.available": "101%"}}, "evictionHard.memory.available"),
+        ({"evictionHard": {"memory.available": "-1Gi"}}, "evictionHard.memory.available"),
+        ({"evictionHard": {"memory.available": "much"}}, "evictionHard.memory.available"),
+        ({"evictionSoft": {"memory.available": "5%"}}, "must have the same keys"),
+        (
+            {"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"memory.available": "-1m"}},
+            "is no duration",
+        ),
+        ({"kubeReserved": {"gpu": "1"}}, "unknown resource gpu"),
+        ({"systemReserved": {"cpu": "-1"}}, "must not be negative"),
+        ({"imageGCHighThresholdPercent": 101}, "from 0 to 100"),
+        ({"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 50}, "must be greater"),
+        ({"maxPods": -1}, "maxPods must not be negative"),
+        ({"podsPerCore": -1}, "podsPerCore must not be negative"),
+    ],
+)
+def test_bad_maps(map_: dict[str, Any], words: str) -> None:
+    found = kubelet_rules.problem(map_, families.AL2023)
+    assert found is not None
+    assert found[0] == INVALID
+    assert words in found[1]
+
+
+def test_a_wrong_type_is_reported_alone_and_senseless_values_together() -> None:
+    both = kubelet_rules.problem({"nope": 1, "maxPods": -1}, families.AL2023)
+    assert both == (INVALID, "unknown field nope")
+    two = kubelet_rules.problem({"maxPods": -1, "podsPerCore": -1}, families.AL2023)
+    assert two == (INVALID, "podsPerCore must not be negative; maxPods must not be negative")
+
+
+@pytest.mark.parametrize("map_", [{"maxPods": "vcpus * 4"}, {"kubeReserved": {"cpu": "vcpus"}}])
+def test_expressions_are_not_enabled(map_: dict[str, Any]) -> None:
+    assert reason(map_) == "KubeletExpressionsDisabled"
+
+
+@pytest.mark.parametrize(
+    ("family", "map_", "expected"),
+    [
+        ("AL2", {"podsPerCore": 2, "maxPods": 10, "clusterDNS": ["10.0.0.1"]}, None),
+        ("Bottlerocket", {"podsPerCore": 2}, "UnsupportedKubeletConfiguration"),
+        ("Bottlerocket", {"maxPods": 2}, None),
+        ("AL2", {"cpuManagerPolicy": "static"}, "UnsupportedKubeletConfiguration"),
+        ("Windows2022", {"clusterDNS": ["10.0.0.1", "10.0.0.2"]}, "UnsupportedKubeletConfiguration"),
+        ("Custom", {"cpuManagerPolicy": "static", "clusterDNS": ["10.0.0.1", "10.0.0.2"]}, None),
+    ],
+)
+def test_what_a_family_can_carry(family: str, map_: dict[str, Any], expected: str | None) -> None:
+    assert reason(map_, family) == expected
