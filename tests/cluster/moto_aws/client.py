@@ -136,6 +136,10 @@ class MotoAws:
         given = {"action": action, "code": code, "status": status, "times": times}
         self.command("fault", {**given, "delay": delay, "after": after})
 
+    def clear_faults(self) -> None:
+        """No call fails any more."""
+        self.command("clear_faults")
+
     def set_describe_delay(self, seconds: float) -> None:
         """From now on DescribeInstances shows a new instance only after this long."""
         self.command("describe_delay", seconds)

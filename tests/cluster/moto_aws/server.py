@@ -120,6 +120,10 @@ class Gate:
         with self.world.lock:
             self.world.faults.append(msgspec.json.decode(body, type=Fault))
 
+    def control_clear_faults(self, _: bytes) -> None:
+        with self.world.lock:
+            self.world.faults.clear()
+
     def control_describe_delay(self, body: bytes) -> None:
         self.world.describe_delay = float(msgspec.json.decode(body))
 
