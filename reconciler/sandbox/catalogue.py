@@ -1,15 +1,16 @@
 """The instance types that the sandbox's EC2 sells: about 120 real ones, made from a line per family.
 
 Sizes, memory, GPUs and interfaces are the real ones; bandwidths are rounded to what the size typically has. Prices
-are us-east-1's, Linux, July 2026, as a rate per vCPU. Spot costs a fixed share that differs by type and zone.
+are those of the fallback table. Spot costs a fixed share that differs by type and zone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from reconciler.ec2 import prices
 from reconciler.model.cloud import Gpu, InstanceTypeInfo, Region
 from reconciler.sandbox.manifests import chance
 
@@ -39,28 +40,22 @@ _BURSTABLE = {
     "xlarge": (Fraction(16), 4, 15),
     "2xlarge": (Fraction(32), 4, 15),
 }
-_T3_USD_PER_HOUR = {
-    "nano": 5200,
-    "micro": 10400,
-    "small": 20800,
-    "medium": 41600,
-    "large": 83200,
-    "xlarge": 166400,
-    "2xlarge": 332800,
+#: GPU families: local disk in GB by size, and the sizes with four GPUs; all others have one.
+_LOCAL_GB = {
+    "g4dn": {"xlarge": 125, "2xlarge": 225, "4xlarge": 225, "8xlarge": 900, "12xlarge": 900, "16xlarge": 900},
+    "g5": {"xlarge": 250, "2xlarge": 450, "4xlarge": 600, "8xlarge": 900, "12xlarge": 3800, "16xlarge": 1900},
 }
-_GPU_COUNT = {"g4dn.12xlarge": 4, "p3.8xlarge": 4, "p3.16xlarge": 8}
-_LOCAL_GB = {"xlarge": 125, "2xlarge": 225, "4xlarge": 225, "8xlarge": 900, "12xlarge": 900, "16xlarge": 900}
+_FOUR_GPUS = ("12xlarge",)
 _GPU_NETWORK = {4: (3, 10), 8: (3, 10), 16: (3, 10), 32: (4, 15), 48: (8, 30), 64: (4, 15)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """One line of the catalogue. `rate` is the price of a vCPU in millionths of a dollar per hour."""
+    """One line of the catalogue."""
 
     name: str
     sizes: str
     gib_per_vcpu: Fraction
-    rate: int
     manufacturer: str = "Intel"
     clock: float = 3.1
     arm: bool = False
@@ -69,22 +64,22 @@ class _Family:
 
 _X86 = "large xlarge 2xlarge 4xlarge 8xlarge 12xlarge 16xlarge 24xlarge"
 _ARM = "medium large xlarge 2xlarge 4xlarge 8xlarge 12xlarge 16xlarge"
-_T4, _V100 = Gpu("T4", "NVIDIA", 1, 16384), Gpu("V100", "NVIDIA", 1, 16384)
+_T4, _A10G = Gpu("T4", "NVIDIA", 1, 16384), Gpu("A10G", "NVIDIA", 1, 22888)
 _FAMILIES = (
-    _Family("m5", _X86 + " metal", Fraction(4), 48000),
-    _Family("m6i", _X86 + " 32xlarge", Fraction(4), 48000, clock=3.5),
-    _Family("m6a", _X86 + " 32xlarge 48xlarge", Fraction(4), 43200, "AMD", 3.6),
-    _Family("m7i", _X86 + " 48xlarge", Fraction(4), 50400, clock=3.2),
-    _Family("m7g", _ARM, Fraction(4), 40800, "AWS", 2.6, True),
-    _Family("c5", "large xlarge 2xlarge 4xlarge 9xlarge 12xlarge 18xlarge 24xlarge", Fraction(2), 42500, clock=3.4),
-    _Family("c6i", _X86 + " 32xlarge", Fraction(2), 42500, clock=3.5),
-    _Family("c6g", _ARM, Fraction(2), 34000, "AWS", 2.5, True),
-    _Family("c7i", _X86 + " 48xlarge", Fraction(2), 44620, clock=3.2),
-    _Family("r5", _X86, Fraction(8), 63000),
-    _Family("r6i", _X86 + " 32xlarge", Fraction(8), 63000, clock=3.5),
-    _Family("r7g", _ARM, Fraction(8), 53550, "AWS", 2.6, True),
-    _Family("g4dn", "xlarge 2xlarge 4xlarge 8xlarge 12xlarge 16xlarge", Fraction(4), 81500, clock=2.5, gpu=_T4),
-    _Family("p3", "2xlarge 8xlarge 16xlarge", Fraction(61, 8), 382500, clock=2.7, gpu=_V100),
+    _Family("m5", _X86 + " metal", Fraction(4)),
+    _Family("m6i", _X86 + " 32xlarge", Fraction(4), clock=3.5),
+    _Family("m6a", _X86 + " 32xlarge 48xlarge", Fraction(4), "AMD", 3.6),
+    _Family("m7i", _X86 + " 48xlarge", Fraction(4), clock=3.2),
+    _Family("m7g", _ARM, Fraction(4), "AWS", 2.6, True),
+    _Family("c5", "large xlarge 2xlarge 4xlarge 9xlarge 12xlarge 18xlarge 24xlarge", Fraction(2), clock=3.4),
+    _Family("c6i", _X86 + " 32xlarge", Fraction(2), clock=3.5),
+    _Family("c6g", _ARM, Fraction(2), "AWS", 2.5, True),
+    _Family("c7i", _X86 + " 48xlarge", Fraction(2), clock=3.2),
+    _Family("r5", _X86, Fraction(8)),
+    _Family("r6i", _X86 + " 32xlarge", Fraction(8), clock=3.5),
+    _Family("r7g", _ARM, Fraction(8), "AWS", 2.6, True),
+    _Family("g4dn", "xlarge 2xlarge 4xlarge 8xlarge 12xlarge 16xlarge", Fraction(4), clock=2.5, gpu=_T4),
+    _Family("g5", "xlarge 2xlarge 4xlarge 8xlarge 12xlarge 16xlarge", Fraction(4), "AMD", 3.3, gpu=_A10G),
 )
 
 
@@ -95,12 +90,12 @@ def region(zones: tuple[str, ...], names: Iterable[str] | None = None) -> Region
     if unknown := [name for name in wanted if name not in sold]:
         raise ValueError(f"not in the sandbox's catalogue: {', '.join(unknown)}")
     types = {name: sold[name][0] for name in wanted}
-    prices = {name: sold[name][1] for name in wanted}
-    offered = {name: frozenset(zones[:2] if name.startswith("p3.") else zones) for name in wanted}
+    costs = {name: sold[name][1] for name in wanted}
+    offered = {name: frozenset(zones[:2] if name.startswith("g5.") else zones) for name in wanted}
     spot = {
-        (name, zone): spot_price(prices[name], name, zone) for name in wanted for zone in zones if zone in offered[name]
+        (name, zone): spot_price(costs[name], name, zone) for name in wanted for zone in zones if zone in offered[name]
     }
-    return Region(zones[0][:-1], types, offered, prices, spot, zones)
+    return Region(zones[0][:-1], types, offered, costs, spot, zones)
 
 
 def spot_price(on_demand: int, name: str, zone: str) -> int:
@@ -112,7 +107,7 @@ def _types() -> Iterator[tuple[str, tuple[InstanceTypeInfo, int]]]:
     for family in _FAMILIES:
         for size in family.sizes.split():
             info = _type(family, size)
-            yield info.name, (info, family.rate * info.vcpus)
+            yield info.name, (info, _price(info))
     for size, (gib, interfaces, addresses) in _BURSTABLE.items():
         vcpus = {"xlarge": 4, "2xlarge": 8}.get(size, 2)
         info = InstanceTypeInfo(
@@ -127,7 +122,14 @@ def _types() -> Iterator[tuple[str, tuple[InstanceTypeInfo, int]]]:
             ebs_bandwidth_mbps=2085,
             placement_strategies=("partition", "spread"),
         )
-        yield info.name, (info, _T3_USD_PER_HOUR[size])
+        yield info.name, (info, _price(info))
+
+
+def _price(info: InstanceTypeInfo) -> int:
+    price = prices.on_demand(info.name, info.vcpus, info.memory_mib)
+    if price is None:
+        raise ValueError(f"no price of {info.name} is known")
+    return price
 
 
 def _type(family: _Family, size: str) -> InstanceTypeInfo:
@@ -135,12 +137,12 @@ def _type(family: _Family, size: str) -> InstanceTypeInfo:
     vcpus = 96 if metal else _VCPUS.get(size) or 4 * int(size.removesuffix("xlarge"))
     interfaces, addresses, network, ebs = _NETWORK[vcpus]
     name = f"{family.name}.{size}"
-    if family.name == "g4dn":
+    if family.gpu is not None:
         interfaces, addresses = _GPU_NETWORK[vcpus]
     gpus: tuple[Gpu, ...] = ()
     if family.gpu is not None:
-        gpus = (Gpu(family.gpu.name, family.gpu.manufacturer, _GPU_COUNT.get(name, 1), family.gpu.memory_mib),)
-    local = _LOCAL_GB[size] if family.name == "g4dn" else 0
+        gpus = (replace(family.gpu, count=4 if size in _FOUR_GPUS else 1),)
+    local = _LOCAL_GB.get(family.name, {}).get(size, 0)
     return InstanceTypeInfo(
         name,
         ("arm64",) if family.arm else ("x86_64",),
@@ -148,7 +150,7 @@ def _type(family: _Family, size: str) -> InstanceTypeInfo:
         int(vcpus * family.gib_per_vcpu * 1024),
         max_interfaces=interfaces,
         ipv4_per_interface=addresses,
-        hypervisor="" if metal else "xen" if family.name == "p3" else "nitro",
+        hypervisor="" if metal else "nitro",
         bare_metal=metal,
         manufacturer=family.manufacturer,
         clock_speed_ghz=family.clock,
@@ -156,9 +158,9 @@ def _type(family: _Family, size: str) -> InstanceTypeInfo:
         nvme=bool(local),
         ebs_bandwidth_mbps=ebs,
         network_bandwidth_mbps=network,
-        encryption_in_transit=family.name not in ("m5", "c5", "r5", "p3", "c6g"),
-        nitro_enclaves=vcpus >= 4 and family.name not in ("p3", "g4dn"),
+        encryption_in_transit=family.name not in ("m5", "c5", "r5", "c6g"),
+        nitro_enclaves=vcpus >= 4 and family.name != "g4dn",
         gpus=gpus,
-        trunking=family.name not in ("p3",) and not metal,
+        trunking=not metal,
         placement_strategies=("cluster", "partition", "spread"),
     )

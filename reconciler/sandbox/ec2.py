@@ -1,6 +1,6 @@
 """EC2 in memory: fleets, instances and their states, stock-outs, spot reclaims and the interruption queue.
 
-A test steers it (`stock_out`, `reclaim_spot`, `impair` …) and inspects it (`instances`, `calls`); the Cloud port in
+A test steers it (`stock_out`, `reclaim_spot`, `send`) and inspects it (`instances`, `calls`); the Cloud port in
 cloud.py is what the controller sees of it.
 """
 

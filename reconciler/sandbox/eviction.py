@@ -110,12 +110,11 @@ class DisruptionController:
         return expected, _share(least if least is not None else 1, expected)
 
     def _scale(self, pods: list[Pod]) -> int:
-        """Replicas of the controllers of these pods; a pod without one counts as itself."""
+        """Replicas of the controllers of these pods; a pod without one does not count."""
         replicas: dict[str, int] = {}
         for pod in pods:
             owner = next((o for o in pod.metadata.owner_references if o.controller), None)
             if owner is None or owner.kind not in ("ReplicaSet", "StatefulSet"):
-                replicas[pod.metadata.uid] = 1
                 continue
             found = self._server.find(BY_NAME[owner.kind], pod.metadata.namespace, owner.name)
             replicas[owner.uid] = found.value.spec.replicas if found is not None else 0

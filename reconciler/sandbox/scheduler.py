@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from fractions import Fraction
 
 from reconciler.model import kinds
 from reconciler.model.objects import LabelSelector, Pod
@@ -108,7 +107,7 @@ class Scheduler:
         self._fresh = self._fresh or bool(moved)
 
     def _best(self, demand: Demand) -> NodeView | None:
-        allows = self._topology(demand)
+        allows, wanted = self._topology(demand), dict(demand.requests)
         good = [
             node
             for node in self._nodes.known()
@@ -117,7 +116,7 @@ class Scheduler:
             and not _port_clash(demand, node)
             and all(allow(node) for allow in allows)
         ]
-        return min(good, key=lambda node: (-_freedom(node, demand), node.name), default=None)
+        return min(good, key=lambda node: (-_freedom(node, wanted), node.name), default=None)
 
     def _refuse(self, pod: Pod) -> None:
         """Mark the pod Unschedulable, once."""
@@ -194,15 +193,14 @@ def _turn(pod: Pod) -> tuple[int, str, str, str]:
     return (-pod.spec.priority, created.isoformat() if created else "", pod.metadata.namespace, pod.metadata.name)
 
 
-def _freedom(node: NodeView, demand: Demand) -> Fraction:
-    """The mean free share of CPU and memory after the pod."""
-    wanted = dict(demand.requests)
-    shares = [
-        Fraction(node.allocatable[r] - node.used.get(r, 0) - wanted.get(r, 0), node.allocatable[r])
-        for r in _SCORED
-        if node.allocatable[r]
-    ]
-    return sum(shares, Fraction(0)) / len(_SCORED)
+def _freedom(node: NodeView, wanted: Mapping[str, int]) -> int:
+    """The shares of CPU and memory that stay free, added up, in millionths."""
+    free = 0
+    for resource in _SCORED:
+        full = node.allocatable[resource]
+        left = full - node.used.get(resource, 0) - wanted.get(resource, 0)
+        free += left * 1_000_000 // full if full else 0
+    return free
 
 
 def _port_clash(demand: Demand, node: NodeView) -> bool:

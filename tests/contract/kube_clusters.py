@@ -11,7 +11,8 @@ from reconciler.ports import Kube
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
 
-SECONDS = 30.0
+#: A controller manager forgets the pods of a deleted node after 40 to 60 seconds.
+SECONDS = 90.0
 
 
 class Cluster(Protocol):

@@ -310,6 +310,50 @@ def test_eviction_spends_the_budget(cluster: Cluster, name: str) -> None:
     assert cluster.kube.get(refs[1]).status.phase == "Running"
 
 
+def test_pod_without_a_controller_has_no_share_of_a_relative_budget(cluster: Cluster, name: str) -> None:
+    cluster.kube.create(kinds.NODE, node(name))
+    ref = start_pod(cluster, name, name)
+    cluster.kube.create(kinds.PDB, budget(name, name, maxUnavailable=1))
+    counted = Ref("PodDisruptionBudget", "default", name)
+    cluster.eventually(lambda: cluster.kube.get(counted).status.observed_generation == 1)
+    assert cluster.kube.get(counted).status.disruptions_allowed == 0
+    with pytest.raises(EvictionBlocked):
+        cluster.kube.evict(ref)
+
+
+def test_pod_that_has_not_started_is_evicted_without_asking_a_budget(cluster: Cluster, name: str) -> None:
+    ref = Ref("Pod", "default", name)
+    cluster.kube.create(kinds.POD, pod(name, "no-such-node"))
+    cluster.kube.create(kinds.PDB, budget(name, "no-such-node", maxUnavailable=0))
+    cluster.kube.evict(ref)
+    assert gone(cluster.kube, ref)
+    cluster.kube.delete(Ref("PodDisruptionBudget", "default", name))
+
+
+def test_node_is_tainted_until_its_kubelet_is_ready(cluster: Cluster, name: str) -> None:
+    young = cluster.kube.create(kinds.NODE, node(name))
+    assert [str(t) for t in young.spec.taints] == ["node.kubernetes.io/not-ready:NoSchedule"]
+    ref = Ref("Node", "", name)
+    cluster.eventually(lambda: cluster.kube.get(ref).ready and not cluster.kube.get(ref).spec.taints)
+
+
+def test_no_execute_taint_casts_out_a_pod(cluster: Cluster, name: str) -> None:
+    cluster.kube.create(kinds.NODE, node(name))
+    bearing = [{"key": "kerf.test/out", "operator": "Exists"}]
+    leaves, stays = start_pod(cluster, f"{name}-a", name), start_pod(cluster, f"{name}-b", name, tolerations=bearing)
+    taint = {"key": "kerf.test/out", "effect": "NoExecute"}
+    cluster.kube.patch(Ref("Node", "", name), {"spec": {"taints": [taint]}})
+    cluster.eventually(lambda: gone(cluster.kube, leaves))
+    assert not cluster.kube.get(stays).metadata.deleting
+
+
+def test_pods_of_a_deleted_node_go(cluster: Cluster, name: str) -> None:
+    cluster.kube.create(kinds.NODE, node(name))
+    ref = start_pod(cluster, name, name)
+    cluster.kube.delete(Ref("Node", "", name))
+    cluster.eventually(lambda: gone(cluster.kube, ref))
+
+
 def test_eviction_of_another_uid_conflicts(cluster: Cluster, name: str) -> None:
     cluster.kube.create(kinds.NODE, node(name))
     ref = start_pod(cluster, name, name)

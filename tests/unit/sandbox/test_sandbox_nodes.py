@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api import labels
+from api.v1.meta import Taint
+from reconciler.ec2 import userdata
 from reconciler.model.kinds import Ref
 from reconciler.ports import AlreadyGone
 from reconciler.sandbox import user_data
@@ -67,6 +69,26 @@ def test_user_data_of_other_families(text: str, family: str) -> None:
     assert settings.kubelet["maxPods"] == 17
 
 
+@pytest.mark.parametrize("family", ["AL2", "AL2023", "Bottlerocket", "Windows2022"])
+def test_what_launch_templates_say_is_understood(family: str) -> None:
+    taints = (Taint(key="t", value="v", effect="NoSchedule"), Taint(key=labels.UNREGISTERED_TAINT, effect="NoExecute"))
+    text = userdata.render(
+        family,
+        cluster=World().cloud.cluster(),
+        custom=None,
+        labels={"a": "1", "example.com/b": "2"},
+        taints=taints,
+        kubelet={"kubeReserved": {"cpu": "200m"}},
+        max_pods=17,
+        raid0=False,
+    )
+    settings = user_data.read(text)
+    assert settings.family == family
+    assert settings.labels == {"a": "1", "example.com/b": "2"}
+    assert sorted(map(str, settings.taints)) == sorted(map(str, taints))
+    assert (settings.kubelet["maxPods"], settings.kubelet["kubeReserved"]) == (17, {"cpu": "200m"})
+
+
 def test_gpus_appear_with_readiness() -> None:
     world = World(weather=Weather(launch_seconds=1, boot_seconds=1, ready_seconds=10))
     world.cloud.create_fleet(launch(world, "a", types=("g4dn.12xlarge",)))
@@ -95,7 +117,7 @@ def test_vanished_instance_takes_its_node_and_pods_are_replaced() -> None:
     world.cloud.terminate(lost.spec.provider_id.rpartition("/")[2])
     wait(world, 50)
     assert {n.name for n in nodes(world)} == {first, second}
-    wait(world, 60)
+    wait(world, 70)
     assert {n.name for n in nodes(world)} == {second}
     assert set(places(world).values()) == {second}
     assert all(one.status.phase == "Running" for one in pods(world))
