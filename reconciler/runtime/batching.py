@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Batch
 
 #: A pod (or a node that is about to go) that still waits asks again after this long.
@@ -40,14 +41,19 @@ class BatchWindow:
 
     def at(self, now: datetime) -> Batch | None:
         """The open batch; one opens by itself when something that was served still waits."""
-        due = self.due
-        if due is not None and now >= due:
+        again = self._again()
+        if again is not None and now >= again:
             self._batch = Batch(now, now)
         return self._batch
 
-    @property
-    def due(self) -> datetime | None:
-        """When what was served asks again."""
+    def due(self, now: datetime, settings: Settings) -> datetime | None:
+        """When the open batch ends, or what was served asks again; None when that is past, or nothing waits."""
+        if self._batch is None:
+            return self._again()
+        ends = min(self._batch.first + settings.batch_max, self._batch.last + settings.batch_idle)
+        return ends if ends > now else None
+
+    def _again(self) -> datetime | None:
         if not self._known or self._batch is not None or self._served_at is None:
             return None
         return self._served_at + AGAIN

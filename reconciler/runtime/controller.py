@@ -60,11 +60,13 @@ class Controller:
             settings, build=catalogue.build, interpret=interruptions.parse, witness=self.telemetry.witness
         )
         self.next_due: datetime | None = clock.now()
+        #: When the loop last looked: liveness.
+        self.looked_at = clock.now()
         self._clock, self._decide, self._may_act = clock, decide, may_act
         self._inline, self._stopping = inline, threading.Event()
         self._actors = None if inline else ThreadPoolExecutor(ACTION_THREADS, "act")
         self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
-        self._observer = Observer(cloud, clock, self.inbox, self.state, self._askers)
+        self._observer = Observer(cloud, clock, self.inbox, self.state, may_act, self._askers)
         self._proposer = proposer or self._own_proposer()
         self._propose_at = clock.now()
         self._threads: list[threading.Thread] = []
@@ -91,10 +93,14 @@ class Controller:
         """Whether everything that is watched has been listed once."""
         return self.state.synced
 
+    def missing(self) -> list[str]:
+        """What has not been listed yet."""
+        return self.state.missing()
+
     # --- one turn -----------------------------------------------------------------------------------------------
     def tick(self) -> Plan:
         """Take in the news, decide, act. The plan is returned for those who watch."""
-        started = self._clock.now()
+        started = self.looked_at = self._clock.now()
         if self._inline:
             self._observe_inline()
         self._take_in(self.inbox.drain())
@@ -142,7 +148,7 @@ class Controller:
             return Plan(), now + AFTER_A_BUG
         self.state.planned(plan, now)
         self.telemetry.planned(plan, snapshot)
-        return plan, self.state.batch.due
+        return plan, self.state.batch.due(now, self.state.settings)
 
     def _act(self, plan: Plan) -> bool:
         for event in plan.events:
@@ -205,11 +211,15 @@ class Controller:
                 wait = (reflector.not_before - self._clock.now()).total_seconds()
                 self._stopping.wait(max(wait, 0.0))
 
-    def run(self, stop: threading.Event) -> None:
-        """Tick until `stop` is set, on news and when something is due."""
+    def run(self, stop: threading.Event, on_sync: Callable[[], None] = lambda: None) -> None:
+        """Tick until `stop` is set, on news and when something is due. `on_sync` is told of the first complete lists."""
+        told = False
         while not stop.is_set():
             began = self._clock.now()
             self.tick()
+            if self.synced and not told:
+                told = True
+                on_sync()
             took = (self._clock.now() - began).total_seconds()
             due = self.next_due or self._clock.now() + AT_LEAST_EVERY
             stop.wait(min(max(COALESCE_SECONDS, took), LONGEST_PAUSE_SECONDS))

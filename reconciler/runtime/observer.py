@@ -52,9 +52,16 @@ class Observer:
     """See the module. `run_due` and `next_due` belong to the loop's thread."""
 
     def __init__(
-        self, cloud: Cloud, clock: Clock, inbox: Inbox, state: State, pool: ThreadPoolExecutor | None = None
+        self,
+        cloud: Cloud,
+        clock: Clock,
+        inbox: Inbox,
+        state: State,
+        may_act: Callable[[], bool] = lambda: True,
+        pool: ThreadPoolExecutor | None = None,
     ) -> None:
         self._cloud, self._clock, self._inbox, self._state, self._pool = cloud, clock, inbox, state, pool
+        self._may_act = may_act
         self._lock = threading.Lock()
         self._busy: set[str] = set()
         self._asked: dict[str, datetime] = {}
@@ -82,7 +89,7 @@ class Observer:
         yield Chore("region", self._every("region", REGION_EVERY), self._read_region)
         yield Chore("cluster", self._every("cluster", CLUSTER_EVERY), self._read_cluster)
         yield Chore("instances", self._every("instances", self._pace()), self._describe)
-        if state.settings.interruption_queue:
+        if state.settings.interruption_queue and self._may_act():  # who receives a message hides it from the leader
             pause = QUEUE_EVERY_INLINE if self._pool is None else timedelta(0)
             yield Chore("queue", self._every("queue", pause), self._receive)
         if state.cluster_facts is not None:

@@ -1,0 +1,59 @@
+"""`kerf run` and `kerf webhook`: the two programs of the chart."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+#: Flags go to the program's own parser, which knows Karpenter's spelling and reports all mistakes at once.
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+def run(
+    context: typer.Context,
+    kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
+    kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
+) -> None:
+    """Run the controller, in a cluster or beside it. Settings are Karpenter's flags and variables."""
+    from reconciler.ports import PortError
+    from reconciler.runtime import program, settings
+
+    try:
+        options = settings.parse(context.args, os.environ)
+        code = program.run(options, program.Where(kubeconfig, kube_context))
+    except settings.Help:
+        typer.echo(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
+        return
+    except settings.SettingsError as error:
+        for problem in error.problems:
+            typer.echo(problem, err=True)
+        raise typer.Exit(2) from error
+    except PortError as error:
+        typer.echo(f"cannot start: {error}", err=True)
+        raise typer.Exit(1) from error
+    raise typer.Exit(code)
+
+
+def webhook(
+    context: typer.Context,
+    self_signed_dir: Annotated[
+        Path | None, typer.Option(help="make a certificate here (ca.crt, tls.crt, tls.key) and serve with it")
+    ] = None,
+    self_signed_name: Annotated[list[str] | None, typer.Option(help="DNS name of that certificate")] = None,
+) -> None:
+    """Serve the admission webhook. Flags: --bind, --cert-file, --key-file, --workers, --threads, --log-level."""
+    from webhook import server
+
+    arguments = list(context.args)
+    if self_signed_dir is not None:
+        from reconciler.runtime.certificates import write_files
+
+        write_files(self_signed_dir, tuple(self_signed_name or ["localhost"]), datetime.now(UTC))
+        arguments += ["--cert-file", str(self_signed_dir / "tls.crt"), "--key-file", str(self_signed_dir / "tls.key")]
+    server.run(arguments)
+    sys.exit(0)

@@ -1,0 +1,245 @@
+"""`kerf run`: the controller as a process. Puts the parts together, serves probes and metrics, leads, and ends well."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import boto3
+from botocore.utils import InstanceMetadataRegionFetcher
+
+from reconciler.aws.cloud import AwsCloud
+from reconciler.kube.client import KubeClient
+from reconciler.model.kinds import Kind
+from reconciler.ports import PortError
+from reconciler.runtime import health
+from reconciler.runtime.certificates import WebhookCertificate
+from reconciler.runtime.clock import SystemClock
+from reconciler.runtime.controller import Controller
+from reconciler.runtime.leader import Leader, own_identity
+from reconciler.runtime.settings import Options, SettingsError
+from reconciler.telemetry.events import EventWriter
+from reconciler.telemetry.logs import LEVELS, Logger, make_logger
+from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.telemetry import Telemetry
+
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+#: Actions under way may take so long to end when the process is asked to; Kubernetes kills after 30 s.
+GRACE_SECONDS = 20.0
+CERTIFICATES_EVERY = timedelta(hours=1)
+CERTIFICATES_AGAIN = timedelta(seconds=10)
+#: A loop that has not looked for this long is stuck, and liveness says so.
+STUCK_AFTER = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster: a kubeconfig and context, or (both empty) the one this process runs in."""
+
+    kubeconfig: str = ""
+    context: str = ""
+
+
+def run(options: Options, where: Where, stop: threading.Event | None = None) -> int:
+    """Run until a signal comes or the lease is lost; the exit code. Raises SettingsError, PortError at start."""
+    stream = sys.stderr if options.log_output_paths == "stderr" else sys.stdout
+    log = make_logger(options.log_level if options.log_level in LEVELS else "info", stream)
+    stop = stop or threading.Event()
+    process = Process(options, where, log, stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: process.ask_to_stop())
+    return process.run()
+
+
+class Process:
+    """The parts, put together."""
+
+    def __init__(self, options: Options, where: Where, log: Logger, stop: threading.Event) -> None:
+        self._options, self._log, self._stop = options, log, stop
+        self._clock = SystemClock()
+        self._metrics = Metrics().with_process()
+        self._kube = self._client(where)
+        events = EventWriter(self._kube, self._clock, threaded=True)
+        self._telemetry = Telemetry(log, self._metrics, events, self._clock)
+        self._leader = None if options.disable_leader_election else self._election()
+        self._controller = Controller(
+            kube=self._kube,
+            cloud=self._cloud(),
+            clock=self._clock,
+            settings=options.settings,
+            telemetry=self._telemetry,
+            may_act=self._leader.may_act if self._leader is not None else lambda: True,
+        )
+
+    def ask_to_stop(self) -> None:
+        self._stop.set()
+        self._controller.inbox.wake()
+
+    def run(self) -> int:
+        """Until asked to stop."""
+        servers = self._serve()
+        self._controller.start()
+        threads = [self._thread("lead", self._lead), self._thread("certificates", self._keep_certificates)]
+        self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
+        try:
+            self._controller.run(self._stop, on_sync=_quiet_collector)
+        finally:
+            self._end(threads, servers)
+        return 1 if self._leader is not None and self._leader.lost else 0
+
+    def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
+        self._log.info("stopping")
+        lost = self._leader is not None and self._leader.lost
+        self._stop.set()
+        self._controller.stop(GRACE_SECONDS)
+        for thread in threads:
+            thread.join(5.0)
+        if self._leader is not None and not lost:
+            self._leader.release()
+        for server in servers:
+            server.close()
+
+    # --- parts --------------------------------------------------------------------------------------------------
+    def _client(self, where: Where) -> KubeClient:
+        def poisoned(kind: Kind, problem: str) -> None:
+            self._metrics.errors.labels(f"decode/{kind.name}").inc()
+            self._log.error("an object cannot be read", kind=kind.name, error=problem)
+
+        qps, burst = float(self._options.kube_client_qps), self._options.kube_client_burst
+        if where.kubeconfig or where.context or not _NAMESPACE_FILE.exists():
+            path, context = where.kubeconfig or None, where.context or None
+            return KubeClient.from_kubeconfig(path, context, on_poison=poisoned, qps=qps, burst=burst)
+        return KubeClient.in_cluster(on_poison=poisoned, qps=qps, burst=burst)
+
+    def _cloud(self) -> AwsCloud:
+        options = self._options
+        return AwsCloud(
+            cluster_name=options.cluster_name,
+            region=options.region or _region(),
+            cluster_endpoint=options.cluster_endpoint,
+            ca_bundle=options.cluster_ca_bundle or self._kube.ca_bundle,
+            interruption_queue=options.interruption_queue,
+            isolated_vpc=options.isolated_vpc,
+            eks_control_plane=options.eks_control_plane,
+            dns_ip=self._dns_ip(),
+            kubernetes_version=self._version(),
+            endpoint_url=options.aws_endpoint_url or None,
+        )
+
+    def _version(self) -> str:
+        """The API server's version, such as 1.36."""
+        told = self._kube.request("GET", "/version")
+        return f"{told['major']}.{told['minor'].rstrip('+')}"
+
+    def _dns_ip(self) -> str:
+        """The address of the cluster's DNS, if it has the usual name."""
+        try:
+            service = self._kube.request("GET", "/api/v1/namespaces/kube-system/services/kube-dns")
+        except PortError:
+            return ""
+        return str(service.get("spec", {}).get("clusterIP", ""))
+
+    @property
+    def _namespace(self) -> str:
+        if self._options.system_namespace:
+            return self._options.system_namespace
+        return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else ""
+
+    def _election(self) -> Leader:
+        namespace = self._options.leader_election_namespace or self._namespace
+        if not namespace:
+            raise SettingsError(["LEADER_ELECTION_NAMESPACE (--leader-election-namespace): is required outside a pod"])
+
+        def failed(error: PortError) -> None:
+            self._log.error("leader election failed", error=error)
+
+        name = self._options.leader_election_name
+        return Leader(self._kube, self._clock, namespace, name, own_identity(), failed)
+
+    def _serve(self) -> list[health.Server]:
+        probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready)}
+        metrics = {"/metrics": health.metrics(self._metrics.registry)}
+        if self._options.metrics_port == self._options.health_probe_port != 0:
+            return [health.Server(self._options.metrics_port, {**metrics, **probes})]
+        ports = (self._options.metrics_port, metrics), (self._options.health_probe_port, probes)
+        servers = [health.Server(port, routes) for port, routes in ports]
+        self._log.info("serving", metrics=servers[0].port, probes=servers[1].port)
+        return servers
+
+    def _stuck(self) -> str:
+        looked = self._controller.looked_at
+        return "the loop is stuck" if self._clock.now() - looked > STUCK_AFTER else ""
+
+    def _unready(self) -> str:
+        missing = self._controller.missing()
+        return f"not listed yet: {', '.join(missing)}" if missing else ""
+
+    # --- threads ------------------------------------------------------------------------------------------------
+    def _thread(self, name: str, body: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=body, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _lead(self) -> None:
+        gauge = self._metrics.leading.labels(self._options.leader_election_name)
+        if self._leader is None:
+            gauge.set(1)
+            return
+
+        def changed(leading: bool) -> None:
+            gauge.set(1 if leading else 0)
+            self._log.info("leading" if leading else "not leading any more")
+            self._controller.inbox.wake()
+
+        self._leader.run(self._stop, changed)
+        if self._leader.lost:
+            self.ask_to_stop()
+
+    def _keep_certificates(self) -> None:
+        options = self._options
+        if not options.webhook_service:
+            return
+        keeper = WebhookCertificate(
+            self._kube,
+            namespace=self._namespace,
+            service=options.webhook_service,
+            secret=options.webhook_cert_secret,
+            configuration=options.webhook_configuration,
+        )
+        while not self._stop.is_set():
+            self._stop.wait(self._keep_once(keeper).total_seconds())
+
+    def _keep_once(self, keeper: WebhookCertificate) -> timedelta:
+        """When to look again."""
+        if self._leader is not None and not self._leader.may_act():
+            return CERTIFICATES_AGAIN
+        try:
+            if keeper.keep(self._clock.now()):
+                self._log.info("wrote the webhook's certificate", Secret={"name": self._options.webhook_cert_secret})
+        except Exception as error:  # the webhook's trouble must not become the controller's
+            self._log.error("keeping the webhook's certificate failed", error=error)
+            return CERTIFICATES_AGAIN
+        return CERTIFICATES_EVERY
+
+
+def _region() -> str:
+    """The SDK's region, else the instance's. Raises SettingsError."""
+    region = boto3.session.Session().region_name
+    if not region and os.environ.get("AWS_EC2_METADATA_DISABLED") != "true":
+        region = InstanceMetadataRegionFetcher(timeout=1, num_attempts=2).retrieve_region()
+    if not region:
+        raise SettingsError(["AWS_REGION (--aws-region): is required, nothing here says which region this is"])
+    return str(region)
+
+
+def _quiet_collector() -> None:
+    """What was listed stays; the garbage collector need not walk it over and over."""
+    gc.collect()
+    gc.freeze()
