@@ -118,12 +118,14 @@ class Assignment:
             return None
         places = np.array(static, dtype=np.intp)
         roomy = places[(self.free[places] >= need).all(axis=1)]
-        preferred = self._marked.get(pod_mark(pod.metadata.uid), []) if self._marked else []
-        candidates = [int(p) for p in roomy]
-        ordered = [p for p in preferred if p in candidates] + [p for p in candidates if p not in preferred]
+        if not len(roomy):
+            return None
+        for place in self._marked.get(pod_mark(pod.metadata.uid), ()) if self._marked else ():
+            if place in roomy and self._allowed(cls, rung, place, planned=True):
+                return place
         if not (rung.bonds or cls.counted or cls.ports):
-            return ordered[0] if ordered else None
-        return next((p for p in ordered if self._allowed(cls, rung, p)), None)
+            return int(roomy[0])
+        return next((int(p) for p in roomy if self._allowed(cls, rung, int(p))), None)
 
     def _static_places(self, cls: PodClass, number: int) -> list[int]:
         """Targets whose labels and taints suit the rung, in their order."""
@@ -140,11 +142,18 @@ class Assignment:
             ]
         return self._static[key]
 
-    def _allowed(self, cls: PodClass, rung: Rung, place: int) -> bool:
+    def _allowed(self, cls: PodClass, rung: Rung, place: int, *, planned: bool = False) -> bool:
+        """Whether ports and topology admit one more pod of the class here.
+
+        A node that was `planned` for the pod was right for it when all pods of that plan are in place, so what depends
+        on their order is not asked again.
+        """
         target = self.targets[place]
         if cls.ports and clash(cls.ports, self.ports[place]):
             return False
         for bond in rung.bonds:
+            if planned and bond.group.kind != ANTI:
+                continue
             domains = target.domains(bond.key)
             if len(domains) > 1 and bond.group.kind != ANTI:
                 return False

@@ -55,8 +55,11 @@ class Bin:
             list(self.ports),
         )
 
-    def most(self, item: Item) -> int:
-        """How many pods of an item the others here and hostname constraints admit, room aside."""
+    def most(self, item: Item, *, with_company: bool = False) -> int:
+        """How many pods of an item the others here and hostname constraints admit, room aside.
+
+        `with_company`: whom the item has affinity to is taken care of.
+        """
         most = MANY
         for bond in item.rung.bonds:
             if bond.key != labels.HOSTNAME:
@@ -67,7 +70,7 @@ class Bin:
                 most = min(most, max(room, 0) if bond.self_match else MANY if room >= 0 else 0)
             elif bond.group.kind == ANTI:
                 most = min(most, 0 if here else 1 if bond.self_match else MANY)
-            elif not here:
+            elif not here and not with_company:
                 return 0
         for group in item.cls.counted:
             if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):

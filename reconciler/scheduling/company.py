@@ -57,13 +57,13 @@ def _join(table: Table, full: Bin, stock: Stock) -> bool:
 
 def _start(table: Table, stock: Stock) -> Bin | None:
     """A new bin with the pod and all whom it needs, the needed first; None when that cannot be."""
-    crew = _crew(table, stock, ())
+    crew = _crew(table, stock, (), set())
     if crew is None:
         return None
     full = Bin(table.template, table.template.requirements, np.zeros_like(stock.item.need))
     for member in crew:
         joint = table.template.join(full.requirements, member.served)
-        if joint is None:
+        if joint is None or not full.most(member.item, with_company=True):
             return None
         full.add(member.item, 1, joint)
     if not len(full.types()):
@@ -74,14 +74,16 @@ def _start(table: Table, stock: Stock) -> Bin | None:
     return full
 
 
-def _crew(table: Table, stock: Stock, already: tuple[Stock, ...]) -> tuple[Stock, ...] | None:
-    """The stocks to take one pod of each from, those that others need before those who need them."""
+def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Item]) -> tuple[Stock, ...] | None:
+    """The stocks to take one pod of each from, those that others need before those who need them.
+
+    `asked` have been looked at and are not looked at again.
+    """
     crew = already
+    asked.add(stock.item)
     for group in _missing(table, stock.item, (*crew, stock)):
-        options = (
-            s for s in table.stocks if s.left and s is not stock and s not in crew and group in s.item.cls.counted
-        )
-        found = next((c for s in options if (c := _crew(table, s, crew)) is not None), None)
+        options = (s for s in table.stocks if s.left and s.item not in asked and group in s.item.cls.counted)
+        found = next((c for s in options if (c := _crew(table, s, crew, asked)) is not None), None)
         if found is None:
             return None
         crew = found

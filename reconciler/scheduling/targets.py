@@ -27,7 +27,10 @@ _ABSENCE = ("NotIn", "DoesNotExist")
 
 @dataclass(slots=True, eq=False)
 class Target:
-    """One place. `possible` holds each label's possible values; `marks` name the pods that it was made for."""
+    """One place. `possible` holds each label's possible values; `marks` name the pods that it was made for.
+
+    Once it is initialised the kube-scheduler has had its say, and the marks count no more.
+    """
 
     key: str
     state: StateNode
@@ -96,7 +99,8 @@ def _restless(state: StateNode, snapshot: Snapshot) -> bool:
 
 def _target(snapshot: Snapshot, key: str, state: StateNode, moving: frozenset[str], ground: Ground) -> Target | None:
     claim = state.claim
-    planned = claim.metadata.annotations.get(labels.PLANNED_PODS, "") if claim is not None else ""
+    fresh = claim is not None and not state.initialized
+    planned = claim.metadata.annotations.get(labels.PLANNED_PODS, "") if claim is not None and fresh else ""
     marks = frozenset(mark for mark in planned.split(",") if mark)
     if state.node is None and claim is not None and not claim.status.allocatable:
         opened = _open_claim(state, ground)

@@ -1,0 +1,143 @@
+"""Laws of the scheduler on random worlds: the referee finds nothing; the order of input does not matter; what was
+planned once is found again, before and after the launch."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from api import labels
+from api.v1.nodepool import NodePool
+from reconciler.model.objects import Pod
+from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.solve import Solution, solve
+from tests.referee import violations
+from tests.unit.scheduling import worlds as w
+
+RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+APPS = ("web", "db", "cache")
+KEYS = (labels.ZONE, labels.HOSTNAME, labels.CAPACITY_TYPE)
+
+
+def a_pool(rng: Random, name: str) -> NodePool:
+    spec: dict[str, Any] = {"weight": rng.choice([0, 0, 5])}
+    requirements = []
+    if rng.random() < 0.3:
+        requirements.append({"key": labels.ZONE, "operator": "In", "values": rng.sample(w.ZONES, rng.randint(1, 3))})
+    if rng.random() < 0.2:
+        requirements.append({"key": labels.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]})
+    if rng.random() < 0.2:
+        requirements.append({"key": "team", "operator": "In", "values": ["red", "blue"]})
+    if rng.random() < 0.15:
+        requirements.append({"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 2})
+    if rng.random() < 0.2:
+        spec["taints"] = [{"key": "team", "value": "red", "effect": rng.choice(["NoSchedule", "PreferNoSchedule"])}]
+    if rng.random() < 0.4:
+        spec["limits"] = rng.choice([{"cpu": "8"}, {"nodes": "3"}, {"cpu": "30", "memory": "40Gi"}])
+    return w.pool(name, requirements=requirements, **spec)
+
+
+def pod_spec(rng: Random, app: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {"labels": {"app": rng.choice([app, app, app, rng.choice(APPS)])}}
+    roll = rng.random()
+    other = rng.choice([app, app, rng.choice(APPS)])
+    if roll < 0.25:
+        extra = {"minDomains": rng.randint(1, 3)} if rng.random() < 0.3 else {}
+        soft = {"whenUnsatisfiable": "ScheduleAnyway"} if rng.random() < 0.2 else extra
+        spec["topologySpreadConstraints"] = [w.spread(rng.choice(KEYS), rng.randint(1, 2), other, **soft)]
+        if rng.random() < 0.3:
+            spec["topologySpreadConstraints"].append(w.spread(labels.HOSTNAME, rng.randint(1, 3), app))
+    elif roll < 0.45:
+        spec["affinity"] = w.between("podAntiAffinity", rng.choice(KEYS), other)
+    elif roll < 0.6:
+        spec["affinity"] = w.between("podAffinity", rng.choice(KEYS), other)
+    elif roll < 0.75:
+        values = rng.sample(w.ZONES, rng.randint(1, 2))
+        first = [(labels.ZONE, rng.choice(["In", "NotIn"]), values)]
+        spec["affinity"] = w.node_affinity(first, *([[("team", "In", ["red"])]] if rng.random() < 0.3 else []))
+    elif roll < 0.85:
+        spec["nodeSelector"] = rng.choice([{"team": "red"}, {labels.CAPACITY_TYPE: "spot"}, {labels.ZONE: "z3"}])
+    if rng.random() < 0.3:
+        spec["tolerations"] = [{"key": "team", "operator": "Exists"}]
+    if rng.random() < 0.1:
+        spec["ports"] = [{"hostPort": rng.choice([80, 81])}]
+    return spec
+
+
+def a_world(rng: Random) -> Snapshot:
+    objects: list[Any] = [a_pool(rng, f"pool-{i}") for i in range(rng.randint(1, 3))]
+    for i in range(rng.randint(0, 4)):
+        taints = [{"key": "team", "value": "red", "effect": "NoSchedule"}] if rng.random() < 0.2 else []
+        objects.append(w.node(f"node-{i}", rng.choice(w.ZONES), rng.choice(["2", "4"]), taints=taints))
+        for j in range(rng.randint(0, 2)):
+            spec = pod_spec(rng, rng.choice(APPS))
+            objects.append(w.pod(f"bound-{i}-{j}", "200m", "100Mi", node=f"node-{i}", **spec))
+    if rng.random() < 0.4:
+        objects.append(w.daemon_set("agent", "200m", "50Mi", tolerations=[{"operator": "Exists"}]))
+    for i in range(rng.randint(1, 6)):
+        app, size = rng.choice(APPS), (rng.choice(["100m", "600m", "1500m"]), rng.choice(["50Mi", "500Mi", "1500Mi"]))
+        spec = pod_spec(rng, app)
+        objects += w.replicas(rng.choice([1, 2, 3, 5, 8]), f"{app}-{i}", *size, **spec)
+    catalogue = rng.choice([w.CATALOGUE, w.ladder(6)])
+    return w.world(objects, catalogue=catalogue)
+
+
+def solve_all(snapshot: Snapshot) -> tuple[list[Pod], Solution]:
+    pods = list(snapshot.pods.pending.values())
+    return pods, solve(snapshot, pods)
+
+
+@RELAXED
+@given(st.integers(0, 10**9))
+def test_the_referee_finds_nothing(seed: int) -> None:
+    snapshot = a_world(Random(seed))
+    pods, solution = solve_all(snapshot)
+    assert violations(snapshot, pods, solution) == []
+
+
+@RELAXED
+@given(st.integers(0, 10**9))
+def test_the_order_of_pods_does_not_matter(seed: int) -> None:
+    snapshot = a_world(Random(seed))
+    pods, solution = solve_all(snapshot)
+    Random(seed + 1).shuffle(pods)
+    assert repr(solve(snapshot, pods)) == repr(solution)
+
+
+@RELAXED
+@given(st.integers(0, 10**9), st.integers(0, 7))
+def test_what_was_planned_is_found_again(seed: int, choice: int) -> None:
+    snapshot = a_world(Random(seed))
+    pods, solution = solve_all(snapshot)
+    claims = w.claims(snapshot, solution)
+    assert len({c.name for c in claims}) == len(claims)
+    unlaunched = _with(snapshot, claims)
+    again = solve(unlaunched, pods)
+    assert not _expected_homes(claims, solution).items() - again.placed.items()
+    assert violations(unlaunched, pods, again) == []
+    running = _with(snapshot, [w.launched(c, snapshot, choice) for c in claims])
+    assert not _expected_homes(claims, solution).items() - solve(running, pods).placed.items()
+
+
+def _expected_homes(claims: list[Any], solution: Solution) -> dict[str, str]:
+    pairs = zip(claims, solution.new_nodes, strict=True)
+    return {**solution.placed, **{key: claim.name for claim, new in pairs for key in new.pods}}
+
+
+def _with(snapshot: Snapshot, claims: list[Any]) -> Snapshot:
+    objects = [*snapshot.node_pools.values(), *snapshot.nodes.values(), *snapshot.pods.values()]
+    objects += [*snapshot.daemon_sets.values(), *claims]
+    return w.world(objects, catalogue=snapshot.catalogues["default"])
+
+
+@pytest.mark.long
+@settings(max_examples=3000, deadline=None)
+@given(st.integers(0, 10**9))
+def test_the_referee_finds_nothing_in_many_worlds(seed: int) -> None:
+    snapshot = a_world(Random(seed))
+    pods, solution = solve_all(snapshot)
+    assert violations(snapshot, pods, solution) == []
