@@ -14,7 +14,16 @@ from functools import lru_cache
 from typing import Any
 
 from api import durations, quantity
-from api.v1.ec2nodeclass import BlockDeviceMapping, EC2NodeClass, EC2NodeClassSpec
+from api.v1.ec2nodeclass import (
+    BlockDeviceMapping,
+    ConnectionTracking,
+    CPUOptions,
+    EC2NodeClass,
+    EC2NodeClassSpec,
+    MetadataOptions,
+    NetworkInterface,
+    PlacementGroupSelector,
+)
 from api.v1.meta import Taint
 from api.v1.nodepool import NodePool
 
@@ -31,16 +40,11 @@ def nodepool_hash(pool: NodePool) -> str:
     ref = spec.node_class_ref
     grace = spec.termination_grace_period
     expire = durations.parse_nillable(spec.expire_after)
+    named = [("Kind", _text(ref.kind)), ("Name", _text(ref.name)), ("Group", _text(ref.group))]
     fields = [
         ("Taints", _set(map(_taint, spec.taints))),
         ("StartupTaints", _set(map(_taint, spec.startup_taints))),
-        (
-            "NodeClassRef",
-            _struct(
-                "NodeClassReference",
-                [("Kind", _text(ref.kind)), ("Name", _text(ref.name)), ("Group", _text(ref.group))],
-            ),
-        ),
+        ("NodeClassRef", _struct("NodeClassReference", named)),
         ("TerminationGracePeriod", None if grace is None else _duration("Duration", durations.parse(grace))),
         ("ExpireAfter", None if expire is None else _duration("NillableDuration", expire)),
     ]
@@ -62,20 +66,8 @@ def nodeclass_hash(node_class: EC2NodeClass, ca_bundle: str) -> str:
 
 
 def _class_spec(spec: EC2NodeClassSpec) -> int:
-    group, tracking, cpu, options = (
-        spec.placement_group_selector,
-        spec.connection_tracking,
-        spec.cpu_options,
-        spec.metadata_options,
-    )
-    interfaces = spec.network_interfaces
     fields = [
-        (
-            "PlacementGroupSelector",
-            None
-            if group is None
-            else _struct("PlacementGroupSelector", [("Name", _text(group.name)), ("ID", _text(group.id))]),
-        ),
+        ("PlacementGroupSelector", _placement_group(spec.placement_group_selector)),
         ("AssociatePublicIPAddress", _flag(spec.associate_public_ip_address)),
         ("UserData", _pointer(spec.user_data)),
         ("Role", _text(spec.role)),
@@ -83,55 +75,56 @@ def _class_spec(spec: EC2NodeClassSpec) -> int:
         ("Tags", _map(spec.tags)),
         ("BlockDeviceMappings", _set(map(_mapping, spec.block_device_mappings))),
         ("InstanceStorePolicy", _pointer(spec.instance_store_policy)),
-        (
-            "NetworkInterfaces",
-            _set(
-                _struct(
-                    "NetworkInterface",
-                    [
-                        ("NetworkCardIndex", _int32(card.network_card_index or None)),
-                        ("DeviceIndex", _int32(card.device_index or None)),
-                        ("InterfaceType", _text(card.interface_type)),
-                    ],
-                )
-                for card in interfaces or ()
-            ),
-        ),
+        ("NetworkInterfaces", _set(map(_interface, spec.network_interfaces or ()))),
         ("DetailedMonitoring", _flag(spec.detailed_monitoring)),
-        (
-            "MetadataOptions",
-            _struct(
-                "MetadataOptions",
-                [
-                    ("HTTPEndpoint", _pointer(options.http_endpoint)),
-                    ("HTTPProtocolIPv6", _pointer(options.http_protocol_ipv6)),
-                    ("HTTPPutResponseHopLimit", _int64(options.http_put_response_hop_limit)),
-                    ("HTTPTokens", _pointer(options.http_tokens)),
-                ],
-            ),
-        ),
-        (
-            "ConnectionTracking",
-            None
-            if tracking is None
-            else _struct(
-                "ConnectionTracking",
-                [
-                    ("TCPEstablishedTimeout", _int32(tracking.tcp_established_timeout)),
-                    ("UDPStreamTimeout", _int32(tracking.udp_stream_timeout)),
-                    ("UDPTimeout", _int32(tracking.udp_timeout)),
-                ],
-            ),
-        ),
+        ("MetadataOptions", _metadata(spec.metadata_options)),
+        ("ConnectionTracking", _tracking(spec.connection_tracking)),
         ("Context", _pointer(spec.context)),
-        (
-            "CPUOptions",
-            None
-            if cpu is None
-            else _struct("CPUOptions", [("NestedVirtualization", _pointer(cpu.nested_virtualization))]),
-        ),
+        ("CPUOptions", _cpu(spec.cpu_options)),
     ]
     return _struct("EC2NodeClassSpec", fields)
+
+
+def _placement_group(group: PlacementGroupSelector | None) -> int | None:
+    if group is None:
+        return None
+    return _struct("PlacementGroupSelector", [("Name", _text(group.name)), ("ID", _text(group.id))])
+
+
+def _interface(card: NetworkInterface) -> int:
+    fields = [
+        ("NetworkCardIndex", _int32(card.network_card_index or None)),
+        ("DeviceIndex", _int32(card.device_index or None)),
+        ("InterfaceType", _text(card.interface_type)),
+    ]
+    return _struct("NetworkInterface", fields)
+
+
+def _metadata(options: MetadataOptions) -> int:
+    fields = [
+        ("HTTPEndpoint", _pointer(options.http_endpoint)),
+        ("HTTPProtocolIPv6", _pointer(options.http_protocol_ipv6)),
+        ("HTTPPutResponseHopLimit", _int64(options.http_put_response_hop_limit)),
+        ("HTTPTokens", _pointer(options.http_tokens)),
+    ]
+    return _struct("MetadataOptions", fields)
+
+
+def _tracking(tracking: ConnectionTracking | None) -> int | None:
+    if tracking is None:
+        return None
+    fields = [
+        ("TCPEstablishedTimeout", _int32(tracking.tcp_established_timeout)),
+        ("UDPStreamTimeout", _int32(tracking.udp_stream_timeout)),
+        ("UDPTimeout", _int32(tracking.udp_timeout)),
+    ]
+    return _struct("ConnectionTracking", fields)
+
+
+def _cpu(cpu: CPUOptions | None) -> int | None:
+    return (
+        None if cpu is None else _struct("CPUOptions", [("NestedVirtualization", _pointer(cpu.nested_virtualization))])
+    )
 
 
 def _mapping(mapping: BlockDeviceMapping) -> int:
@@ -161,21 +154,21 @@ def _mapping(mapping: BlockDeviceMapping) -> int:
 
 
 def _taint(taint: Taint) -> int:
-    added = None  # a template's taint has no time
     return _struct(
         "Taint",
         [
             ("Key", _text(taint.key)),
             ("Value", _text(taint.value)),
             ("Effect", _text(taint.effect)),
-            ("TimeAdded", added),
         ],
     )
 
 
 def _duration(type_name: str, value: timedelta) -> int:
+    """A grace period of 0 counts as absent; in NillableDuration the number is a pointer, so there 0 does not."""
     nanoseconds = (value.days * 86400 + value.seconds) * 10**9 + value.microseconds * 1000
-    return _struct(type_name, [("Duration", _int64(nanoseconds or None))])
+    absent = nanoseconds == 0 and type_name == "Duration"
+    return _struct(type_name, [("Duration", None if absent else _int64(nanoseconds))])
 
 
 def _kubelet_text(kubelet: Mapping[str, Any] | None) -> str:
