@@ -80,7 +80,7 @@ class ApiServer:
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    # --- reading ------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------------
     def records(self, kind: Kind, namespace: str = "") -> Iterator[Record]:
         """In the order of creation."""
         for (space, _), record in self._table(kind).items():
@@ -112,7 +112,7 @@ class ApiServer:
         for history in self._histories.values():
             history.forget_all(self.version)
 
-    # --- writing ------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------------
     def create(self, kind: Kind, manifest: Manifest) -> Record:
         """Raises AlreadyExists, AlreadyGone (no such namespace), Invalid."""
         kind = self.kinds.get(kind.name, kind)
@@ -190,7 +190,7 @@ class ApiServer:
         sooner = {"deletionTimestamp": timestamp(end), "deletionGracePeriodSeconds": grace}
         self._settle(old, {**old.manifest, "metadata": {**meta, **sooner}})
 
-    # --- the rules ----------------------------------------------------------------------------------------------
+    # --- the rules ------------------------------------------------------------------------------------------------
     def _replace(self, old: Record, wanted: dict[str, Any], subresource: str) -> Record:
         before = old.manifest
         if subresource == "status":

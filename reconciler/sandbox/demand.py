@@ -98,7 +98,7 @@ class Demand:
             return False
         own = self.pod.spec.affinity
         required = own.node_affinity.required if own is not None and own.node_affinity is not None else None
-        return required is None or any(_term_holds(term, name, labels) for term in required.node_selector_terms)
+        return required is None or any(term_holds(term, name, labels) for term in required.node_selector_terms)
 
     def tolerates(self, taints: Iterable[Taint], unschedulable: bool = False) -> bool:
         """Whether no hard taint keeps the pod away."""
@@ -142,7 +142,8 @@ def _term(row: PodAffinityTerm, pod: Pod, namespaces: Namespaces) -> Term:
     return Term(frozenset(listed), row.label_selector, row.topology_key)
 
 
-def _term_holds(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
+def term_holds(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a node of this name and labels meets a node selector term; an empty term is met by none."""
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": name}

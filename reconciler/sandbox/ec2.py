@@ -116,7 +116,7 @@ class Ec2:
         self._sent = 0
         self._listeners: list[Callable[[Machine], None]] = []
 
-    # --- steering -----------------------------------------------------------------------------------------------
+    # --- steering -------------------------------------------------------------------------------------------------
     def stock_out(self, instance_type: str, zone: str, capacity_type: str, until: datetime) -> None:
         """Nothing to have of this type there until then; `*` stands for every type, zone or capacity type."""
         self._stock_outs[(instance_type, zone, capacity_type)] = until

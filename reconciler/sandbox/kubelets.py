@@ -98,7 +98,7 @@ class Kubelets:
         for (namespace, pod), uid in self._waiting.pop(name, {}).items():
             self._start_later(namespace, pod, uid)
 
-    # --- pods -------------------------------------------------------------------------------------------------------
+    # --- pods -----------------------------------------------------------------------------------------------------
     def _heard(self, old: Record | None, new: Record | None) -> None:
         if new is None:
             return

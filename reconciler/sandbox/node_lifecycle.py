@@ -68,7 +68,7 @@ class NodeLifecycle:
             self._evict(key)
         return bool(nodes or pods)
 
-    # --- nodes ------------------------------------------------------------------------------------------------------
+    # --- nodes ----------------------------------------------------------------------------------------------------
     def _taint(self, record: Record) -> None:
         """Taints that say what the Ready condition says."""
         node: Node = record.value
@@ -93,7 +93,7 @@ class NodeLifecycle:
             self._server.patch(kinds.NODE, "", record.value.name, status, subresource="status")
             self._server.delete(kinds.NODE, "", record.value.name)
 
-    # --- pods ---------------------------------------------------------------------------------------------------------
+    # --- pods -----------------------------------------------------------------------------------------------------
     def _evict(self, key: tuple[str, str]) -> None:
         """Delete a pod that does not tolerate its node's NoExecute taints, now or when its patience ends."""
         record = self._server.find(kinds.POD, *key)

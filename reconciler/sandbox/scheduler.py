@@ -1,8 +1,8 @@
 """A small kube-scheduler: binds pending pods to nodes, and says so when no node will do.
 
 Filters: room, node selector and required node affinity, taints, host ports, hard topology spread, required pod
-affinity and anti-affinity (both directions). Score: the least allocated node, ties by name. It knows no preemption,
-no preferences and no volumes. Source: Kubernetes, "kube-scheduler" and "Scheduling framework".
+affinity and anti-affinity (both directions), zones of volumes. Score: the least allocated node, ties by name. It knows
+no preemption and no preferences. Source: Kubernetes, "kube-scheduler" and "Scheduling framework".
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.demand import Demand, Spread, Term, fits, shape
 from reconciler.sandbox.manifests import timestamp
 from reconciler.sandbox.node_views import NodeView, NodeViews
+from reconciler.sandbox.volumes import Volumes
 
 #: Tells of a pod and a node whether the pod may go there for the sake of other pods.
 Allows = Callable[[NodeView], bool]
@@ -27,8 +28,8 @@ _SCORED = ("cpu", "memory")
 class Scheduler:
     """See the module. It looks again at refused pods only when room may have appeared."""
 
-    def __init__(self, server: ApiServer, now: Callable[[], datetime]) -> None:
-        self._server, self._now = server, now
+    def __init__(self, server: ApiServer, volumes: Volumes, now: Callable[[], datetime]) -> None:
+        self._server, self._volumes, self._now = server, volumes, now
         self._nodes = NodeViews()
         self._pending: dict[str, Pod] = {}
         self._demands: dict[bytes, Demand] = {}
@@ -48,6 +49,8 @@ class Scheduler:
                 self._look_again()
         elif record.kind.name == "Pod":
             self._heard_pod(record.value, gone=new is None)
+        elif record.kind.name in ("PersistentVolumeClaim", "PersistentVolume", "StorageClass"):
+            self._look_again()
 
     def _heard_pod(self, pod: Pod, *, gone: bool) -> None:
         uid = pod.metadata.uid
@@ -79,7 +82,7 @@ class Scheduler:
             if selectors.matches(selector, record.value.metadata.labels):
                 yield record.value.metadata.name
 
-    # --- a pass -----------------------------------------------------------------------------------------------------
+    # --- a pass ---------------------------------------------------------------------------------------------------
     def settle(self) -> bool:
         if not self._fresh:
             return False
@@ -91,7 +94,7 @@ class Scheduler:
     def _place(self, pod: Pod) -> None:
         demand = self._demand(pod)
         if id(demand) not in self._refused:
-            node = self._best(demand)
+            node = self._best(demand, pod)
             if node is not None:
                 self._server.bind(pod.metadata.namespace, pod.metadata.name, node.name, timestamp(self._now()))
                 self._reconsider()
@@ -106,8 +109,9 @@ class Scheduler:
             del self._refused[key]
         self._fresh = self._fresh or bool(moved)
 
-    def _best(self, demand: Demand) -> NodeView | None:
+    def _best(self, demand: Demand, pod: Pod) -> NodeView | None:
         allows, wanted = self._topology(demand), dict(demand.requests)
+        reachable = self._volumes.accepts(pod)
         good = [
             node
             for node in self._nodes.known()
@@ -115,6 +119,7 @@ class Scheduler:
             and fits(demand.requests, node.used, node.allocatable)
             and not _port_clash(demand, node)
             and all(allow(node) for allow in allows)
+            and reachable(node.name, node.labels)
         ]
         return min(good, key=lambda node: (-_freedom(node, wanted), node.name), default=None)
 
@@ -135,7 +140,7 @@ class Scheduler:
         status = {"status": {"conditions": [*others, condition]}}
         self._server.patch(kinds.POD, pod.metadata.namespace, pod.metadata.name, status, subresource="status")
 
-    # --- other pods -------------------------------------------------------------------------------------------------
+    # --- other pods -----------------------------------------------------------------------------------------------
     def _topology(self, demand: Demand) -> list[Allows]:
         rules: list[Allows] = [self._spread(demand, row) for row in demand.spreads]
         if demand.affinity:

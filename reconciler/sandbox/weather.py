@@ -24,6 +24,8 @@ class Weather:
     #: How long a silent node counts as Ready, and how long pods of a vanished node stay.
     node_monitor_seconds: float = 40.0
     pod_gc_seconds: float = 50.0
+    #: From the end of the last pod that used a volume to its detachment.
+    detach_seconds: float = 3.0
     #: Share of (type, zone, capacity type) that is out of stock, drawn again every hour.
     stock_out_rate: float = 0.0
     spot_reclaim_per_hour: float = 0.0

@@ -188,10 +188,24 @@ class StatefulSets:
         self._server.patch(kinds.STATEFUL_SET, *record.key, {"status": status}, subresource="status")
 
     def _create(self, record: Record, name: str) -> None:
+        manifest = _pod(record, {"name": name})
+        volumes = list(manifest["spec"].get("volumes") or ())
+        for template in record.manifest["spec"].get("volumeClaimTemplates") or ():
+            claim = f"{template['metadata']['name']}-{name}"
+            self._make_claim(record, claim, template)
+            volumes.append({"name": template["metadata"]["name"], "persistentVolumeClaim": {"claimName": claim}})
+        manifest["spec"] = {**manifest["spec"], "volumes": volumes}
         try:
-            self._server.create(model.POD, _pod(record, {"name": name}))
+            self._server.create(model.POD, manifest)
         except AlreadyExists:
             return
+
+    def _make_claim(self, record: Record, name: str, template: Mapping[str, Any]) -> None:
+        """A claim outlives its pod and its set."""
+        namespace = record.value.metadata.namespace
+        if self._server.find(model.PVC, namespace, name) is None:
+            spec = template.get("spec") or {}
+            self._server.create(model.PVC, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
 
 
 def _pod(owner: Record, naming: Mapping[str, str]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from reconciler.sandbox.kubelets import Kubelets
 from reconciler.sandbox.manifests import copied
 from reconciler.sandbox.node_lifecycle import NodeLifecycle
 from reconciler.sandbox.scheduler import Scheduler
+from reconciler.sandbox.volumes import Volumes
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.workloads import Deployments, ReplicaSets, StatefulSets
 
@@ -87,6 +88,7 @@ class World:
         self.kube = SandboxKube(self.server, self.clock.now, self.faults)
         self.cloud = SandboxCloud(self.ec2, self.clock, self.faults, cluster_name)
         self.kubelets = Kubelets(self.server, self.ec2, self.agenda, self.clock.now)
+        volumes = Volumes(self.server, self.agenda, zones, self.weather.detach_seconds)
         self._parts: tuple[Part, ...] = (
             GarbageCollector(self.server),
             NodeLifecycle(self.server, self.ec2, self.kubelets, self.agenda, self.clock.now),
@@ -95,7 +97,8 @@ class World:
             StatefulSets(self.server),
             DaemonSets(self.server),
             DisruptionController(self.server),
-            Scheduler(self.server, self.clock.now),
+            volumes,
+            Scheduler(self.server, volumes, self.clock.now),
         )
         for name in ("default", "kube-system"):
             self.server.create(model.NAMESPACE, {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}})

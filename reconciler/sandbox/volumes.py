@@ -1,0 +1,177 @@
+"""Volumes that live in one zone, as EBS volumes do: provisioned, bound, attached to nodes and detached again.
+
+A claim of a class that binds at once gets its volume at once; one that waits for its first consumer gets it in the
+zone of the node to which the scheduler binds a pod. Sources: Kubernetes, "Storage Classes", "Ephemeral Volumes"; CSI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from api import labels
+from reconciler.model import kinds
+from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.pods import terminal
+from reconciler.sandbox.api_server import ApiServer, Key, Record
+from reconciler.sandbox.clock import Agenda
+from reconciler.sandbox.demand import term_holds
+from reconciler.sandbox.manifests import digest
+
+_WAITS = "WaitForFirstConsumer"
+
+
+class Volumes:
+    """See the module. `detach_seconds` pass between the last pod's end and the end of an attachment."""
+
+    def __init__(self, server: ApiServer, agenda: Agenda, zones: tuple[str, ...], detach_seconds: float) -> None:
+        self._server, self._agenda, self._zones, self._detach_seconds = server, agenda, zones, detach_seconds
+        self._claims: dict[Key, None] = {}
+        self._pods: dict[Key, None] = {}
+        server.listen(self._heard)
+
+    def accepts(self, pod: Pod) -> Callable[[str, Mapping[str, str]], bool]:
+        """A predicate over nodes (name, labels): whether the pod's volumes are, or could be, where the node is."""
+        tests = [self._claim_accepts(pod.metadata.namespace, name) for name in claims_of(pod)]
+        return lambda name, own: all(test(name, own) for test in tests)
+
+    # --- what changes ---------------------------------------------------------------------------------------------
+    def _heard(self, old: Record | None, new: Record | None) -> None:
+        record = new or old
+        if record is None:
+            return
+        if record.kind.name == "PersistentVolumeClaim":
+            self._claims[record.key] = None
+        elif record.kind.name == "StorageClass":
+            self._claims |= {claim.key: None for claim in self._server.records(kinds.PVC)}
+        elif record.kind.name == "Pod" and any(claims_of(record.value)):
+            self._pods[record.key] = None
+            if new is None or terminal(new.value):
+                self._agenda.after(self._detach_seconds, self._detach)
+
+    def settle(self) -> bool:
+        claims, self._claims = list(self._claims), {}
+        pods, self._pods = list(self._pods), {}
+        for key in pods:
+            record = self._server.find(kinds.POD, *key)
+            if record is not None:
+                self._serve(record)
+        for key in claims:
+            claim = self._server.find(kinds.PVC, *key)
+            if claim is None:
+                self._reclaim(key)
+            elif not claim.value.spec.volume_name:
+                self._bind_at_once(claim)
+        return bool(claims or pods)
+
+    def _bind_at_once(self, claim: Record) -> None:
+        storage = self._class_of(claim.value)
+        if storage is not None and storage.volume_binding_mode != _WAITS:
+            zones = _allowed(storage) or self._zones
+            self._provision(claim, storage, zones[int(digest("zone", *claim.key)[:8], 16) % len(zones)])
+
+    # --- claims and volumes ---------------------------------------------------------------------------------------
+    def _serve(self, record: Record) -> None:
+        """Make a pod's ephemeral claims; once it is bound, its waiting volumes and its attachments."""
+        pod: Pod = record.value
+        for volume in record.manifest["spec"].get("volumes") or ():
+            if volume.get("ephemeral"):
+                self._make_claim(record, f"{pod.metadata.name}-{volume['name']}", volume["ephemeral"])
+        node = self._server.find(kinds.NODE, "", pod.spec.node_name) if pod.spec.node_name else None
+        if node is None or terminal(pod):
+            return
+        for name in claims_of(pod):
+            claim = self._server.find(kinds.PVC, pod.metadata.namespace, name)
+            if claim is None:
+                continue
+            storage = self._class_of(claim.value)
+            if not claim.value.spec.volume_name and storage is not None:
+                claim = self._provision(claim, storage, node.value.metadata.labels.get(labels.ZONE, ""))
+            if claim.value.spec.volume_name:
+                self._attach(claim.value.spec.volume_name, pod.spec.node_name)
+
+    def _make_claim(self, record: Record, name: str, source: Mapping[str, Any]) -> None:
+        meta = record.value.metadata
+        if self._server.find(kinds.PVC, meta.namespace, name) is not None:
+            return
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": meta.name, "uid": meta.uid, "controller": True}
+        own = {"name": name, "namespace": meta.namespace, "ownerReferences": [owner]}
+        self._server.create(kinds.PVC, {"metadata": own, "spec": source["volumeClaimTemplate"].get("spec") or {}})
+
+    def _provision(self, claim: Record, storage: StorageClass, zone: str) -> Record:
+        namespace, name = claim.key
+        volume = f"pvc-{claim.value.metadata.uid}"
+        term = {"matchExpressions": [{"key": labels.ZONE, "operator": "In", "values": [zone]}]}
+        spec = {
+            "csi": {"driver": storage.provisioner, "volumeHandle": f"vol-{digest(volume)[:17]}"},
+            "claimRef": {"namespace": namespace, "name": name},
+            "storageClassName": storage.metadata.name,
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        }
+        self._server.create(kinds.PV, {"metadata": {"name": volume}, "spec": spec})
+        self._server.patch(kinds.PVC, namespace, name, {"status": {"phase": "Bound"}}, subresource="status")
+        return self._server.patch(kinds.PVC, namespace, name, {"spec": {"volumeName": volume}})
+
+    def _reclaim(self, key: Key) -> None:
+        """The volume of a deleted claim goes with it."""
+        namespace, name = key
+        for record in list(self._server.records(kinds.PV)):
+            if record.manifest["spec"].get("claimRef") == {"namespace": namespace, "name": name}:
+                self._server.delete(kinds.PV, "", record.value.metadata.name)
+
+    def _claim_accepts(self, namespace: str, name: str) -> Callable[[str, Mapping[str, str]], bool]:
+        claim = self._server.find(kinds.PVC, namespace, name)
+        if claim is None:
+            return lambda _name, _labels: False
+        value: PersistentVolumeClaim = claim.value
+        if not value.spec.volume_name:
+            storage = self._class_of(value)
+            waits = storage is not None and storage.volume_binding_mode == _WAITS
+            zones = _allowed(storage) if storage is not None else ()
+            return lambda _name, own: waits and (not zones or own.get(labels.ZONE) in zones)
+        record = self._server.find(kinds.PV, "", value.spec.volume_name)
+        volume: PersistentVolume | None = record.value if record is not None else None
+        affinity = volume.spec.node_affinity if volume is not None else None
+        terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
+        return lambda node, own: volume is not None and (not terms or any(term_holds(t, node, own) for t in terms))
+
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        record = self._server.find(kinds.STORAGE_CLASS, "", claim.spec.storage_class_name or "")
+        storage: StorageClass | None = record.value if record is not None else None
+        return storage
+
+    # --- attachments ----------------------------------------------------------------------------------------------
+    def _attach(self, volume: str, node: str) -> None:
+        name = f"csi-{digest(volume, node)}"
+        if self._server.find(kinds.VOLUME_ATTACHMENT, "", name) is None:
+            spec = {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": volume}}
+            self._server.create(kinds.VOLUME_ATTACHMENT, {"metadata": {"name": name}, "spec": spec})
+
+    def _detach(self) -> None:
+        """Undo attachments that no pod on their node needs any more."""
+        used = {
+            (claim.value.spec.volume_name, record.value.spec.node_name)
+            for record in self._server.records(kinds.POD)
+            if not terminal(record.value)
+            for name in claims_of(record.value)
+            if (claim := self._server.find(kinds.PVC, record.key[0], name)) is not None
+        }
+        for record in list(self._server.records(kinds.VOLUME_ATTACHMENT)):
+            spec = record.value.spec
+            if (spec.source.persistent_volume_name, spec.node_name) not in used:
+                self._server.delete(kinds.VOLUME_ATTACHMENT, "", record.value.metadata.name)
+
+
+def claims_of(pod: Pod) -> Iterator[str]:
+    """The names of the claims that a pod uses."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield f"{pod.metadata.name}-{volume.name}"
+
+
+def _allowed(storage: StorageClass) -> tuple[str, ...]:
+    """The zones of allowedTopologies; empty when any will do."""
+    rows: Iterable[Any] = (row for term in storage.allowed_topologies for row in term.match_label_expressions)
+    return tuple(value for row in rows if labels.normalise(row.key) == labels.ZONE for value in row.values)
