@@ -212,7 +212,7 @@ class Controller:
                 self._stopping.wait(max(wait, 0.0))
 
     def run(self, stop: threading.Event, on_sync: Callable[[], None] = lambda: None) -> None:
-        """Tick until `stop` is set, on news and when something is due. `on_sync` is told of the first complete lists."""
+        """Tick on news and when something is due, until `stop` is set. `on_sync` is told of the first full lists."""
         told = False
         while not stop.is_set():
             began = self._clock.now()
