@@ -94,7 +94,7 @@ def read_spot(ec2: Any) -> dict[tuple[str, str], int]:
             "SpotPriceHistory",
             ProductDescriptions=SPOT_PRODUCTS,
             StartTime=datetime.now(UTC),
-            PaginationConfig={"PageSize": 2000},
+            PaginationConfig={"PageSize": 1000},
         )
     return spot_prices(rows)
 

@@ -1,0 +1,233 @@
+"""Launch templates and fleet calls as EC2 wants them, and its answers as facts."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping, MetadataOptions
+from reconciler.aws.fleets import TOO_FEW, parameters, result
+from reconciler.aws.instances import capacity_type, instance
+from reconciler.aws.launch_templates import gibibytes, template_data
+from reconciler.model.cloud import FleetRequest, LaunchTemplate, Override
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+TEMPLATE = LaunchTemplate(
+    name="karpenter.k8s.aws/1",
+    image_id="ami-1",
+    user_data="héllo",
+    instance_profile="profile",
+    security_group_ids=("sg-2", "sg-1"),
+    metadata_options=MetadataOptions(),
+    tags={"b": "2", "a": "1"},
+)
+OVERRIDE = Override(
+    instance_type="m5.large",
+    zone="us-west-2a",
+    subnet_id="subnet-1",
+    image_id="ami-1",
+    template=TEMPLATE.name,
+    price=96_000,
+)
+REQUEST = FleetRequest(
+    group="group-1",
+    capacity_type="on-demand",
+    members=("claim-a", "claim-b"),
+    templates=(TEMPLATE,),
+    overrides=(OVERRIDE, replace(OVERRIDE, instance_type="c5.large", price=85_000)),
+    tags={"team": "platform"},
+)
+
+
+def data(region: str = "us-west-2", **changes: Any) -> dict[str, Any]:
+    return template_data(replace(TEMPLATE, **changes), region)
+
+
+# --- launch templates -----------------------------------------------------------------------------------------------
+def test_a_plain_template() -> None:
+    assert data() == {
+        "ImageId": "ami-1",
+        "IamInstanceProfile": {"Name": "profile"},
+        "UserData": base64.b64encode("héllo".encode()).decode(),
+        "Monitoring": {"Enabled": False},
+        "MetadataOptions": {
+            "HttpEndpoint": "enabled",
+            "HttpProtocolIpv6": "disabled",
+            "HttpPutResponseHopLimit": 1,
+            "HttpTokens": "required",
+            "InstanceMetadataTags": "disabled",
+        },
+        "NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-2", "sg-1"]}],
+        "TagSpecifications": [
+            {"ResourceType": "network-interface", "Tags": [{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}]}
+        ],
+    }
+
+
+def test_spot_requests_are_tagged_by_the_template() -> None:
+    kinds = [one["ResourceType"] for one in data(capacity_type="spot")["TagSpecifications"]]
+    assert kinds == ["network-interface", "spot-instances-request"]
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_public_address_is_asked_for_only_when_set(public: bool) -> None:
+    assert data(associate_public_ip_address=public)["NetworkInterfaces"][0]["AssociatePublicIpAddress"] is public
+
+
+@pytest.mark.parametrize("region", ["us-iso-east-1", "us-isob-east-1", "us-isof-south-1"])
+def test_some_partitions_do_not_know_ipv6_metadata(region: str) -> None:
+    assert "HttpProtocolIpv6" not in data(region)["MetadataOptions"]
+
+
+def test_volumes() -> None:
+    ebs = BlockDevice(volume_size="20Gi", volume_type="gp3", encrypted=True, iops=0, throughput=125, kms_key_id="key")
+    mappings = (
+        BlockDeviceMapping(device_name="/dev/xvda", ebs=ebs),
+        BlockDeviceMapping(device_name="/dev/xvdb", ebs=BlockDevice(snapshot_id="snap-1", delete_on_termination=False)),
+    )
+    assert data(block_device_mappings=mappings)["BlockDeviceMappings"] == [
+        {
+            "DeviceName": "/dev/xvda",
+            "Ebs": {
+                "VolumeSize": 20,
+                "VolumeType": "gp3",
+                "Encrypted": True,
+                "Throughput": 125,
+                "KmsKeyId": "key",
+            },
+        },
+        {"DeviceName": "/dev/xvdb", "Ebs": {"SnapshotId": "snap-1", "DeleteOnTermination": False}},
+    ]
+
+
+@pytest.mark.parametrize(("size", "whole"), [("20Gi", 20), ("4G", 4), ("2G", 2), ("1Mi", 1), ("1Ti", 1024)])
+def test_volumes_are_counted_in_whole_gibibytes(size: str, whole: int) -> None:
+    assert gibibytes(size) == whole
+
+
+# --- fleets ---------------------------------------------------------------------------------------------------------
+def test_the_call_of_an_on_demand_fleet() -> None:
+    call = parameters(REQUEST)
+    assert (call["Type"], call["ClientToken"]) == ("instant", "group-1")
+    assert call["OnDemandOptions"] == {"AllocationStrategy": "lowest-price"}
+    assert call["TargetCapacitySpecification"] == {
+        "TotalTargetCapacity": 2,
+        "DefaultTargetCapacityType": "on-demand",
+    }
+    assert "SpotOptions" not in call
+    assert "Context" not in call
+    tags = [{"Key": "kerf.sh/launch-group", "Value": "group-1"}, {"Key": "team", "Value": "platform"}]
+    assert call["TagSpecifications"] == [{"ResourceType": k, "Tags": tags} for k in ("instance", "volume", "fleet")]
+    (config,) = call["LaunchTemplateConfigs"]
+    assert config["LaunchTemplateSpecification"] == {"LaunchTemplateName": TEMPLATE.name, "Version": "$Latest"}
+    assert config["Overrides"][0] == {
+        "InstanceType": "m5.large",
+        "SubnetId": "subnet-1",
+        "ImageId": "ami-1",
+        "AvailabilityZone": "us-west-2a",
+        "Priority": 0.096,
+    }
+
+
+def test_the_call_of_a_spot_fleet() -> None:
+    call = parameters(replace(REQUEST, capacity_type="spot", context="ctx"))
+    assert call["SpotOptions"] == {"AllocationStrategy": "price-capacity-optimized"}
+    assert call["Context"] == "ctx"
+    assert "OnDemandOptions" not in call
+
+
+def test_overrides_go_with_their_template() -> None:
+    second = replace(TEMPLATE, name="karpenter.k8s.aws/2")
+    moved = replace(REQUEST.overrides[1], template=second.name)
+    call = parameters(replace(REQUEST, templates=(TEMPLATE, second), overrides=(OVERRIDE, moved)))
+    found = [[one["InstanceType"] for one in config["Overrides"]] for config in call["LaunchTemplateConfigs"]]
+    assert found == [["m5.large"], ["c5.large"]]
+
+
+def test_instances_come_with_their_overrides_facts() -> None:
+    chosen = {"Overrides": {"InstanceType": "m5.large", "SubnetId": "subnet-1"}}
+    row = {"InstanceIds": ["i-2", "i-1"], "InstanceType": "m5.large", "LaunchTemplateAndOverrides": chosen}
+    found = result(REQUEST, {"Instances": [row]}, NOW)
+    assert [one.id for one in found.instances] == ["i-1", "i-2"]
+    first = found.instances[0]
+    assert (first.zone, first.subnet_id, first.image_id) == ("us-west-2a", "subnet-1", "ami-1")
+    assert (first.state, first.capacity_type, first.launched) == ("pending", "on-demand", NOW)
+    assert first.security_group_ids == ("sg-1", "sg-2")
+    assert first.tags == {"team": "platform", "kerf.sh/launch-group": "group-1"}
+    assert found.errors == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "capacity"),
+    [
+        ("InsufficientInstanceCapacity", True),
+        ("UnfulfillableCapacity", True),
+        ("VcpuLimitExceeded", True),
+        ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", True),
+        ("InvalidParameterValue", False),
+        ("UnauthorizedOperation", False),
+    ],
+)
+def test_errors_of_overrides(code: str, capacity: bool) -> None:
+    override = {"InstanceType": "m5.large", "AvailabilityZone": "us-west-2a"}
+    row = {"ErrorCode": code, "ErrorMessage": "no", "LaunchTemplateAndOverrides": {"Overrides": override}}
+    (error,) = result(REQUEST, {"Errors": [row]}, NOW).errors
+    assert (error.code, error.message, error.capacity) == (code, "no", capacity)
+    assert (error.instance_type, error.zone) == ("m5.large", "us-west-2a")
+
+
+def test_an_error_may_name_no_override() -> None:
+    (error,) = result(REQUEST, {"Errors": [{"ErrorCode": "X", "ErrorMessage": "y"}]}, NOW).errors
+    assert (error.instance_type, error.zone) == ("", "")
+
+
+def test_fewer_instances_without_a_reason_are_an_error() -> None:
+    (error,) = result(REQUEST, {}, NOW).errors
+    assert (error.code, error.capacity) == (TOO_FEW, False)
+    assert "0 of 2" in error.message
+
+
+# --- instances ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({}, "on-demand"),
+        ({"SpotInstanceRequestId": "sir-1"}, "spot"),
+        ({"InstanceLifecycle": "spot"}, "spot"),
+        ({"InstanceLifecycle": "scheduled"}, "on-demand"),
+        (
+            {
+                "CapacityReservationId": "cr-1",
+                "CapacityReservationSpecification": {"CapacityReservationPreference": "capacity-reservations-only"},
+            },
+            "reserved",
+        ),
+        (
+            {
+                "CapacityReservationId": "cr-1",
+                "CapacityReservationSpecification": {"CapacityReservationPreference": "open"},
+            },
+            "on-demand",
+        ),
+    ],
+)
+def test_how_an_instance_is_paid_for(row: dict[str, Any], expected: str) -> None:
+    assert capacity_type(row) == expected
+
+
+def test_an_instance_that_is_ending_may_lack_its_network() -> None:
+    found = instance(
+        {
+            "InstanceId": "i-1",
+            "InstanceType": "m5.large",
+            "State": {"Code": 32, "Name": "shutting-down"},
+            "LaunchTime": NOW,
+            "Placement": {"AvailabilityZone": "us-west-2a"},
+        }
+    )
+    assert not found.live
+    assert (found.zone, found.subnet_id, found.security_group_ids) == ("us-west-2a", "", ())

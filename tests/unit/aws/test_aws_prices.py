@@ -1,0 +1,89 @@
+"""Prices as AWS writes them, as integers."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.aws.prices import (
+    filled_up,
+    has_price_list,
+    micro_dollars,
+    on_demand_prices,
+    price_list_region,
+    spot_prices,
+)
+from reconciler.model.cloud import InstanceTypeInfo
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def product(name: str, *prices: str, currency: str = "USD") -> str:
+    terms = {f"t{i}": {"priceDimensions": {"d": {"pricePerUnit": {currency: p}}}} for i, p in enumerate(prices)}
+    return json.dumps({"product": {"attributes": {"instanceType": name}}, "terms": {"OnDemand": terms}})
+
+
+def spot_row(price: str, at: datetime | None = NOW, zone: str = "us-west-2a") -> dict[str, Any]:
+    return {"InstanceType": "m5.large", "AvailabilityZone": zone, "SpotPrice": price, "Timestamp": at}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0.0960000000", 96_000), ("4.0", 4_000_000), ("0.0000004", 0), ("0", 0), ("", 0), ("cheap", 0)],
+)
+def test_a_price_is_an_integer(text: str, expected: int) -> None:
+    assert micro_dollars(text) == expected
+
+
+def test_the_lowest_price_that_is_not_zero_counts() -> None:
+    assert on_demand_prices([product("m5.large", "0.2", "0.0", "0.096")]) == {"m5.large": 96_000}
+    assert on_demand_prices([product("m5.large", "0.0"), product("", "1.0")]) == {}
+
+
+def test_china_pays_in_yuan() -> None:
+    assert on_demand_prices([product("m5.large", "0.7", currency="CNY")], "CNY") == {"m5.large": 700_000}
+    assert on_demand_prices([product("m5.large", "0.7", currency="CNY")]) == {}
+
+
+def test_the_newest_spot_price_of_each_zone_counts() -> None:
+    rows = [
+        spot_row("0.040"),
+        spot_row("0.050", NOW - timedelta(hours=1)),
+        spot_row("0.030", zone="us-west-2b"),
+        spot_row("0.001", None, zone="us-west-2c"),
+        spot_row("free", zone="us-west-2c"),
+    ]
+    assert spot_prices(rows) == {("m5.large", "us-west-2a"): 40_000, ("m5.large", "us-west-2b"): 30_000}
+
+
+@pytest.mark.parametrize(
+    ("region", "home"),
+    [
+        ("us-west-2", "us-east-1"),
+        ("eu-north-1", "eu-central-1"),
+        ("ap-southeast-2", "ap-south-1"),
+        ("cn-north-1", "cn-northwest-1"),
+        ("sa-east-1", "us-east-1"),
+    ],
+)
+def test_where_the_price_list_answers(region: str, home: str) -> None:
+    assert price_list_region(region) == home
+
+
+def test_govcloud_has_no_price_list() -> None:
+    assert not has_price_list("us-gov-west-1")
+    assert has_price_list("us-west-2")
+
+
+def test_missing_prices_are_estimated_and_unknown_ones_left_out() -> None:
+    types = {
+        name: InstanceTypeInfo(name=name, architectures=("x86_64",), vcpus=2, memory_mib=8192)
+        for name in ("m5.large", "m5.xlarge", "zz99.large")
+    }
+    prices = filled_up({"m5.large": 123}, types)
+    assert prices["m5.large"] == 123
+    assert prices["m5.xlarge"] > 0
+    assert "zz99.large" not in prices
