@@ -95,12 +95,9 @@ def _failed(view: View, claim: NodeClaim) -> Plan | None:
     reason, message = outcomes.condition(failure)
     if outcomes.out_of_capacity(failure):
         return _no_capacity(claim, message)
-    due = outcomes.renew_at(failure, claim.metadata.creation_timestamp)
-    if outcomes.mismatched(failure):
-        due = max(due, failure.at + outcomes.SETTLES)
-        if not view.listed_after(failure.at + outcomes.SETTLES):
-            return _wait(view, claim, reason, message)
-    return _wait(view, claim, reason, message) if view.snapshot.now < due else None
+    early = view.snapshot.now < outcomes.renew_at(failure, claim.metadata.creation_timestamp)
+    doubtful = outcomes.mismatched(failure) and not view.listed_after(failure.at + outcomes.SETTLES)
+    return _wait(view, claim, reason, message) if early or doubtful else None
 
 
 def _failure(view: View, claim: NodeClaim) -> LaunchFailure | None:

@@ -5,6 +5,7 @@ The time is read off the pods that the snapshot has, so that a restart and a lag
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.lifecycle.progress import Progress
@@ -19,20 +20,22 @@ def note_pod_events(progress: Progress) -> Progress:
     node, known = progress.node, progress.claim.status.last_pod_event_time
     if node is None or not progress.claim.is_true("Initialized"):
         return progress
-    now = progress.view.now
-    times = (_event(pod, now) for pod in progress.view.snapshot.pods.on(node.name))
-    newest = max((time for time in times if time is not None), default=None)
+    newest = _newest(progress.view.snapshot.pods.on(node.name), progress.view.now)
     if newest is None or (known is not None and newest - known < _GRAIN):
         return progress
     return progress.with_status(last_pod_event_time=newest)
 
 
-def _event(pod: Pod, now: datetime) -> datetime | None:
-    """When the pod was bound, or began to go, whichever is later. A deletion is known by its end, maybe ahead."""
-    bound = pod.status.start_time
-    for condition in pod.status.conditions:
-        if condition.type == "PodScheduled" and condition.last_transition_time is not None:
-            bound = condition.last_transition_time
-    leaving = pod.metadata.deletion_timestamp
-    times = [min(time, now) for time in (bound, leaving) if time is not None]
-    return max(times, default=None)
+def _newest(found: Iterable[Pod], now: datetime) -> datetime | None:
+    """The latest arrival or departure. A departure is known by its end, which may be ahead: it counts from now."""
+    newest: datetime | None = None
+    for pod in found:
+        time = pod.metadata.deletion_timestamp or pod.status.start_time or _bound(pod)
+        if time is not None and (newest is None or time > newest):
+            newest = time
+    return newest if newest is None or newest < now else now
+
+
+def _bound(pod: Pod) -> datetime | None:
+    """For a pod that no kubelet has taken up yet."""
+    return next((c.last_transition_time for c in pod.status.conditions if c.type == "PodScheduled"), None)

@@ -44,16 +44,14 @@ class Progress:
 
     def condition(self, type_: str, status: str, reason: str = "", message: str = "") -> Progress:
         """With a condition of the claim set; a True one without a reason has its type as reason."""
-        known = conditions.put(
-            self.claim.status.conditions,
-            type_,
-            status,
-            reason or type_,
-            generation=self.claim.metadata.generation,
-            now=self.view.now,
-            message=message,
+        known, generation = self.claim.status.conditions, self.claim.metadata.generation
+        old, said = conditions.get(known, type_), (status, reason or type_, message, generation)
+        if old is not None and (old.status, old.reason, old.message, old.observed_generation) == said:
+            return self
+        new = conditions.put(
+            known, type_, status, reason or type_, generation=generation, now=self.view.now, message=message
         )
-        return self.with_status(conditions=known)
+        return self.with_status(conditions=new)
 
     def with_labels(self, labels: Mapping[str, str]) -> Progress:
         meta = changed_value(self.claim.metadata, labels={**self.claim.metadata.labels, **labels})

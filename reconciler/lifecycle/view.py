@@ -27,6 +27,8 @@ class View:
     """Nodes and claims are by provider ID, and sorted by name; an object without a provider ID is in no index."""
 
     snapshot: Snapshot
+    #: The instant in whole seconds, as the API writes times.
+    now: datetime
     nodes: Mapping[str, tuple[Node, ...]]
     claims: Mapping[str, tuple[NodeClaim, ...]]
     claims_by_class: Mapping[str, tuple[NodeClaim, ...]]
@@ -34,11 +36,6 @@ class View:
     spare: Mapping[str, tuple[Instance, ...]]
     #: By node name.
     attachments: Mapping[str, tuple[VolumeAttachment, ...]]
-
-    @property
-    def now(self) -> datetime:
-        """The instant in whole seconds, as the API writes times."""
-        return self.snapshot.now.replace(microsecond=0)
 
     def nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
         return self.nodes.get(claim.status.provider_id, ())
@@ -84,6 +81,7 @@ def view(snapshot: Snapshot) -> View:
     draining = any(node.metadata.deleting for node in nodes)
     return View(
         snapshot=snapshot,
+        now=snapshot.now.replace(microsecond=0),
         nodes=_grouped((node.spec.provider_id, node) for node in nodes),
         claims=_grouped((claim.status.provider_id, claim) for claim in claims),
         claims_by_class=_grouped((c.spec.node_class_ref.name, c) for c in claims if managed(c)),

@@ -247,7 +247,7 @@ def test_an_instance_that_is_not_seen_is_not_tagged() -> None:
 # --- pod events -------------------------------------------------------------------------------------------------
 def bound_at(seconds: int) -> dict[str, Any]:
     when = text(NOW + timedelta(seconds=seconds))
-    return {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": when}]}
+    return {"startTime": when}
 
 
 def test_the_newest_pod_event_is_noted() -> None:
@@ -257,6 +257,16 @@ def test_the_newest_pod_event_is_noted() -> None:
     world.put(pod("two", "node-a", status=bound_at(40)))
     world.settle()
     assert world.claim().status.last_pod_event_time == NOW + timedelta(seconds=40)
+
+
+def test_a_pod_that_no_kubelet_has_taken_up_counts_from_its_binding() -> None:
+    world = running(node_claim("a"))
+    world.pass_time(100)
+    when = text(NOW + timedelta(seconds=50))
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": when}
+    world.put(pod("one", "node-a", status={"startTime": None, "conditions": [bound]}))
+    world.settle()
+    assert world.claim().status.last_pod_event_time == NOW + timedelta(seconds=50)
 
 
 def test_events_within_ten_seconds_are_one() -> None:
