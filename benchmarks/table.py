@@ -1,0 +1,32 @@
+"""The table that the benchmarks print: what was measured, and what it is to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measurement in words and figures; `target` is empty where there is none."""
+
+    what: str
+    measured: str
+    target: str = ""
+
+
+def text(rows: Iterable[Row]) -> str:
+    """The rows under a heading, in aligned columns."""
+    lines = [("what", "measured", "to reach"), *((row.what, row.measured, row.target) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest of the values that at least this share of them does not exceed. Raises IndexError for none."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"
