@@ -40,6 +40,12 @@ def test_a_zone_without_a_subnet_is_listed_and_unavailable() -> None:
     assert available(found) == {("us-west-2a", "on-demand"), ("us-west-2a", "spot")}
 
 
+def test_any_subnet_of_a_zone_may_tell_its_id() -> None:
+    rows = (Subnet("subnet-1", ZONES[0]), Subnet("subnet-2", ZONES[0], "usw2-az1"), Subnet("subnet-3", ZONES[0]))
+    found = catalogue("m5.large", subnets=rows)[0]
+    assert {o.zone_id for o in found.offerings if o.zone == ZONES[0]} == {"usw2-az1"}
+
+
 def test_a_zone_that_does_not_offer_the_type_is_unavailable() -> None:
     sold = replace(region("m5.large"), zones_by_type={"m5.large": frozenset({"us-west-2b"})})
     found = build(node_class(), facts(), sold, SETTINGS)[0]

@@ -319,6 +319,11 @@ def dear_spot(*dear: str) -> Catalogue:
 def test_spot_dearer_than_the_cheapest_on_demand_is_left_out() -> None:
     assert names(request(claim("a", BOTH), types=dear_spot("m5.large"))) == ["c5.large"]
     assert request(claim("a", BOTH), types=dear_spot("m5.large", "c5.large")).capacity_type == "on-demand"
+    level = tuple(
+        copy(t, offerings=tuple(copy(o, price=85_000) if o.capacity_type == "spot" else o for o in t.offerings))
+        for t in catalogue("m5.large", "c5.large")
+    )
+    assert request(claim("a", BOTH), types=level).capacity_type == "spot", "an equal price is not dearer"
     only_spot = claim("a", (CAPACITY_TYPE, "In", ["spot"]))
     assert names(request(only_spot, types=dear_spot("m5.large"))) == ["c5.large", "m5.large"]
     least = claim("a", BOTH, typed("m5.large", "c5.large"), min_values={TYPE: 2})
@@ -350,11 +355,31 @@ def test_never_more_overrides_than_ec2_takes() -> None:
     assert [o.price for o in found.overrides] == sorted(o.price for o in found.overrides)
 
 
+SHAPES = (
+    *(
+        "t3.nano",
+        "t3.small",
+        "t3.medium",
+        "t3.large",
+        "m5.large",
+        "m5.xlarge",
+        "m5.4xlarge",
+        "m5.24xlarge",
+        "m7a.medium",
+    ),
+    *("t4g.nano", "t4g.small", "t4g.medium", "t4g.large", "m7g.large", "m7g.xlarge", "m7g.4xlarge", "m7g.16xlarge"),
+)
+
+
 def test_a_request_fits_into_an_annotation() -> None:
     of = ready(node_class(userData="#!/bin/bash\n" + "x" * 16000))
-    found = request(claim("a", BOTH), types=catalogue(*all_names()), node_class=of)
+    one = claim("a", typed(*SHAPES))
+    found = request(one, types=catalogue(*SHAPES), node_class=of)
     assert len(meta.msgspec.json.encode(found)) < 256 * 1024
     assert {o.template for o in found.overrides} == {t.name for t in found.templates}
+    roomy = request(one, types=catalogue(*SHAPES))
+    assert len(roomy.templates) > len(found.templates) > 5
+    assert found.overrides[0].price == roomy.overrides[0].price, "the cheapest are kept"
 
 
 # --- minValues --------------------------------------------------------------------------------------------------

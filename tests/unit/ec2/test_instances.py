@@ -8,8 +8,8 @@ import pytest
 
 from api.resources import Resources
 from reconciler.ec2.instances import claim_labels, claim_status
-from reconciler.model.cloud import Instance
-from tests.unit.ec2.ec2_facts import NOW, claim, node_class, one, ready
+from reconciler.model.cloud import Instance, Subnet
+from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, node_class, one, ready
 
 CLASS = ready(node_class())
 
@@ -64,9 +64,10 @@ def test_without_class_or_type_what_the_instance_says_itself() -> None:
 
 
 def test_a_type_offered_in_one_other_zone_does_not_mislead() -> None:
-    kind = one("m7a.medium")
-    narrow = copy(kind, requirements=kind.requirements.without("topology.k8s.aws/zone-id"))
-    assert claim_labels(copy(instance(), zone_id=""), narrow, None).get("topology.k8s.aws/zone-id") is None
+    elsewhere = catalogue("m7a.medium", subnets=(Subnet("subnet-a", "us-west-2a", "usw2-az1"),))[0]
+    found = claim_labels(copy(instance(), zone_id=""), elsewhere, None)
+    assert found["topology.kubernetes.io/zone"] == "us-west-2c"
+    assert "topology.k8s.aws/zone-id" not in found
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,12 @@ def test_bare_metal_has_an_empty_hypervisor() -> None:
     assert values("m5.metal")["hypervisor"] == ""
 
 
+def test_instance_storage_that_is_no_nvme_has_no_label() -> None:
+    found = type_labels.requirements(info("d2.xlarge"), families.AL2023, "us-west-2", {})
+    assert info("d2.xlarge").instance_storage_gb > 0
+    assert found[f"{PREFIX}local-nvme"].operator == DOES_NOT_EXIST
+
+
 def test_two_gpu_models_give_no_gpu_labels() -> None:
     two = replace(info("g5.xlarge"), gpus=(Gpu("A10G", "NVIDIA", 1, 1), Gpu("L4", "NVIDIA", 1, 1)))
     assert type_labels.requirements(two, families.AL2023, "r", {})[f"{PREFIX}gpu-name"].operator == DOES_NOT_EXIST
