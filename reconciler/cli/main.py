@@ -18,3 +18,7 @@ def kerf() -> None:
 
 def main() -> None:
     app()
+
+
+if __name__ == "__main__":
+    main()
