@@ -1,0 +1,36 @@
+"""`python -m benchmarks`: the quick benchmarks, on inputs made on the spot, printed as a table."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from benchmarks import lint, scheduling, webhook
+from benchmarks.table import Row, text
+
+SUITES: Final[dict[str, Callable[[], list[Row]]]] = {
+    "lint": lint.rows,
+    "webhook": webhook.rows,
+    "scheduling": scheduling.rows,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the suites that are named (all by default); 2 for an unknown name."""
+    unknown = [name for name in arguments if name not in SUITES]
+    if unknown:
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(SUITES)}", file=sys.stderr)
+        return 2
+    found: list[Row] = []
+    for name in arguments or SUITES:
+        print(f"running {name} …", file=sys.stderr, flush=True)
+        found += SUITES[name]()
+    print(text(found))
+    print(f"\n{os.cpu_count()} cores, load average of the last minute {os.getloadavg()[0]:.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
