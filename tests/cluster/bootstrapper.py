@@ -11,6 +11,7 @@ it. By hand: `python -m tests.cluster.bootstrapper --aws http://127.0.0.1:5000 -
 from __future__ import annotations
 
 import argparse
+import contextlib
 import threading
 import time
 import urllib.request
@@ -24,6 +25,7 @@ import boto3
 import kubernetes
 import msgspec
 from kubernetes.client import ApiException
+from urllib3.exceptions import HTTPError
 
 from .moto_aws import MotoAws
 from .moto_aws.settings import CONTROL
@@ -34,6 +36,7 @@ from .stages import STOPPED_LABEL
 REQUEST_SECONDS: Final = 20.0
 HANDS: Final = 8
 CONFLICT, NOT_FOUND = 409, 404
+PASSING: Final = (ApiException, HTTPError, OSError)
 
 
 class Bootstrapper:
@@ -98,25 +101,28 @@ class Bootstrapper:
         with ThreadPoolExecutor(HANDS) as hands:
             try:
                 while not self._stop.wait(self._poll_seconds):
-                    self._look(hands)
+                    with contextlib.suppress(*PASSING):  # the API server restarts: the next round tries again
+                        self._look(hands)
             except BaseException as error:
                 self._failure = error
 
     def _look(self, hands: ThreadPoolExecutor) -> None:
         """One round: boot what has been running long enough, silence what has ended."""
         work: list[Future[None]] = []
-        for instance in self._instances():
-            if instance["state"] == "running" and self._due(instance["id"]):
-                work.append(hands.submit(self._boot, instance))
-            elif instance["state"] not in ("pending", "running") and instance["id"] in self.nodes.values():
-                work.append(hands.submit(self._silence, instance))
+        states: dict[str, str] = self._ask("states")
+        due = [instance_id for instance_id, state in states.items() if state == "running" and self._due(instance_id)]
+        if due:
+            work += [hands.submit(self._boot, instance) for instance in self._ask("instances", due)]
+        for name, instance_id in list(self.nodes.items()):
+            if states.get(instance_id) not in ("pending", "running"):
+                work.append(hands.submit(self._silence, name, instance_id))
         for future in work:
             future.result()
 
-    def _instances(self) -> list[dict[str, Any]]:
-        with urllib.request.urlopen(f"{self._aws_url}{CONTROL}instances", timeout=REQUEST_SECONDS) as answer:
-            found: list[dict[str, Any]] = msgspec.json.decode(answer.read())
-            return found
+    def _ask(self, command: str, given: Any = None) -> Any:
+        request = urllib.request.Request(f"{self._aws_url}{CONTROL}{command}", data=msgspec.json.encode(given))
+        with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
+            return msgspec.json.decode(answer.read())
 
     def _due(self, instance_id: str) -> bool:
         running_since = self._seen.setdefault(instance_id, time.monotonic())
@@ -134,17 +140,16 @@ class Bootstrapper:
         self._done.add(instance["id"])
         self.nodes[manifest["metadata"]["name"]] = instance["id"]
 
-    def _silence(self, instance: dict[str, Any]) -> None:
-        name = next(name for name, instance_id in self.nodes.items() if instance_id == instance["id"])
-        del self.nodes[name]
+    def _silence(self, name: str, instance_id: str) -> None:
         try:
             found = self._core.read_node(name, _request_timeout=REQUEST_SECONDS)
-            if (found.spec.provider_id or "").endswith(instance["id"]):
+            if (found.spec.provider_id or "").endswith(instance_id):
                 patch = {"metadata": {"labels": {STOPPED_LABEL: "true"}}}
                 self._core.patch_node(name, patch, _request_timeout=REQUEST_SECONDS)
         except ApiException as error:
             if error.status != NOT_FOUND:
                 raise
+        del self.nodes[name]
 
     def _type(self, instance: dict[str, Any]) -> Any:
         """What DescribeInstanceTypes says of the instance's type, asked once."""

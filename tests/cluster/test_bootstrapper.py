@@ -121,3 +121,15 @@ def test_a_paused_bootstrapper_boots_nothing(control_plane: ControlPlane, aws: M
         eventually(lambda: instance_id in bootstrapper.nodes.values())
     aws.terminate(instance_id)
     control_plane.kubectl("delete", "node", next(iter(bootstrapper.nodes)))
+
+
+def test_a_restart_of_the_api_server_costs_no_node(control_plane: ControlPlane, aws: MotoAws) -> None:
+    with Bootstrapper(aws.endpoint_url, control_plane.kubeconfig, boot_seconds=0.0) as bootstrapper:
+        bootstrapper.paused = True
+        instance_id = launch(aws, "three")
+        eventually(lambda: [one for one in aws.instances("running") if one["id"] == instance_id])
+        bootstrapper.paused = False
+        control_plane.restart_apiserver()
+        eventually(lambda: instance_id in bootstrapper.nodes.values())
+    aws.terminate(instance_id)
+    control_plane.kubectl("delete", "node", next(iter(bootstrapper.nodes)))

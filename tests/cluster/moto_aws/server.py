@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -90,17 +90,16 @@ class Gate:
         return 200, "application/json", msgspec.json.encode(handler(body))
 
     # --- commands; each takes the request's body and returns what is sent back as JSON --------------------------------
-    def control_instances(self, _: bytes) -> list[dict[str, Any]]:
-        from moto.ec2.models import ec2_backends
-
+    def control_instances(self, body: bytes) -> list[dict[str, Any]]:
+        """All instances, or those with the IDs given."""
+        wanted = msgspec.json.decode(body) if body else None
         with self.world.settled():
-            return [
-                _instance(region, one)
-                for account in ec2_backends.values()
-                for region, data in account.items()
-                for reservation in list(data.reservations.values())
-                for one in reservation.instances
-            ]
+            return [_instance(region, one) for region, one in _everything() if wanted is None or one.id in wanted]
+
+    def control_states(self, _: bytes) -> dict[str, str]:
+        """The state of every instance by ID: little enough to be asked often."""
+        with self.world.settled():
+            return {one.id: one.state for _region, one in _everything()}
 
     def control_calls(self, _: bytes) -> list[Any]:
         return list(self.world.calls)
@@ -178,6 +177,17 @@ def _send(start_response: StartResponse, answer: Answer) -> Iterable[bytes]:
     status, kind, body = answer
     start_response(f"{status} kerf", [("Content-Type", kind), ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _everything() -> Iterator[tuple[str, Any]]:
+    """(region, instance) of all regions."""
+    from moto.ec2.models import ec2_backends
+
+    for account in ec2_backends.values():
+        for region, data in account.items():
+            for reservation in list(data.reservations.values()):
+                for one in reservation.instances:
+                    yield region, one
 
 
 def _instance(region: str, one: Any) -> dict[str, Any]:

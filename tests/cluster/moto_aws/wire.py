@@ -37,20 +37,28 @@ def page_of(response: Any, operation: str, key: str, rows: Sequence[Mapping[str,
     return page(operation, key, rows, response._get_param("NextToken"), size)
 
 
+@cache
+def _layout(shape: Any) -> tuple[tuple[str, str, Any], ...]:
+    """(member, element, shape) of a structure's members; botocore works each of them out anew."""
+    return tuple((name, one.serialization.get("name", name), one) for name, one in shape.members.items())
+
+
+@cache
+def _item(shape: Any) -> tuple[str, Any]:
+    """(element, shape) of a list's items."""
+    return shape.member.serialization.get("name", "member"), shape.member
+
+
 def _members(shape: Any, value: Mapping[str, Any]) -> list[str]:
-    return [
-        _element(member, member.serialization.get("name", name), value[name])
-        for name, member in shape.members.items()
-        if name in value
-    ]
+    return [_element(member, element, value[name]) for name, element, member in _layout(shape) if name in value]
 
 
 def _element(shape: Any, name: str, value: Any) -> str:
-    if shape.type_name == "structure":
+    if isinstance(value, Mapping):
         return f"<{name}>{''.join(_members(shape, value))}</{name}>"
-    if shape.type_name == "list":
-        item = shape.member.serialization.get("name", "member")
-        return f"<{name}>{''.join(_element(shape.member, item, one) for one in value)}</{name}>"
+    if isinstance(value, list):
+        item, member = _item(shape)
+        return f"<{name}>{''.join([_element(member, item, one) for one in value])}</{name}>"
     if isinstance(value, bool):
         return f"<{name}>{str(value).lower()}</{name}>"
     return f"<{name}>{escape(str(value))}</{name}>"
