@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from api import labels
+from reconciler.lifecycle.view import view
 from reconciler.model import kinds
 from reconciler.model.plan import DeleteObject, Plan, Source, TerminateInstance
 from tests.unit.lifecycle.world import World, node_claim, prepared, running
@@ -132,3 +133,13 @@ def test_everything_goes_in_the_end() -> None:
         world.pass_time(11)
     assert world.get(kinds.NODE_CLAIM, "a") is None
     assert world.get(kinds.NODE, "node-a") is None
+
+
+@pytest.mark.parametrize(
+    ("age", "since", "seen"),
+    [(0, 2, True), (0, 1, False), (0, 0, False), (90, 100, True), (91, 100, False)],
+)
+def test_what_counts_as_a_list_of_instances_made_since(age: int, since: int, seen: bool) -> None:
+    world = World()
+    world.listed = world.now - timedelta(seconds=age)
+    assert view(world.snapshot()).listed_after(world.now - timedelta(seconds=since)) == seen

@@ -249,3 +249,12 @@ def test_the_class_is_looked_up_by_name() -> None:
     world.put(node_class("other"))
     plan = world.decide()
     assert [r.reason.code for r in plan.refusals] == ["NodeClassReadinessUnknown"]
+
+
+def test_an_instance_that_is_ending_is_given_to_nobody() -> None:
+    world = prepared(node_claim("a"))
+    world.obey(world.decide())
+    group = world.claim().metadata.annotations[labels.LAUNCH_GROUP]
+    dying = world.add_instance("i-dying", {labels.LAUNCH_GROUP: group})
+    world.instances["i-dying"] = changed(dying, state="shutting-down")
+    assert [type(a) for a in world.decide().actions] == [LaunchInstances]
