@@ -25,18 +25,29 @@ from reconciler.model.snapshot import Snapshot, StateNode
 class PlannedNode(Protocol):
     """What the referee reads of a planned node."""
 
-    pool: str
-    requirements: Requirements
-    instance_types: tuple[str, ...]
-    requests: Resources
-    pods: tuple[str, ...]
-    price: int
+    @property
+    def pool(self) -> str: ...
+    @property
+    def requirements(self) -> Requirements: ...
+    @property
+    def instance_types(self) -> tuple[str, ...]: ...
+    @property
+    def requests(self) -> Resources: ...
+    @property
+    def pods(self) -> tuple[str, ...]: ...
+    @property
+    def price(self) -> int: ...
 
 
 class Answer(Protocol):
-    placed: Mapping[str, str]
-    new_nodes: tuple[Any, ...]
-    unplaced: Mapping[str, Any]
+    """What the referee reads of a solution."""
+
+    @property
+    def placed(self) -> Mapping[str, str]: ...
+    @property
+    def new_nodes(self) -> Sequence[PlannedNode]: ...
+    @property
+    def unplaced(self) -> Mapping[str, Any]: ...
 
 
 @dataclass

@@ -99,10 +99,14 @@ class Assignment:
             queue = waiting
 
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
+        planned = self._planned(cls, pod, need)
+        if planned is not None:
+            self._put(cls, cls.rungs[planned[0]], pod, need, planned[1])
+            return True
         for number, rung in enumerate(cls.rungs):
             if not rung.demand.possible:
                 continue
-            place = self._existing(cls, number, pod, need)
+            place = self._existing(cls, number, need)
             if place is not None:
                 self._put(cls, rung, pod, need, place)
                 return True
@@ -111,20 +115,25 @@ class Assignment:
         return False
 
     # --- existing nodes -----------------------------------------------------------------------------------------
-    def _existing(self, cls: PodClass, number: int, pod: Pod, need: Ints) -> int | None:
+    def _planned(self, cls: PodClass, pod: Pod, need: Ints) -> tuple[int, int] | None:
+        """The first rung at which the pod may go to a node that was made for it, and that node."""
+        marked = self._marked.get(pod_mark(pod.metadata.uid), ()) if self._marked else ()
+        for number, rung in enumerate(cls.rungs if marked else ()):
+            for place in marked:
+                suits = rung.demand.possible and place in self._static_places(cls, number)
+                if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=True):
+                    return number, place
+        return None
+
+    def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
         rung = cls.rungs[number]
         static = self._static_places(cls, number)
         if not static:
             return None
         places = np.array(static, dtype=np.intp)
         roomy = places[(self.free[places] >= need).all(axis=1)]
-        if not len(roomy):
-            return None
-        for place in self._marked.get(pod_mark(pod.metadata.uid), ()) if self._marked else ():
-            if place in roomy and self._allowed(cls, rung, place, planned=True):
-                return place
         if not (rung.bonds or cls.counted or cls.ports):
-            return int(roomy[0])
+            return int(roomy[0]) if len(roomy) else None
         return next((int(p) for p in roomy if self._allowed(cls, rung, int(p))), None)
 
     def _static_places(self, cls: PodClass, number: int) -> list[int]:

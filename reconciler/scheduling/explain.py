@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from api import labels
+from api.requirements import Requirements
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.template import Template
+from reconciler.scheduling.types import Ints
 
 NO_POOL = "NoNodePool"
 NO_ROOM = "NoExistingCapacity"
@@ -76,10 +76,8 @@ def why_not(assignment: Assignment, cls: PodClass, template: Template) -> str:
     return _why_no_type(assignment, cls, template, served, need)
 
 
-def _why_no_type(
-    assignment: Assignment, cls: PodClass, template: Template, served: object, need: np.typing.NDArray[np.int64]
-) -> str:
-    shape = template.shape(served)  # type: ignore[arg-type]
+def _why_no_type(assignment: Assignment, cls: PodClass, template: Template, served: Requirements, need: Ints) -> str:
+    shape = template.shape(served)
     good = shape.holding(need)
     if not good.any():
         return f"no instance type has enough resources ({cls.requests.texts()}, daemons aside)"

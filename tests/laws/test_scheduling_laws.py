@@ -125,7 +125,7 @@ def test_what_was_planned_is_found_again(seed: int, choice: int) -> None:
 
 def _expected_homes(claims: list[Any], solution: Solution) -> dict[str, str]:
     pairs = zip(claims, solution.new_nodes, strict=True)
-    return {**solution.placed, **{key: claim.name for claim, new in pairs for key in new.pods}}
+    return {key: claim.name for claim, new in pairs for key in new.pods}
 
 
 def _with(snapshot: Snapshot, claims: list[Any]) -> Snapshot:

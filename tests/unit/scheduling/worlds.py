@@ -76,7 +76,7 @@ def ladder(count: int) -> Catalogue:
 
 
 def pool(name: str = "default", **spec: Any) -> NodePool:
-    """Ready. Keywords: requirements, taints, startupTaints, expireAfter, labels, annotations, ready; the rest is spec."""
+    """Ready. Keywords: requirements, taints, startupTaints, expireAfter, labels, annotations, ready; rest: spec."""
     ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
     inner = {k: spec.pop(k) for k in ("requirements", "taints", "startupTaints", "expireAfter") if k in spec}
     meta = {k: spec.pop(k) for k in ("labels", "annotations") if k in spec}

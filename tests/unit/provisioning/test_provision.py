@@ -1,0 +1,138 @@
+"""Provisioning passes: batching, creations, nominations, refusals, events, pods on nodes that are going."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from api import labels
+from api.v1.meta import decode
+from reconciler.model.objects import PodDisruptionBudget
+from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.snapshot import Batch
+from reconciler.provisioning.provision import provision
+from tests.unit.scheduling import worlds as w
+
+SECOND = timedelta(seconds=1)
+CLOSED = Batch(w.NOW - 2 * SECOND, w.NOW - 2 * SECOND)
+
+
+def plan_of(*objects: Any, batch: Batch | None = CLOSED, **facts: Any) -> Plan:
+    return provision(w.world(*objects, batch=batch, **facts))
+
+
+def created(plan: Plan) -> list[CreateNodeClaim]:
+    return [a for a in plan.actions if isinstance(a, CreateNodeClaim)]
+
+
+def test_nothing_pending_is_an_empty_plan() -> None:
+    assert plan_of(w.pool(), batch=None) == Plan()
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "due"),
+    [(0.0, 0.0, 1.0), (3.0, 0.2, 0.8), (9.5, 0.1, 0.5), (10.0, 0.0, None), (2.0, 1.0, None)],
+)
+def test_a_batch_closes_when_idle_or_at_its_longest(first: float, last: float, due: float | None) -> None:
+    batch = Batch(w.NOW - first * SECOND, w.NOW - last * SECOND)
+    plan = plan_of(w.pool(), w.pod("p"), batch=batch)
+    assert plan.provisioned == (due is None)
+    assert bool(created(plan)) == (due is None)
+    assert due is None or plan.next_due == w.NOW + due * SECOND
+
+
+def test_a_closed_batch_makes_claims_nominations_and_events() -> None:
+    plan = plan_of(w.pool(), w.replicas(3, "p"))
+    (action,) = created(plan)
+    assert plan.provisioned
+    assert plan.next_due == w.NOW + 10 * SECOND
+    assert {n.target for n in plan.nominations} == {action.claim.name}
+    assert {n.until for n in plan.nominations} == {w.NOW + 20 * SECOND}
+    assert {e.reason for e in plan.events} == {"Nominated"}
+    assert plan.events[0].message == f"Pod should schedule on: nodeclaim/{action.claim.name}"
+
+
+def test_the_same_snapshot_makes_the_same_plan_and_what_is_on_its_way_is_enough() -> None:
+    pods = w.replicas(9, "p", "900m")
+    plan = plan_of(w.pool(), pods)
+    assert plan == plan_of(w.pool(), list(reversed(pods)))
+    claims = [a.claim for a in created(plan)]
+    again = plan_of(w.pool(), pods, claims)
+    assert again.actions == ()
+    assert len(again.nominations) == 9
+
+
+def test_a_pod_without_a_place_is_refused_aloud() -> None:
+    plan = plan_of(w.pool(), w.pod("p", "1000"))
+    (refusal,) = plan.refusals
+    (event,) = plan.events
+    assert refusal.subject == "pod/default/p"
+    assert (event.type, event.reason, event.dedupe_seconds) == ("Warning", "FailedScheduling", 300)
+    assert event.message.startswith("Failed to schedule pod, ")
+    assert plan.next_due == w.NOW + 10 * SECOND
+
+
+def test_a_pod_that_opted_out_is_refused_silently_and_a_restricted_label_aloud() -> None:
+    out = w.pod("out", affinity=w.node_affinity([(labels.NODEPOOL, "DoesNotExist", [])]))
+    bad = w.pod("bad", nodeSelector={"karpenter.sh/custom": "x"})
+    plan = plan_of(w.pool(), out, bad)
+    assert not created(plan)
+    assert [r.reason.code for r in plan.refusals] == ["InvalidPod", "OptedOut"]
+    assert [e.ref.name for e in plan.events] == ["bad"]
+
+
+def test_pools_that_cannot_be_used_are_named() -> None:
+    bad = w.pool("bad", requirements=[{"key": "k", "operator": "Gt", "values": ["x"]}])
+    empty = w.pool("empty", requirements=[{"key": labels.ARCH, "operator": "In", "values": ["mips"]}])
+    plan = plan_of(bad, empty, w.pool(), w.pod("p"))
+    assert len(created(plan)) == 1
+    codes = {r.subject: r.reason.code for r in plan.refusals}
+    assert codes == {"nodepool/bad": "InvalidNodePool", "nodepool/empty": "NoCompatibleInstanceTypes"}
+    assert [e.ref.name for e in plan.events if e.reason == "NoCompatibleInstanceTypes"] == ["empty"]
+
+
+# --- pods on nodes that are going -------------------------------------------------------------------------------
+def going(name: str) -> Any:
+    node = w.node(name)
+    return msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, deletion_timestamp=w.NOW))
+
+
+def budget(**spec: Any) -> PodDisruptionBudget:
+    name = "b-" + "-".join(map(str, spec.values())).strip("%").replace("%", "")
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **spec}
+    return decode(PodDisruptionBudget, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+
+
+def running(name: str = "old", **spec: Any) -> Any:
+    return w.pod(name, node="n", labels={"app": "web"}, **spec)
+
+
+def test_pods_on_a_deleting_node_and_new_ones_share_the_replacement() -> None:
+    plan = plan_of(w.pool(), going("n"), w.replicas(3, "old", node="n"), w.replicas(2, "new"))
+    (action,) = created(plan)
+    assert action.claim.spec.resources.requests["pods"] == "5"
+    assert len(plan.nominations) == 2
+
+
+@pytest.mark.parametrize(
+    ("pod", "more", "moves"),
+    [
+        (running(), [], True),
+        (running(owner={"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d"}), [], False),
+        (running(owner={"apiVersion": "v1", "kind": "Node", "name": "n"}), [], False),
+        (running(annotations={labels.DO_NOT_DISRUPT: "true"}), [], False),
+        (running(annotations={labels.DO_NOT_DISRUPT: "nonsense"}), [], True),
+        (running(), [budget(maxUnavailable=0)], False),
+        (running(), [budget(maxUnavailable="0%")], False),
+        (running(), [budget(minAvailable="100%")], False),
+        (running(), [budget(maxUnavailable=1)], True),
+        (running(), [budget(maxUnavailable=1), budget(maxUnavailable=2)], False),
+    ],
+)
+def test_which_pods_of_a_deleting_node_are_planned_for(pod: Any, more: list[Any], moves: bool) -> None:
+    plan = plan_of(w.pool(), going("n"), pod, more, w.pod("other", nodeSelector={labels.ZONE: "z2"}))
+    total = sum(int(a.claim.spec.resources.requests["pods"]) for a in created(plan))
+    assert total == (2 if moves else 1)

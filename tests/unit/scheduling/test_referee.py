@@ -1,0 +1,95 @@
+"""The referee sees what it should: each broken answer is called, the right one is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from api import labels
+from api.requirements import Requirements
+from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.solve import Solution, solve
+from tests.referee import violations
+from tests.unit.scheduling import worlds as w
+
+
+def asked(*objects: Any, **facts: Any) -> tuple[Snapshot, list[Any], Solution]:
+    snapshot = w.world(*objects, **facts)
+    pods = list(snapshot.pods.pending.values())
+    return snapshot, pods, solve(snapshot, pods)
+
+
+def on_node(name: str, *pods: str) -> Solution:
+    return Solution(placed={f"default/{pod}": f"node/{name}" for pod in pods})
+
+
+def test_right_answers_pass() -> None:
+    snapshot, pods, solution = asked(w.pool(), w.node("n"), w.replicas(9, "p", "900m"))
+    assert violations(snapshot, pods, solution) == []
+
+
+def test_a_forgotten_and_a_doubled_pod() -> None:
+    snapshot, pods, solution = asked(w.pool(), w.pod("p"))
+    assert violations(snapshot, pods, Solution()) == ["default/p has 0 answers"]
+    doubled = replace(solution, placed={"default/p": "node/n"})
+    assert violations(snapshot, pods, doubled) == ["default/p has 2 answers"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"nodeSelector": {labels.ZONE: "z2"}}, "node selector"),
+        ({"affinity": w.node_affinity([(labels.ZONE, "NotIn", ["z1"])])}, "node selector"),
+        ({"affinity": w.between("podAffinity", app="ghost")}, "no company"),
+        ({"topologySpreadConstraints": [w.spread("no/key")]}, "no one value"),
+    ],
+)
+def test_a_pod_on_a_wrong_node(spec: dict[str, Any], words: str) -> None:
+    snapshot, pods, _ = asked(w.node("n"), w.pod("p", **spec))
+    assert any(words in line for line in violations(snapshot, pods, on_node("n", "p")))
+
+
+def test_a_taint_a_full_node_and_an_excluded_one() -> None:
+    snapshot, pods, _ = asked(w.node("n", cpu="1", taints=[{"key": "k", "effect": "NoSchedule"}]), w.pod("p", "2"))
+    lines = violations(snapshot, pods, on_node("n", "p"), frozenset({"node/n"}))
+    assert any("no target" in line for line in lines)
+    lines = violations(snapshot, pods, on_node("n", "p"))
+    assert any("tolerate" in line for line in lines)
+    assert any("pods want" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"ports": [{"hostPort": 80}]}, "host port"),
+        ({"affinity": w.between("podAntiAffinity")}, "are both in"),
+        ({"topologySpreadConstraints": [w.spread(labels.HOSTNAME)]}, "skew"),
+    ],
+)
+def test_two_pods_that_may_not_share(spec: dict[str, Any], words: str) -> None:
+    snapshot, pods, _ = asked(w.node("n"), w.replicas(2, "p", labels={"app": "web"}, **spec))
+    assert any(words in line for line in violations(snapshot, pods, on_node("n", "p-0", "p-1")))
+
+
+def test_a_zone_skew() -> None:
+    spec = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread()]}
+    snapshot, pods, _ = asked(w.node("n"), w.node("m", zone="z2"), w.replicas(2, "p", **spec))
+    assert any("skew" in line for line in violations(snapshot, pods, on_node("n", "p-0", "p-1")))
+
+
+def test_a_new_node_with_wrong_types_price_or_limit() -> None:
+    snapshot, pods, solution = asked(w.pool(), w.pod("p", "3"))
+    (new,) = solution.new_nodes
+
+    def judged(**changes: Any) -> str:
+        return "\n".join(violations(snapshot, pods, replace(solution, new_nodes=(replace(new, **changes),))))
+
+    assert "too little cpu" in judged(instance_types=("small",), price=400_000)
+    assert "not in order of price" in judged(instance_types=tuple(reversed(new.instance_types)))
+    assert "says that it costs" in judged(price=1)
+    assert "is no type" in judged(instance_types=("nope",))
+    assert "no offering" in judged(requirements=new.requirements & Requirements.of_labels({labels.ZONE: "z9"}))
+    limited = w.world(w.pool(limits={"cpu": "1"}), w.pod("p", "3"))
+    assert any("would use" in line for line in violations(limited, pods, solution))
