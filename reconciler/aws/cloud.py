@@ -21,6 +21,7 @@ from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.aws.parallel import together
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetRequest, FleetResult, Instance, Message, Region
 from reconciler.ports import PortError
+from reconciler.telemetry.logs import Logger, silent
 
 Problem = tuple[str, str]
 Spot = Mapping[tuple[str, str], int]
@@ -30,7 +31,8 @@ class AwsCloud:
     """AWS in one region, for one cluster. Implements `reconciler.ports.Cloud`; safe for many threads.
 
     `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
-    chain). `queue_wait_seconds` is how long `receive` waits for a first message.
+    chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` hears of prices that
+    could not be read.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class AwsCloud:
         session: Any | None = None,
         endpoint_url: str | None = None,
         queue_wait_seconds: int = 20,
+        logger: Logger | None = None,
     ) -> None:
+        self._logger = logger or silent()
         self._clients = Clients(region, session, endpoint_url)
         self._known = KnownFacts(
             name=cluster_name,
@@ -155,16 +159,24 @@ class AwsCloud:
     def _read_on_demand(self) -> Mapping[str, int]:
         """New prices over the old ones."""
         if not self._known.isolated_vpc and prices.has_price_list(self._clients.region):
-            fresh = _or_nothing(lambda: prices.read_on_demand(self._clients))
+            fresh = self._or_nothing(lambda: prices.read_on_demand(self._clients))
             with self._prices_lock:
                 self._on_demand = {**self._on_demand, **fresh}
         return self._on_demand
 
     def _read_spot(self, ec2: Any) -> Spot:
-        fresh = _or_nothing(lambda: prices.read_spot(ec2))
+        fresh = self._or_nothing(lambda: prices.read_spot(ec2))
         with self._prices_lock:
             self._spot = {**self._spot, **fresh}
             return self._spot
+
+    def _or_nothing(self, read: Callable[[], Mapping[Any, int]]) -> Mapping[Any, int]:
+        """Prices that cannot be had now are not worth failing for; an operator should know, though."""
+        try:
+            return read()
+        except PortError as error:
+            self._logger.error("prices could not be read, old or estimated ones are used", error=str(error))
+            return {}
 
     def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem]) -> Any:
         try:
@@ -185,14 +197,6 @@ class AwsCloud:
 def _note(problems: dict[str, Problem], condition: str, found: Sequence[object], reason: str, message: str) -> None:
     if not found:
         problems.setdefault(condition, (reason, message))
-
-
-def _or_nothing(read: Callable[[], Mapping[Any, int]]) -> Mapping[Any, int]:
-    """Prices that cannot be had now are not worth failing for."""
-    try:
-        return read()
-    except PortError:
-        return {}
 
 
 def _as_on_demand(zones: Mapping[str, frozenset[str]], on_demand: Mapping[str, int]) -> Spot:
