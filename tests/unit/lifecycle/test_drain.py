@@ -256,6 +256,18 @@ def test_volumes_of_pods_that_stay_are_not_waited_for() -> None:
     assert world.condition("VolumesDetached") == ("True", "VolumesDetached")
 
 
+def test_the_volume_of_a_finished_pod_is_waited_for() -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    world = draining(pod("job", "node-a", status={"phase": "Succeeded"}, volumes=volumes))
+    meta = {"name": "data", "namespace": "default"}
+    world.put(decode(PersistentVolumeClaim, {"metadata": meta, "spec": {"volumeName": "pv-1"}}))
+    world.put(attachment())
+    world.settle()
+    world.pass_time(5)
+    world.settle()
+    assert world.condition("VolumesDetached") == ("Unknown", "AwaitingVolumeDetachment")
+
+
 # --- other ends -------------------------------------------------------------------------------------------------
 def test_an_instance_that_is_gone_with_its_kubelet_needs_no_drain() -> None:
     world = draining(pod("web", "node-a", meta={"annotations": {labels.DO_NOT_DISRUPT: "true"}}))
@@ -275,6 +287,9 @@ def test_a_node_without_a_claim_is_drained_and_its_instance_left_to_the_collecto
     world.objects.pop(kinds.ref(world.claim()))
     world.delete(kinds.ref(world.node("node-a")))
     world.instances[instance_id] = world.add_instance(instance_id, {}, launched=world.now + timedelta(hours=1))
+    world.obey(world.decide())
+    assert [str(t) for t in world.node("node-a").spec.taints] == ["karpenter.sh/disrupted:NoSchedule"]
+    assert evicted(Plan(actions=tuple(world.deeds))) == []
     world.settle()
     assert evicted(Plan(actions=tuple(world.deeds))) == ["web"]
     world.pass_time(30)
@@ -292,6 +307,49 @@ def test_a_claim_that_shares_its_instance_does_not_end_it() -> None:
     assert world.get(kinds.NODE_CLAIM, "twin") is None
     assert not world.done(TerminateInstance)
     assert world.claim("a").metadata.finalizers
+
+
+def test_a_shared_node_stays_with_the_claim_that_stays() -> None:
+    world = running(node_claim("a"))
+    twin = world.claim()
+    world.put(replace(twin, metadata=replace(twin.metadata, name="twin", uid="uid-twin")))
+    world.delete(kinds.ref(world.claim("twin")))
+    world.settle()
+    assert not world.node("node-a").metadata.deleting
+
+
+def test_every_node_of_a_claim_goes_before_its_instance() -> None:
+    world = running(node_claim("a"))
+    first = world.node("node-a")
+    world.put(replace(first, metadata=replace(first.metadata, name="node-b", uid="uid-node-b")))
+    world.put(pod("web", "node-b"))
+    world.delete(kinds.ref(first))
+    world.delete(kinds.ref(world.claim()))
+    assert evicted(world.decide()) == []
+    world.settle()
+    assert world.node("node-b").metadata.deleting
+    world.pass_time(10)
+    world.settle()
+    assert not world.done(TerminateInstance)
+    world.pass_time(20)
+    for _ in range(3):
+        world.settle()
+        world.pass_time(21)
+    assert world.get(kinds.NODE, "node-a") is None
+    assert world.get(kinds.NODE, "node-b") is None
+    assert world.get(kinds.NODE_CLAIM, "a") is None
+
+
+def test_a_pod_that_comes_after_the_instance_was_ended_is_not_drained() -> None:
+    world = draining()
+    world.settle()
+    world.pass_time(5)
+    world.settle()
+    assert world.condition("InstanceTerminating") == ("True", "InstanceTerminating")
+    world.put(pod("agent", "node-a", meta=DAEMON))
+    world.settle()
+    assert world.condition("Drained") == ("True", "Drained")
+    assert not world.done(EvictPod)
 
 
 def test_an_unregistered_node_is_left_alone() -> None:

@@ -258,3 +258,11 @@ def test_an_instance_that_is_ending_is_given_to_nobody() -> None:
     dying = world.add_instance("i-dying", {labels.LAUNCH_GROUP: group})
     world.instances["i-dying"] = changed(dying, state="shutting-down")
     assert [type(a) for a in world.decide().actions] == [LaunchInstances]
+
+
+@pytest.mark.parametrize(("error", "gone"), [(DENIED, True), (MISMATCH, False)])
+def test_a_deleted_claim_goes_at_once_when_its_call_surely_gave_nothing(error: FleetError, gone: bool) -> None:
+    world = failing(error)
+    world.delete(kinds.ref(world.claim()))
+    world.settle()
+    assert (world.get(kinds.NODE_CLAIM, "a") is None) == gone

@@ -67,6 +67,24 @@ def test_a_node_without_the_unregistered_taint_registers_with_a_warning() -> Non
     assert world.condition("Registered") == ("True", "Registered")
 
 
+def test_a_node_that_calls_itself_registered_is_synced_all_the_same() -> None:
+    world = launched()
+    node = world.join(world.claim())
+    world.put(replace(node, metadata=replace(node.metadata, labels={labels.REGISTERED: "true"})))
+    world.settle()
+    assert world.node("node-a").metadata.finalizers == (labels.TERMINATION_FINALIZER,)
+    assert world.node("node-a").metadata.labels[labels.NODEPOOL] == "default"
+
+
+def test_a_node_that_is_going_does_not_register() -> None:
+    world = launched()
+    node = world.join(world.claim())
+    world.put(replace(node, metadata=replace(node.metadata, finalizers=("x/y",), deletion_timestamp=NOW)))
+    world.settle()
+    assert world.condition("Registered") == ("Unknown", "NodeNotFound")
+    assert world.node("node-a").metadata.finalizers == ("x/y",)
+
+
 @pytest.mark.parametrize(("value", "synced"), [("true", False), ("false", True)])
 def test_taints_are_synced_unless_the_node_opts_out(value: str, synced: bool) -> None:
     world = launched(spec={"taints": [{"key": "own", "effect": "NoSchedule"}]})
@@ -180,6 +198,10 @@ def test_initialization_never_reverts() -> None:
     assert world.claim().is_true("Ready")
 
 
+def test_before_registration_nothing_is_said_of_initialization() -> None:
+    assert launched().condition("Initialized") == ("Unknown", "AwaitingReconciliation")
+
+
 # --- time limits ------------------------------------------------------------------------------------------------
 def deletions(plan: Plan) -> list[str]:
     return [action.reason.code for action in plan.actions if isinstance(action, DeleteObject)]
@@ -224,6 +246,14 @@ def test_an_instance_is_tagged_once() -> None:
     assert len(world.done(TagInstance)) == 1
     assert world.claim().metadata.annotations[labels.TAGGED] == "true"
     assert world.claim().metadata.annotations[labels.CLUSTER_NAME_TAGGED] == "true"
+
+
+def test_the_note_about_tags_does_not_hold_up_initialization() -> None:
+    world = launched()
+    world.join(world.claim())
+    while not world.claim().is_true("Initialized"):
+        assert labels.TAGGED not in world.claim().metadata.annotations
+        world.obey(world.decide())
 
 
 def test_a_name_that_somebody_gave_is_kept() -> None:
