@@ -25,7 +25,7 @@ KEYS = (labels.ZONE, labels.HOSTNAME, labels.CAPACITY_TYPE)
 
 def a_pool(rng: Random, name: str) -> NodePool:
     spec: dict[str, Any] = {"weight": rng.choice([0, 0, 5])}
-    requirements = []
+    requirements: list[dict[str, Any]] = []
     if rng.random() < 0.3:
         requirements.append({"key": labels.ZONE, "operator": "In", "values": rng.sample(w.ZONES, rng.randint(1, 3))})
     if rng.random() < 0.2:

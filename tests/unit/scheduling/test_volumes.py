@@ -61,7 +61,7 @@ def test_two_volumes_meet_in_the_only_zone_they_share() -> None:
 
 
 def test_anti_affine_pods_with_alternatives_take_different_zones() -> None:
-    objects = [claim(n, f"v{n}") for n in "ab"] + [volume(f"v{n}", "z1", "z2") for n in "ab"]  # type: ignore[operator]
+    objects = [claim(n, f"v{n}") for n in "ab"] + [volume(f"v{n}", "z1", "z2") for n in "ab"]
     shun = w.between("podAntiAffinity", labels.ZONE)
     pods = [using(n, (n,), labels={"app": "web"}, affinity=shun) for n in "ab"]
     assert w.counts(w.solved(w.pool(), objects, pods)) == [1, 1]

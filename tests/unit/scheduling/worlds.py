@@ -78,12 +78,14 @@ def ladder(count: int) -> Catalogue:
 def pool(name: str = "default", **spec: Any) -> NodePool:
     """Ready. Keywords: requirements, taints, startupTaints, expireAfter, labels, annotations, ready; rest: spec."""
     ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
-    inner = {k: spec.pop(k) for k in ("requirements", "taints", "startupTaints", "expireAfter") if k in spec}
-    meta = {k: spec.pop(k) for k in ("labels", "annotations") if k in spec}
-    template = {"metadata": meta, "spec": {"nodeClassRef": ref, **inner}}
+    inner: dict[str, Any] = {
+        k: spec.pop(k) for k in ("requirements", "taints", "startupTaints", "expireAfter") if k in spec
+    }
+    meta: dict[str, Any] = {k: spec.pop(k) for k in ("labels", "annotations") if k in spec}
+    template: dict[str, Any] = {"metadata": meta, "spec": {"nodeClassRef": ref, **inner}}
     ready = spec.pop("ready", "True")
     status = {"conditions": [{"type": "Ready", "status": ready}]}
-    manifest = {
+    manifest: dict[str, Any] = {
         "metadata": {"name": name, "uid": f"uid-{name}"},
         "spec": {"template": template, **spec},
         "status": status,
@@ -95,7 +97,7 @@ def pod(name: str, cpu: str = "100m", memory: str = "10Mi", *, node: str = "", *
     """Pending, or running on `node`. Keywords: namespace, labels, annotations, requests, ports, owner; rest: spec."""
     requests = {"cpu": cpu, "memory": memory, **spec.pop("requests", {})}
     container = {"resources": {"requests": requests}, "ports": spec.pop("ports", [])}
-    meta = {k: spec.pop(k) for k in ("labels", "annotations") if k in spec}
+    meta: dict[str, Any] = {k: spec.pop(k) for k in ("labels", "annotations") if k in spec}
     owner = spec.pop("owner", None)
     if owner is not None:
         meta["ownerReferences"] = [owner]
