@@ -22,7 +22,6 @@ from reconciler.ports import Unavailable
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
 CONNECTIONS = 64
-_RELOAD_EVERY_SECONDS = 5.0
 
 
 class Limiter:
@@ -47,10 +46,18 @@ class Limiter:
 
 
 class Transport:
-    """See the module. `load` reads the configuration anew each time it is called."""
+    """See the module. `load` reads the configuration anew, but never more often than `reload_every_seconds`."""
 
-    def __init__(self, load: Callable[[], Configuration], *, user_agent: str, qps: float = 200.0, burst: int = 300):
-        self._load, self._user_agent = load, user_agent
+    def __init__(
+        self,
+        load: Callable[[], Configuration],
+        *,
+        user_agent: str,
+        qps: float = 200.0,
+        burst: int = 300,
+        reload_every_seconds: float = 5.0,
+    ) -> None:
+        self._load, self._user_agent, self._reload_every = load, user_agent, reload_every_seconds
         self._limiter = Limiter(qps, burst)
         self._lock = threading.Lock()
         self._reload()
@@ -136,7 +143,7 @@ class Transport:
         with self._lock:
             if self._pool is not pool:
                 return True
-            if time.monotonic() - self._loaded_at < _RELOAD_EVERY_SECONDS:
+            if time.monotonic() - self._loaded_at < self._reload_every:
                 return False
             self._reload()
             return True

@@ -36,7 +36,7 @@ def make_logger(level: str = "info", stream: TextIO | None = None, now: Callable
 def silent() -> Logger:
     """A logger that writes nothing."""
     logger: Logger = structlog.wrap_logger(
-        structlog.ReturnLogger(), processors=[_drop], wrapper_class=structlog.make_filtering_bound_logger(100)
+        structlog.ReturnLogger(), processors=[_drop], wrapper_class=structlog.make_filtering_bound_logger(50)
     )
     return logger
 

@@ -30,8 +30,9 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def snake_case(text: str) -> str:
-    """`SpotInterrupted` as metrics spell it: `spot_interrupted`."""
-    return _WORD.sub("_", text).lower()
+    """`SpotInterrupted` as metrics spell it: `spot_interrupted`. NodeClass and NodeClaim are one word there."""
+    whole = text.replace("NodeClass", "Nodeclass").replace("NodeClaim", "Nodeclaim")
+    return _WORD.sub("_", whole).lower()
 
 
 class Witness:

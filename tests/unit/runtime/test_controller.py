@@ -1,0 +1,120 @@
+"""The loop in a world: what it waits for, and what it survives."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from reconciler.model import kinds
+from reconciler.model.kinds import Ref
+from reconciler.model.plan import EvictPod, PatchObject, Plan, Reason
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.runtime.controller import AFTER_A_BUG, Controller
+from reconciler.sandbox.world import World
+
+WHY = Reason("Test")
+
+
+class Decider:
+    """Decides what a test put in, and keeps what it saw."""
+
+    def __init__(self, *plans: Plan) -> None:
+        self.plans, self.seen = list(plans), list[Snapshot]()
+
+    def __call__(self, snapshot: Snapshot) -> Plan:
+        self.seen.append(snapshot)
+        return self.plans.pop(0) if self.plans else Plan()
+
+
+def controller(world: World, decide: Any, **options: Any) -> Controller:
+    settings = Settings(cluster_name="sandbox")
+    return Controller(
+        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, decide=decide, inline=True, **options
+    )
+
+
+def node(world: World, name: str) -> None:
+    world.kube.create(kinds.NODE, {"metadata": {"name": name}, "spec": {}})
+
+
+def test_everything_is_known_at_the_first_decision() -> None:
+    world, decide = World(), Decider()
+    node(world, "a")
+    controller(world, decide).tick()
+    (seen,) = decide.seen
+    assert "a" in seen.nodes
+    assert seen.cluster is not None
+    assert all(seen.fresh(source) for source in seen.fresh_at)
+    assert len(seen.fresh_at) == 7
+
+
+def test_own_writes_are_in_the_next_snapshot() -> None:
+    world = World()
+    node(world, "a")
+    patch = PatchObject(verb="V", ref=Ref("Node", "", "a"), patch={"metadata": {"labels": {"x": "1"}}}, reason=WHY)
+    decide = Decider(Plan((patch,)))
+    loop = controller(world, decide)
+    loop.tick()
+    assert loop.next_due is not None
+    assert loop.next_due - world.clock.now() < timedelta(seconds=1)
+    loop.tick()
+    assert decide.seen[1].nodes["a"].metadata.labels["x"] == "1"
+
+
+def test_a_bug_in_deciding_does_not_end_the_loop() -> None:
+    world = World()
+
+    def broken(snapshot: Snapshot) -> Plan:
+        raise ZeroDivisionError
+
+    loop = controller(world, broken)
+    assert loop.tick() == Plan()
+    assert loop.next_due is not None
+    assert world.clock.now() < loop.next_due <= world.clock.now() + AFTER_A_BUG
+    errors = loop.telemetry.metrics.registry.get_sample_value("kerf_errors_total", {"where": "decide"})
+    assert errors == 1
+    assert loop.tick() == Plan()
+
+
+def test_a_standby_decides_nothing_but_knows_everything() -> None:
+    world, decide = World(), Decider()
+    loop = controller(world, decide, may_act=lambda: False)
+    loop.tick()
+    assert decide.seen == []
+    assert loop.synced
+    assert loop.missing() == []
+
+
+def test_a_failed_action_is_left_alone_for_a_while() -> None:
+    world = World()
+    ghost = PatchObject(verb="V", ref=Ref("Node", "", "a"), patch={"spec": 1}, reason=WHY)
+    node(world, "a")
+    decide = Decider(*[Plan((ghost,)) for _ in range(50)])
+    loop = controller(world, decide)
+    asked = loop.telemetry.metrics.registry
+    world.run(loop, timedelta(seconds=3))
+    tried = asked.get_sample_value("kerf_actions_total", {"action": "V", "outcome": "invalid"})
+    assert tried is not None
+    assert 2 <= tried <= 4
+
+
+def test_the_same_eviction_is_not_asked_twice_in_a_row() -> None:
+    world = World()
+    node(world, "a")
+    spec = {"nodeName": "a", "containers": [{"name": "c"}]}
+    pod = world.kube.create(kinds.POD, {"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
+    evict = EvictPod(ref=Ref("Pod", "default", "p"), uid=pod.metadata.uid, reason=WHY)
+    loop = controller(world, Decider(*[Plan((evict,)) for _ in range(5)]))
+    for _ in range(5):
+        loop.tick()
+    registry = loop.telemetry.metrics.registry
+    assert registry.get_sample_value("kerf_actions_total", {"action": "EvictPod", "outcome": "ok"}) == 1
+
+
+def test_it_looks_again_when_the_plan_says_so() -> None:
+    world = World()
+    due = world.clock.now() + timedelta(seconds=17)
+    loop = controller(world, Decider(Plan(next_due=due)))
+    loop.tick()
+    assert loop.next_due == due

@@ -1,0 +1,162 @@
+"""Lanes, last looks and own writes, on the sandbox's API server and cloud."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from reconciler.model import kinds
+from reconciler.model.kinds import Ref
+from reconciler.model.plan import Action, DeleteObject, EvictPod, PatchObject, Reason, Source, TerminateInstance
+from reconciler.ports import AlreadyGone
+from reconciler.runtime.executor import Executor
+from reconciler.runtime.inbox import Done, Inbox
+from reconciler.sandbox.world import World
+
+WHY = Reason("Test")
+
+
+class Setting:
+    """A world, an inbox and an executor whose freshness and leadership a test decides."""
+
+    def __init__(self, pool: ThreadPoolExecutor | None = None, kube: Any = None) -> None:
+        self.world, self.inbox, self.fresh, self.leading = World(), Inbox(), True, True
+        self.kube = kube or self.world.kube
+        self.executor = Executor(
+            self.kube,
+            self.world.cloud,
+            self.world.clock,
+            self.inbox,
+            fresh=lambda sources: self.fresh or not sources,
+            may_act=lambda: self.leading,
+            pool=pool,
+        )
+
+    def do(self, *actions: Action) -> list[Done]:
+        self.executor.submit(actions)
+        return [news for news in self.inbox.drain() if isinstance(news, Done)]
+
+    def node(self, name: str) -> Any:
+        return self.world.kube.create(kinds.NODE, {"metadata": {"name": name}, "spec": {}})
+
+    def pod(self, name: str, node: str) -> Any:
+        spec = {"nodeName": node, "containers": [{"name": "c"}]}
+        return self.world.kube.create(kinds.POD, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+
+
+def label(name: str, value: str, version: str = "") -> PatchObject:
+    patch = {"metadata": {"labels": {"x": value}}}
+    return PatchObject(verb="Label", ref=Ref("Node", "", name), patch=patch, resource_version=version, reason=WHY)
+
+
+def delete(node: Any, expected: frozenset[str] | None = None) -> DeleteObject:
+    ref = Ref.of(kinds.NODE, node)
+    return DeleteObject(
+        ref=ref,
+        uid=node.metadata.uid,
+        node_name=node.name,
+        expected_pods=expected,
+        sources=frozenset({Source.PODS}),
+        reason=WHY,
+    )
+
+
+def test_a_write_comes_back_as_the_server_has_it() -> None:
+    setting = Setting()
+    setting.node("a")
+    (done,) = setting.do(label("a", "1"))
+    assert done.outcome == "ok"
+    assert done.value.metadata.labels == {"x": "1"}
+
+
+def test_a_conflict_brings_the_object_as_it_is_now() -> None:
+    setting = Setting()
+    stale = setting.node("a").metadata.resource_version
+    setting.do(label("a", "1"))
+    (done,) = setting.do(label("a", "2", stale))
+    assert done.outcome == "conflict"
+    assert done.value.metadata.labels == {"x": "1"}
+
+
+def test_a_lane_stops_at_the_first_action_that_does_not_come_off() -> None:
+    setting = Setting()
+    stale = setting.node("a").metadata.resource_version
+    setting.node("b")
+    setting.do(label("a", "1"))
+    done = setting.do(label("a", "2", stale), label("b", "2"), delete(setting.world.kube.get(Ref("Node", "", "a"))))
+    assert [(d.action.lane, d.outcome) for d in done] == [("node/a", "conflict"), ("node/b", "ok")]
+
+
+def test_what_is_gone_already_is_fine_and_the_lane_goes_on() -> None:
+    setting = Setting()
+    ghost = TerminateInstance(instance_id="i-0123", reason=WHY)
+    assert [d.outcome for d in setting.do(ghost, ghost)] == ["gone", "gone"]
+
+
+@pytest.mark.parametrize(("fresh", "leading", "outcome"), [(False, True, "stale_source"), (True, False, "not_leading")])
+def test_nothing_is_destroyed_on_old_news_or_without_the_lease(fresh: bool, leading: bool, outcome: str) -> None:
+    setting = Setting()
+    node = setting.node("a")
+    setting.fresh, setting.leading = fresh, leading
+    (done,) = setting.do(delete(node))
+    assert done.outcome == outcome
+    assert setting.world.kube.get(Ref("Node", "", "a")).name == "a"
+
+
+def test_a_pod_that_came_meanwhile_stops_a_deletion() -> None:
+    setting = Setting()
+    node = setting.node("a")
+    known, new = setting.pod("known", "a"), setting.pod("new", "a")
+    (done,) = setting.do(delete(node, frozenset({known.metadata.uid})))
+    assert done.outcome == "world_changed"
+    (done,) = setting.do(delete(node, frozenset({known.metadata.uid, new.metadata.uid})))
+    assert done.outcome == "ok"
+    with pytest.raises(AlreadyGone):
+        setting.world.kube.get(Ref("Node", "", "a"))
+
+
+class SlowKube:
+    """Holds every patch until it is let go."""
+
+    def __init__(self) -> None:
+        self.patched, self.let_go, self.entered = list[str](), threading.Event(), threading.Semaphore(0)
+
+    def patch(self, ref: Ref, patch: Mapping[str, Any], **options: str) -> None:
+        self.entered.release()
+        assert self.let_go.wait(5)
+        self.patched.append(patch["metadata"]["labels"]["x"])
+
+
+def test_lanes_run_side_by_side_and_one_under_way_takes_nothing_new() -> None:
+    kube = SlowKube()
+    with ThreadPoolExecutor(4) as pool:
+        setting = Setting(pool, kube)
+        assert setting.executor.submit([label("a", "1"), label("a", "2"), label("b", "3")]) == 3
+        assert kube.entered.acquire(timeout=5)
+        assert kube.entered.acquire(timeout=5)
+        assert setting.executor.submit([label("a", "4"), label("b", "5")]) == 0
+        assert setting.executor.in_flight == {"node/a", "node/b"}
+        assert not setting.executor.finish(0.01)
+        kube.let_go.set()
+        assert setting.executor.finish(5)
+    assert sorted(kube.patched) == ["1", "2", "3"]
+    assert kube.patched.index("1") < kube.patched.index("2")
+    assert setting.executor.in_flight == frozenset()
+
+
+class BrokenKube:
+    def evict(self, ref: Ref, **options: str) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_bug_in_an_adapter_is_an_outcome() -> None:
+    setting = Setting(kube=BrokenKube())
+    pod = Ref("Pod", "default", "a")
+    (done,) = setting.do(EvictPod(ref=pod, uid="u", reason=WHY))
+    assert done.outcome == "failed"
+    assert isinstance(done.error, ZeroDivisionError)
+    assert setting.executor.in_flight == frozenset()

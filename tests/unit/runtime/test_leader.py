@@ -1,0 +1,111 @@
+"""Leader election on the sandbox's leases, with clocks that a test moves."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from reconciler.ports import Lease, Unavailable
+from reconciler.runtime.leader import RENEW_DEADLINE, Leader
+from reconciler.sandbox.clock import VirtualClock
+from reconciler.sandbox.kube import SandboxKube
+from reconciler.sandbox.world import World
+
+NAME = "karpenter-leader-election"
+
+
+def candidate(world: World, who: str, clock: VirtualClock | None = None) -> Leader:
+    return Leader(world.kube, clock or world.clock, "default", NAME, who)
+
+
+def lease(world: World) -> Lease:
+    found = world.kube.get_lease("default", NAME)
+    assert found is not None
+    return found
+
+
+def test_the_first_leads_and_the_second_waits_until_the_lease_has_run_out() -> None:
+    world = World()
+    one, two = candidate(world, "one"), candidate(world, "two")
+    assert one.step()
+    assert not two.step()
+    assert (one.may_act(), two.may_act()) == (True, False)
+    for _ in range(7):
+        world.clock.sleep(2)
+        assert not two.step()
+    assert not one.may_act()
+    world.clock.sleep(2)
+    assert two.step()
+    assert (lease(world).holder, lease(world).transitions) == ("two", 1)
+
+
+def test_a_renewed_lease_is_kept() -> None:
+    world = World()
+    one, two = candidate(world, "one"), candidate(world, "two")
+    for _ in range(20):
+        assert one.step()
+        assert not two.step()
+        world.clock.sleep(2)
+    assert lease(world).transitions == 0
+    assert one.may_act()
+    assert not one.lost
+
+
+def test_nothing_may_start_after_the_renew_deadline() -> None:
+    world = World()
+    one = candidate(world, "one")
+    one.step()
+    world.clock.jump(world.clock.now() + RENEW_DEADLINE - timedelta(seconds=1))
+    assert one.may_act()
+    world.clock.sleep(1)
+    assert not one.may_act()
+    assert one.lost
+
+
+def test_a_released_lease_is_taken_at_once() -> None:
+    world = World()
+    one, two = candidate(world, "one"), candidate(world, "two")
+    one.step()
+    two.step()
+    one.release()
+    assert not one.may_act()
+    assert two.step()
+    assert lease(world).holder == "two"
+
+
+def test_the_clock_of_another_is_not_believed() -> None:
+    world = World()
+    behind = VirtualClock(world.clock.now() - timedelta(hours=1))
+    one, two = candidate(world, "one", behind), candidate(world, "two")
+    one.step()
+    assert not two.step()
+    assert not two.may_act()
+
+
+class Unreachable:
+    """A Kube whose leases cannot be reached when a test says so."""
+
+    def __init__(self, kube: SandboxKube) -> None:
+        self.kube, self.down = kube, False
+
+    def get_lease(self, namespace: str, name: str) -> Lease | None:
+        if self.down:
+            raise Unavailable("down")
+        return self.kube.get_lease(namespace, name)
+
+    def put_lease(self, namespace: str, name: str, lease: Lease) -> Lease:
+        return self.kube.put_lease(namespace, name, lease)
+
+
+def test_a_leader_that_cannot_reach_the_server_stops_acting_in_time() -> None:
+    world = World()
+    kube = Unreachable(world.kube)
+    errors: list[Exception] = []
+    one = Leader(kube, world.clock, "default", NAME, "one", errors.append)  # type: ignore[arg-type]
+    assert one.step()
+    kube.down = True
+    acted_until: datetime = world.clock.now()
+    while one.step():
+        acted_until = world.clock.now()
+        world.clock.sleep(2)
+    assert acted_until - lease(world).renewed < RENEW_DEADLINE  # type: ignore[operator]
+    assert errors

@@ -1,0 +1,245 @@
+"""What act did shows at once, whatever the watch and Describe still say."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from api.v1.meta import ObjectMeta
+from reconciler.model import kinds
+from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption, Message
+from reconciler.model.kinds import Ref
+from reconciler.model.objects import Node, Pod, PodCondition, PodSpec, PodStatus
+from reconciler.model.plan import (
+    Action,
+    DeleteObject,
+    EvictPod,
+    LaunchInstances,
+    PatchObject,
+    Reason,
+    TagInstance,
+    TerminateInstance,
+)
+from reconciler.model.settings import Settings
+from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable
+from reconciler.runtime.inbox import Changed, Described, Done, Listed, Received, Removed
+from reconciler.runtime.results import SETTLES, absorb, subject
+from reconciler.runtime.state import State
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WHY = Reason("Test")
+REQUEST = FleetRequest(group="g", capacity_type="spot", members=("a", "b"), templates=(), overrides=())
+LAUNCH = LaunchInstances(request=REQUEST, claims=("a", "b"), reason=WHY)
+
+
+def state() -> State:
+    return State(
+        Settings(cluster_name="c"),
+        build=lambda *_: (),
+        interpret=lambda m: Interruption("spot_interrupted", (m.body,), m) if m.body else None,
+    )
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def instance(id_: str, state_: str = "running") -> Instance:
+    return Instance(id_, "m5.large", "us-west-2a", state_, "spot", NOW)
+
+
+def node(name: str, version: str = "5", finalizers: tuple[str, ...] = ()) -> Node:
+    return Node(metadata=ObjectMeta(name=name, uid=f"uid-{name}", resource_version=version, finalizers=finalizers))
+
+
+def pod(name: str, version: str = "5", **spec: Any) -> Pod:
+    meta = ObjectMeta(name=name, namespace="d", uid=f"uid-{name}", resource_version=version)
+    return Pod(metadata=meta, spec=PodSpec(node_name="n", **spec))
+
+
+def done(action: Action, outcome: str = "ok", at: datetime = NOW, value: Any = None, error: Any = None) -> Done:
+    return Done(action, outcome, at, value, error)
+
+
+# --- instances --------------------------------------------------------------------------------------------------
+def test_a_launch_shows_before_describe_does() -> None:
+    known = state()
+    absorb(done(LAUNCH, value=FleetResult((instance("i-1"), instance("i-2")))), known)
+    assert list(known.snapshot(NOW).instances) == ["i-1", "i-2"]
+    known.take(Described((), after(-1)), after(1))
+    known.take(Described((instance("i-1"),), after(30)), after(30))
+    assert list(known.snapshot(after(30)).instances) == ["i-1", "i-2"]
+    known.take(Described((instance("i-1"),), after(60)), after(60))
+    assert list(known.snapshot(after(60)).instances) == ["i-1"]
+
+
+def test_a_termination_shows_before_describe_does() -> None:
+    known = state()
+    known.take(Described((instance("i-1"), instance("i-2")), NOW), NOW)
+    absorb(done(TerminateInstance(instance_id="i-1", reason=WHY), at=after(1)), known)
+    known.take(Described((instance("i-1"), instance("i-2")), after(2)), after(2))
+    assert [i.live for i in known.snapshot(after(2)).instances.values()] == [False, True]
+    assert known.restless
+    known.take(Described((instance("i-2"),), after(20)), after(20))
+    assert list(known.snapshot(after(20)).instances) == ["i-2"]
+    assert not known.restless
+
+
+def test_an_instance_that_ec2_does_not_know_is_gone() -> None:
+    known = state()
+    known.take(Described((instance("i-1"),), NOW), NOW)
+    absorb(done(TerminateInstance(instance_id="i-1", reason=WHY), "gone", error=AlreadyGone("x")), known)
+    assert not known.snapshot(NOW).instances
+
+
+def test_own_tags_show_on_instances() -> None:
+    known = state()
+    known.take(Described((instance("i-1"),), NOW), NOW)
+    absorb(done(TagInstance(instance_id="i-1", tags={"Name": "x"}, reason=WHY)), known)
+    assert known.snapshot(NOW).instances["i-1"].tags == {"Name": "x"}
+
+
+def test_what_was_sold_out_is_remembered_for_three_minutes() -> None:
+    known = state()
+    errors = (
+        FleetError("InsufficientInstanceCapacity", "none", "m5.large", "us-west-2a", capacity=True),
+        FleetError("UnauthorizedOperation", "no", "m5.large", "us-west-2b"),
+    )
+    absorb(done(LAUNCH, value=FleetResult((), errors)), known)
+    key = ("m5.large", "us-west-2a", "spot")
+    seen = known.snapshot(after(179))
+    assert list(seen.out_of_stock) == [key]
+    assert (seen.launch_failures["g"].errors, seen.launch_failures["g"].attempts) == (errors, 1)
+    assert not known.snapshot(after(180)).out_of_stock
+    absorb(done(LAUNCH, value=FleetResult((), errors), at=after(200)), known)
+    assert known.snapshot(after(200)).launch_failures["g"].attempts == 2
+    absorb(done(LAUNCH, value=FleetResult((instance("i-1"), instance("i-2")))), known)
+    assert not known.snapshot(after(200)).launch_failures
+
+
+def test_a_spot_interruption_is_a_stock_out() -> None:
+    known = state()
+    known.take(Described((instance("i-1"),), NOW), NOW)
+    known.take(Received((Message("1", "r", "i-1"), Message("2", "r", "")), NOW), NOW)
+    seen = known.snapshot(NOW)
+    assert [i.kind for i in seen.interruptions] == ["spot_interrupted", "no_op"]
+    assert list(seen.out_of_stock) == [("m5.large", "us-west-2a", "spot")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "failures"),
+    [("forbidden", Forbidden("x"), 1), ("unavailable", Unavailable("x"), 0), ("throttled", Throttled("x", 30.0), 0)],
+)
+def test_only_errors_that_repeating_cannot_cure_are_a_failed_launch(outcome: str, error: Any, failures: int) -> None:
+    known = state()
+    absorb(done(LAUNCH, outcome, error=error), known)
+    seen = known.snapshot(NOW)
+    assert len(seen.launch_failures) == failures
+    assert seen.not_before["launch/g"] > NOW
+    if outcome == "throttled":
+        assert seen.not_before["launch/g"] == after(30)
+
+
+# --- objects ----------------------------------------------------------------------------------------------------
+def test_a_watch_that_lags_does_not_undo_a_write() -> None:
+    known = state()
+    known.take(Changed(kinds.NODE, node("a", "5")), NOW)
+    patch = PatchObject(verb="V", ref=Ref("Node", "", "a"), patch={}, reason=WHY)
+    absorb(done(patch, value=node("a", "9")), known)
+    known.take(Changed(kinds.NODE, node("a", "7")), NOW)
+    assert known.snapshot(NOW).nodes["a"].metadata.resource_version == "9"
+
+
+def test_a_conflict_brings_the_newer_object_and_no_back_off() -> None:
+    known = state()
+    patch = PatchObject(verb="V", ref=Ref("Node", "", "a"), patch={}, resource_version="1", reason=WHY)
+    absorb(done(patch, "conflict", value=node("a", "9"), error=Conflict("x")), known)
+    seen = known.snapshot(NOW)
+    assert seen.nodes["a"].metadata.resource_version == "9"
+    assert not seen.not_before
+
+
+def test_a_deletion_shows_at_once() -> None:
+    known = state()
+    for value in (node("kept", finalizers=("f",)), node("bare")):
+        known.take(Changed(kinds.NODE, value), NOW)
+        absorb(done(DeleteObject(ref=Ref.of(kinds.NODE, value), uid=value.metadata.uid, reason=WHY)), known)
+    seen = known.snapshot(NOW)
+    assert list(seen.nodes) == ["kept"]
+    assert seen.nodes["kept"].metadata.deleting
+
+
+def test_the_patch_that_takes_the_last_finalizer_ends_the_object() -> None:
+    known = state()
+    known.take(Changed(kinds.NODE, node("a", finalizers=("f",))), NOW)
+    last = Node(metadata=ObjectMeta(name="a", uid="uid-a", resource_version="9", deletion_timestamp=NOW))
+    absorb(done(PatchObject(verb="V", ref=Ref("Node", "", "a"), patch={}, reason=WHY), value=last), known)
+    known.take(Changed(kinds.NODE, node("a", "8", ("f",))), NOW)
+    assert not known.snapshot(NOW).nodes
+
+
+def test_an_evicted_pod_is_terminating_and_is_not_evicted_again() -> None:
+    known = state()
+    known.take(Changed(kinds.POD, pod("a", termination_grace_period_seconds=7)), NOW)
+    evict = EvictPod(ref=Ref("Pod", "d", "a"), uid="uid-a", reason=WHY)
+    absorb(done(evict), known)
+    assert known.snapshot(NOW).pods["d/a"].metadata.deletion_timestamp == after(7)
+    held = known.held_until(evict.key, "uid-a", (subject(evict),), after(1))
+    assert held == NOW + SETTLES
+    assert known.held_until(evict.key, "uid-of-its-successor", (subject(evict),), after(1)) is None
+    assert known.held_until(evict.key, "uid-a", (subject(evict),), NOW + SETTLES) is None
+
+
+def test_a_blocked_eviction_waits_longer_each_time_and_is_forgotten_on_success() -> None:
+    known = state()
+    evict = EvictPod(ref=Ref("Pod", "d", "a"), uid="uid-a", reason=WHY)
+    waits = []
+    for _ in range(12):
+        absorb(done(evict, "blocked", error=EvictionBlocked("x")), known)
+        waits.append(known.snapshot(NOW).not_before["eviction/d/a"] - NOW)
+    assert waits[:7] == sorted(waits[:7])
+    assert timedelta(milliseconds=100) <= waits[0] < timedelta(milliseconds=120)
+    assert timedelta(seconds=10) <= waits[-1] <= timedelta(seconds=11)
+    absorb(done(evict), known)
+    assert "eviction/d/a" not in known.snapshot(NOW).not_before
+
+
+def test_a_list_takes_away_what_is_not_in_it_but_not_what_is_newer() -> None:
+    known = state()
+    known.take(Changed(kinds.NODE, node("old", "5")), NOW)
+    known.take(Changed(kinds.NODE, node("new", "12")), NOW)
+    known.take(Listed(kinds.NODE, (node("a", "6"),), "10", NOW), NOW)
+    assert sorted(known.snapshot(NOW).nodes) == ["a", "new"]
+
+
+# --- the batch --------------------------------------------------------------------------------------------------
+def test_pending_pods_open_the_batch_and_bound_ones_leave_it() -> None:
+    known = state()
+    refused = PodStatus(conditions=(PodCondition(type="PodScheduled", status="False", reason="Unschedulable"),))
+    meta = ObjectMeta(name="p", namespace="d", uid="u", resource_version="1")
+    known.take(Changed(kinds.POD, Pod(metadata=meta, status=refused)), NOW)
+    batch = known.snapshot(NOW).batch
+    assert batch is not None
+    assert batch.first == NOW
+    known.batch.served(NOW)
+    known.take(Removed(kinds.POD, "d", "p", "u"), NOW)
+    assert known.snapshot(after(60)).batch is None
+
+
+def test_freshness_is_when_it_was_asked_not_when_it_was_answered() -> None:
+    known = state()
+    known.take(Described((), NOW), after(50))
+    known.take(Listed(kinds.POD, (), "1", NOW), after(50))
+    seen = known.snapshot(after(91))
+    assert not any(seen.fresh(source) for source in seen.fresh_at)
+    assert all(known.snapshot(after(90)).fresh(source) for source in seen.fresh_at)
+
+
+def test_changes_are_collected_for_the_slow_half() -> None:
+    known = state()
+    known.take(Changed(kinds.NODE, node("a")), NOW)
+    known.take(Changed(kinds.NODE, node("b")), NOW)
+    known.take(Removed(kinds.NODE, "", "a", "uid-a"), NOW)
+    assert known.changes == {Ref("Node", "", "a"): None, Ref("Node", "", "b"): node("b")}

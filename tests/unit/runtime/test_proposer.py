@@ -1,0 +1,128 @@
+"""The slow half in a process of its own: it sees what the loop sees, and its death is survived."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from api.v1.meta import ObjectMeta
+from reconciler.model import kinds
+from reconciler.model.kinds import Ref
+from reconciler.model.objects import Node, Pod, PodSpec
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.runtime.inbox import Changed, Inbox, Proposed, Removed
+from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
+from reconciler.runtime.state import State
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def tell(snapshot: Snapshot) -> tuple[Proposal, ...]:
+    """A proposal that says what was seen."""
+    seen = {name: node.metadata.resource_version for name, node in sorted(snapshot.nodes.items())}
+    pods = frozenset(pod.metadata.name for pod in snapshot.pods.values())
+    instances = tuple(sorted(snapshot.nominated_until))
+    return (Proposal(str(snapshot.now), "R", "k", instances, (), os.getpid(), seen, pods),)
+
+
+def die_on_request(snapshot: Snapshot) -> tuple[Proposal, ...]:
+    if "deadly" in snapshot.nodes:
+        os._exit(1)
+    if "broken" in snapshot.nodes:
+        raise ZeroDivisionError
+    return tell(snapshot)
+
+
+def node(name: str, version: str) -> Node:
+    return Node(metadata=ObjectMeta(name=name, uid=f"uid-{name}-{version}", resource_version=version))
+
+
+def pod(name: str) -> Pod:
+    meta = ObjectMeta(name=name, namespace="d", uid=name, resource_version="1")
+    return Pod(metadata=meta, spec=PodSpec(node_name="a"))
+
+
+class Asking:
+    """A state, an inbox and a proposer; asks, and waits for the answer."""
+
+    def __init__(self, make: Callable[[Inbox], Proposer]) -> None:
+        self.inbox, self.now = Inbox(), NOW
+        self.state = State(Settings(cluster_name="c"), build=lambda *_: (), interpret=lambda m: None)
+        self.proposer = make(self.inbox)
+
+    def ask(self) -> Proposal | None:
+        self.now += timedelta(seconds=10)
+        deadline = time.monotonic() + 30
+        while not self.proposer.start(self.state.snapshot(self.now), self.state.changes):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        self.state.changes = {}
+        self.inbox.wait(30)
+        news = [item for item in self.inbox.drain() if isinstance(item, Proposed)]
+        return news[0].proposals[0] if news else None
+
+
+def test_the_worker_sees_what_changed_and_only_that_is_sent() -> None:
+    asking = Asking(lambda inbox: ProcessProposer(inbox, think=tell))
+    try:
+        for name in ("a", "b"):
+            asking.state.take(Changed(kinds.NODE, node(name, "1")), NOW)
+        asking.state.take(Changed(kinds.POD, pod("p")), NOW)
+        first = asking.ask()
+        assert first is not None
+        assert first.versions == {"a": "1", "b": "1"}
+        assert first.pods == {"p"}
+        assert first.saving != os.getpid()
+        asking.state.take(Changed(kinds.NODE, node("a", "2")), NOW)
+        asking.state.take(Removed(kinds.NODE, "", "b"), NOW)
+        asking.state.take(Changed(kinds.POD, pod("q")), NOW)
+        assert set(asking.state.changes) == {Ref("Node", "", "a"), Ref("Node", "", "b"), Ref("Pod", "d", "q")}
+        second = asking.ask()
+        assert second is not None
+        assert second.versions == {"a": "2"}
+        assert second.pods == {"p", "q"}
+        assert second.saving == first.saving
+        assert second.id == str(asking.now)
+    finally:
+        asking.proposer.close()
+
+
+def test_a_worker_that_dies_is_replaced_and_told_everything() -> None:
+    errors: list[Exception] = []
+    woken: list[Inbox] = []
+
+    def make(inbox: Inbox) -> Proposer:
+        woken.append(inbox)
+
+        def failed(error: Exception) -> None:
+            errors.append(error)
+            inbox.wake()
+
+        return ProcessProposer(inbox, failed, die_on_request)
+
+    asking = Asking(make)
+    try:
+        asking.state.take(Changed(kinds.NODE, node("kept", "1")), NOW)
+        asking.state.take(Changed(kinds.NODE, node("deadly", "1")), NOW)
+        assert asking.ask() is None
+        asking.state.take(Removed(kinds.NODE, "", "deadly"), NOW)
+        asking.state.take(Changed(kinds.NODE, node("broken", "1")), NOW)
+        assert asking.ask() is None
+        assert len(errors) == 2
+        asking.state.take(Removed(kinds.NODE, "", "broken"), NOW)
+        answer = asking.ask()
+        assert answer is not None
+        assert answer.versions == {"kept": "1"}
+    finally:
+        asking.proposer.close()
+
+
+def test_inline_thinks_at_once() -> None:
+    asking = Asking(lambda inbox: InlineProposer(inbox, tell))
+    asking.state.take(Changed(kinds.NODE, node("a", "1")), NOW)
+    answer = asking.ask()
+    assert answer is not None
+    assert answer.saving == os.getpid()

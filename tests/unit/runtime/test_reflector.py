@@ -1,0 +1,168 @@
+"""The list-and-watch state machine against a scripted Kube."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from api.v1.meta import ObjectMeta
+from reconciler.model import kinds
+from reconciler.model.objects import Pod
+from reconciler.ports import Change, Disconnected, Expired, Forbidden, Listing, PortError, Unavailable
+from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed
+from reconciler.runtime.reflector import SILENCE, Reflector
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = START
+
+    def now(self) -> datetime:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+class ScriptedWatch:
+    def __init__(self, script: list[Sequence[Change] | PortError]) -> None:
+        self.script, self.closed = script, False
+
+    def read(self, timeout_seconds: float) -> Sequence[Change]:
+        step = self.script.pop(0) if self.script else ()
+        if isinstance(step, PortError):
+            raise step
+        return step
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class ScriptedKube:
+    """Answers lists and watches from scripts; every call is noted. Nothing else is asked of it."""
+
+    def __init__(self, lists: list[Listing | PortError], watches: list[ScriptedWatch | PortError]) -> None:
+        self.lists, self.watches, self.calls = lists, watches, list[str]()
+
+    def list(self, kind: Any, **selectors: str) -> Any:
+        self.calls.append("list")
+        return _next(self.lists)
+
+    def watch(self, kind: Any, resource_version: str) -> Any:
+        self.calls.append(f"watch {resource_version}")
+        return _next(self.watches)
+
+
+def _next(script: list[Any]) -> Any:
+    step = script.pop(0)
+    if isinstance(step, PortError):
+        raise step
+    return step
+
+
+def pod(name: str, version: str = "1") -> Pod:
+    return Pod(metadata=ObjectMeta(name=name, namespace="d", uid=f"uid-{name}", resource_version=version))
+
+
+def make(
+    lists: list[Listing | PortError], watches: list[ScriptedWatch | PortError]
+) -> tuple[Reflector, ScriptedKube, Clock, Inbox]:
+    kube, clock, inbox = ScriptedKube(lists, watches), Clock(), Inbox()
+    return Reflector(kinds.POD, kube, clock, inbox), kube, clock, inbox  # type: ignore[arg-type]
+
+
+def test_a_list_and_then_changes() -> None:
+    gone = pod("a", "12")
+    changes = (Change("ADDED", pod("b", "11"), "11"), Change("DELETED", gone, "12"))
+    reflector, kube, _, inbox = make([Listing((pod("a"),), "10")], [ScriptedWatch([changes])])
+    assert reflector.step()
+    assert reflector.synced
+    assert inbox.drain() == [Listed(kinds.POD, (pod("a"),), "10", START)]
+    assert reflector.step()
+    assert inbox.drain() == [Changed(kinds.POD, pod("b", "11")), Removed(kinds.POD, "d", "a", "uid-a")]
+    assert kube.calls == ["list", "watch 10"]
+
+
+def test_a_forbidden_list_says_nothing_and_is_tried_again_later() -> None:
+    reflector, kube, clock, inbox = make([Forbidden("no"), Listing((), "1")], [])
+    assert not reflector.step()
+    assert not reflector.synced
+    assert inbox.drain() == []
+    assert not reflector.step()
+    assert kube.calls == ["list"]
+    assert reflector.not_before is not None
+    clock.time = reflector.not_before
+    assert reflector.step()
+    assert reflector.synced
+
+
+def test_failures_wait_longer_each_time() -> None:
+    reflector, _, clock, _ = make([Unavailable("x") for _ in range(6)], [])
+    waits = []
+    for _ in range(6):
+        reflector.step()
+        assert reflector.not_before is not None
+        waits.append(reflector.not_before - clock.time)
+        clock.time = reflector.not_before
+    assert waits == sorted(waits)
+    assert waits[-1] > 5 * waits[0]
+
+
+def test_an_expired_watch_lists_again() -> None:
+    watch = ScriptedWatch([Expired("410")])
+    reflector, kube, clock, _ = make([Listing((), "1"), Listing((), "9")], [watch, ScriptedWatch([])])
+    reflector.step()
+    reflector.step()
+    assert watch.closed
+    clock.sleep(60)
+    reflector.step()
+    reflector.step()
+    assert kube.calls == ["list", "watch 1", "list", "watch 9"]
+
+
+def test_a_lost_watch_goes_on_where_it_was() -> None:
+    first = ScriptedWatch([(Change("MODIFIED", pod("a", "7"), "7"),), (), Disconnected("x")])
+    reflector, kube, clock, _ = make([Listing((), "1")], [first, ScriptedWatch([])])
+    for _ in range(3):
+        reflector.step()
+        clock.sleep(5)
+    reflector.step()
+    assert reflector.not_before is None
+    reflector.step()
+    assert kube.calls == ["list", "watch 1", "watch 7"]
+
+
+def test_watches_that_end_at_once_are_a_failure() -> None:
+    reflector, _, _, _ = make([Listing((), "1")], [ScriptedWatch([Disconnected("x")])])
+    reflector.step()
+    reflector.step()
+    assert reflector.not_before is not None
+
+
+def test_a_bookmark_is_a_sign_of_life_and_moves_the_version() -> None:
+    watch = ScriptedWatch([(Change("BOOKMARK", None, "50"),), Disconnected("x")])
+    reflector, kube, clock, inbox = make([Listing((), "1")], [watch, ScriptedWatch([])])
+    reflector.step()
+    inbox.drain()
+    clock.sleep(30)
+    reflector.step()
+    assert inbox.drain() == [Fresh(kinds.POD, START + timedelta(seconds=30))]
+    clock.sleep(5)
+    reflector.step()
+    reflector.step()
+    assert kube.calls[-1] == "watch 50"
+
+
+def test_a_silent_watch_is_not_believed() -> None:
+    reflector, kube, clock, inbox = make([Listing((), "1"), Listing((), "1")], [ScriptedWatch([]), ScriptedWatch([])])
+    reflector.step()
+    reflector.step()
+    clock.time += SILENCE + timedelta(seconds=1)
+    reflector.step()
+    inbox.drain()
+    reflector.step()
+    assert kube.calls == ["list", "watch 1", "list"]
+    assert inbox.drain() == [Listed(kinds.POD, (), "1", clock.time)]

@@ -1,0 +1,94 @@
+"""Flags and variables, as Karpenter spells them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.settings import FeatureGates
+from reconciler.runtime.settings import Help, Options, SettingsError, parse
+
+NAME = {"CLUSTER_NAME": "c"}
+
+
+def test_the_defaults_are_karpenters() -> None:
+    options = parse([], NAME)
+    assert options == Options(cluster_name="c")
+    settings = options.settings
+    assert (settings.batch_idle, settings.batch_max) == (timedelta(seconds=1), timedelta(seconds=10))
+    assert settings.gates == FeatureGates(reserved_capacity=True)
+    assert (options.metrics_port, options.health_probe_port) == (8080, 8081)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "name", "value"),
+    [
+        (["--cluster-name=x"], {}, "cluster_name", "x"),
+        (["-cluster-name", "x"], NAME, "cluster_name", "x"),
+        (["--batch-max-duration", "1m30s"], {**NAME, "BATCH_MAX_DURATION": "20s"}, "batch_max_duration", 90),
+        ([], {**NAME, "BATCH_IDLE_DURATION": "300ms"}, "batch_idle_duration", 0.3),
+        (["--isolated-vpc"], NAME, "isolated_vpc", True),
+        (["--isolated-vpc=false"], {**NAME, "ISOLATED_VPC": "true"}, "isolated_vpc", False),
+        ([], {**NAME, "EKS_CONTROL_PLANE": "T"}, "eks_control_plane", True),
+        ([], {**NAME, "AWS_REGION": "eu-west-1"}, "region", "eu-west-1"),
+        ([], {**NAME, "AWS_ENDPOINT_URL": "http://127.0.0.1:5000"}, "aws_endpoint_url", "http://127.0.0.1:5000"),
+        ([], {**NAME, "VM_MEMORY_OVERHEAD_PERCENT": "0.1"}, "vm_memory_overhead_percent", 0.1),
+        ([], {**NAME, "INTERRUPTION_QUEUE": ""}, "interruption_queue", ""),
+        (["--log-level", "debug"], NAME, "log_level", "debug"),
+    ],
+)
+def test_a_flag_beats_a_variable_beats_the_default(
+    arguments: list[str], environment: dict[str, str], name: str, value: Any
+) -> None:
+    found = getattr(parse(arguments, environment), name)
+    assert (found.total_seconds() if isinstance(found, timedelta) else found) == value
+
+
+def test_gates() -> None:
+    text = "NodeRepair=true,ReservedCapacity=false,Drift=true,SpotToSpotConsolidation=true,"
+    gates = parse(["--feature-gates", text], NAME).feature_gates
+    assert gates == FeatureGates(node_repair=True, reserved_capacity=False, spot_to_spot_consolidation=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "named"),
+    [
+        ([], {}, "CLUSTER_NAME"),
+        (["--no-such-flag=1"], NAME, "--no-such-flag"),
+        (["--metrics-port"], NAME, "--metrics-port"),
+        (["--metrics-port=99999"], NAME, "--metrics-port"),
+        (["stray"], NAME, "stray"),
+        ([], {**NAME, "BATCH_IDLE_DURATION": "10"}, "BATCH_IDLE_DURATION"),
+        ([], {**NAME, "BATCH_IDLE_DURATION": "11s"}, "BATCH_IDLE_DURATION"),
+        ([], {**NAME, "AMI_REFRESH_INTERVAL": "30s"}, "AMI_REFRESH_INTERVAL"),
+        ([], {**NAME, "PREFERENCE_POLICY": "respect"}, "PREFERENCE_POLICY"),
+        ([], {**NAME, "MIN_VALUES_POLICY": "Lenient"}, "MIN_VALUES_POLICY"),
+        ([], {**NAME, "LOG_LEVEL": "warn"}, "LOG_LEVEL"),
+        ([], {**NAME, "ISOLATED_VPC": "yes"}, "ISOLATED_VPC"),
+        ([], {**NAME, "RESERVED_ENIS": "-1"}, "RESERVED_ENIS"),
+        ([], {**NAME, "VM_MEMORY_OVERHEAD_PERCENT": "7.5"}, "VM_MEMORY_OVERHEAD_PERCENT"),
+        ([], {**NAME, "CLUSTER_ENDPOINT": "cluster.local"}, "CLUSTER_ENDPOINT"),
+        ([], {**NAME, "CLUSTER_CA_BUNDLE": "not base64!"}, "CLUSTER_CA_BUNDLE"),
+        ([], {**NAME, "FEATURE_GATES": "NodeRepair"}, "FEATURE_GATES"),
+        ([], {**NAME, "FEATURE_GATES": "NodeRepare=true"}, "FEATURE_GATES"),
+        ([], {**NAME, "WEBHOOK_SERVICE": "w"}, "WEBHOOK_CERT_SECRET"),
+    ],
+)
+def test_a_mistake_is_named(arguments: list[str], environment: dict[str, str], named: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(arguments, environment)
+    assert len(caught.value.problems) == 1
+    assert named in caught.value.problems[0]
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(["--metrics-port=x", "--nonsense=1"], {"LOG_LEVEL": "loud"})
+    assert len(caught.value.problems) == 4
+
+
+def test_help() -> None:
+    with pytest.raises(Help):
+        parse(["--help"], {})

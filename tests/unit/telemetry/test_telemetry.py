@@ -1,0 +1,204 @@
+"""Events are not repeated and never flood; metrics have Karpenter's names; logs have their shape."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from api.v1.meta import Condition, NodeClassRef, ObjectMeta
+from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
+from reconciler.model import kinds
+from reconciler.model.kinds import Ref
+from reconciler.model.objects import Node
+from reconciler.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Reason, Refusal
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.ports import Forbidden
+from reconciler.sandbox.clock import VirtualClock
+from reconciler.sandbox.world import World
+from reconciler.telemetry.events import BURST, NOMINATED_BURST, EventWriter
+from reconciler.telemetry.logs import SAMPLE_EVERY, SAMPLE_FIRST, make_logger
+from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.telemetry import Telemetry
+from reconciler.telemetry.witness import snake_case
+
+REF = Ref("NodeClaim", "", "c")
+
+
+class Written:
+    """A Kube that only takes events, or refuses them."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.events, self.error = list[tuple[str, str]](), error
+
+    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+        if self.error is not None:
+            raise self.error
+        self.events.append((reason, message))
+
+
+def event(reason: str = "Launched", dedupe: str = "", ref: Ref = REF, seconds: int = 120) -> Event:
+    return Event(ref, "uid", "Normal", reason, "text", dedupe, seconds)
+
+
+def test_the_same_event_is_written_once_in_its_window() -> None:
+    kube, clock = Written(), VirtualClock()
+    writer = EventWriter(kube, clock)  # type: ignore[arg-type]
+    assert writer.write(event())
+    assert not writer.write(event())
+    assert writer.write(event(dedupe="other"))
+    assert writer.write(event(ref=Ref("NodeClaim", "", "d")))
+    clock.sleep(120)
+    assert writer.write(event())
+    assert len(kube.events) == 4
+
+
+@pytest.mark.parametrize(("reason", "burst"), [("Nominated", NOMINATED_BURST), ("Other", BURST)])
+def test_events_never_flood(reason: str, burst: int) -> None:
+    kube, clock = Written(), VirtualClock()
+    writer = EventWriter(kube, clock)  # type: ignore[arg-type]
+    assert sum(writer.write(event(reason, str(n))) for n in range(1000)) == burst
+    clock.sleep(1)
+    assert writer.write(event(reason, "later"))
+
+
+def test_an_event_that_cannot_be_written_is_dropped() -> None:
+    errors: list[Exception] = []
+    writer = EventWriter(Written(Forbidden("no")), VirtualClock(), on_error=errors.append)  # type: ignore[arg-type]
+    writer.write(event())
+    assert len(errors) == 1
+
+
+def test_a_thread_writes_what_waits_before_it_ends() -> None:
+    kube = Written()
+    writer = EventWriter(kube, VirtualClock(), threaded=True)  # type: ignore[arg-type]
+    for n in range(20):
+        writer.write(event(dedupe=str(n)))
+    writer.close(5)
+    assert len(kube.events) == 20
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------
+def claim(*conditions: Condition) -> NodeClaim:
+    ref = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+    own = {
+        "karpenter.sh/nodepool": "p",
+        "karpenter.sh/capacity-type": "spot",
+        "topology.kubernetes.io/zone": "z",
+    }
+    return NodeClaim(
+        metadata=ObjectMeta(name="c", uid="u", labels=own),
+        spec=NodeClaimSpec(node_class_ref=ref),
+        status=NodeClaimStatus(conditions=conditions),
+    )
+
+
+@pytest.fixture
+def telemetry() -> Telemetry:
+    world = World()
+    return Telemetry.quiet(world.kube, world.clock)
+
+
+def value(telemetry: Telemetry, name: str, **labels: str) -> float | None:
+    return telemetry.metrics.registry.get_sample_value(name, labels)
+
+
+def test_claims_are_counted_as_they_come_and_go(telemetry: Telemetry) -> None:
+    create = CreateNodeClaim(claim=claim(), reason=Reason("Underutilized"))
+    telemetry.done(create, "ok", None, None, None)
+    telemetry.done(create, "unavailable", None, None, None)
+    named = {"reason": "underutilized", "nodepool": "p", "min_values_relaxed": "false"}
+    assert value(telemetry, "karpenter_nodeclaims_created_total", **named) == 1
+    delete = DeleteObject(ref=REF, uid="u", reason=Reason("SpotInterrupted"))
+    telemetry.done(delete, "ok", None, None, claim())
+    named = {"reason": "spot_interrupted", "nodepool": "p", "capacity_type": "spot"}
+    assert value(telemetry, "karpenter_nodeclaims_disrupted_total", **named) == 1
+    telemetry.witness(kinds.NODE_CLAIM, claim(), None)
+    named = {"nodepool": "p", "capacity_type": "spot", "zone": "z"}
+    assert value(telemetry, "karpenter_nodeclaims_terminated_total", **named) == 1
+    assert value(telemetry, "kerf_actions_total", action="CreateNodeClaim", outcome="unavailable") == 1
+
+
+def test_a_condition_that_changes_is_a_metric_and_an_event() -> None:
+    kube, clock = Written(), VirtualClock()
+    told = Telemetry.quiet(kube, clock)  # type: ignore[arg-type]
+    before, after = Condition(type="Launched"), Condition(type="Launched", status="True", reason="Launched")
+    told.witness(kinds.NODE_CLAIM, claim(before), claim(after))
+    told.witness(kinds.NODE_CLAIM, claim(after), claim(after))
+    told.witness(kinds.NODE_CLAIM, None, claim(after))
+    named = {"type": "Launched", "status": "True", "reason": "Launched"}
+    assert value(told, "operator_nodeclaim_status_condition_transitions_total", **named) == 1
+    assert [reason for reason, _ in kube.events] == ["Launched"]
+
+
+def test_nodes_are_counted_when_they_register(telemetry: Telemetry) -> None:
+    own = {"karpenter.sh/nodepool": "p", "topology.kubernetes.io/zone": "z"}
+    young = Node(metadata=ObjectMeta(name="n", labels=own))
+    grown = Node(metadata=ObjectMeta(name="n", labels={**own, "karpenter.sh/registered": "true"}))
+    for old, new in ((None, young), (young, grown), (grown, grown), (grown, None)):
+        telemetry.witness(kinds.NODE, old, new)
+    assert value(telemetry, "karpenter_nodes_created_total", nodepool="p", zone="z") == 1
+    assert value(telemetry, "karpenter_nodes_terminated_total", nodepool="p", zone="z") == 1
+
+
+def test_gauges_of_a_plan_replace_those_of_the_last_one(telemetry: Telemetry) -> None:
+    seen = Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), settings=Settings(cluster_name="c"))
+    refusals = tuple(Refusal(f"pod/d/{n}", Reason("NoRoom")) for n in range(3))
+    name = "karpenter_nodepools_allowed_disruptions"
+    one, two = (("nodepool", "a"), ("reason", "Empty")), (("nodepool", "b"), ("reason", "Empty"))
+    telemetry.planned(Plan(refusals=refusals, gauges={(name, one): 3.0, (name, two): 4.0}), seen)
+    assert value(telemetry, "kerf_refusals", code="NoRoom") == 3
+    telemetry.planned(Plan(gauges={(name, two): 5.0}), seen)
+    assert value(telemetry, name, nodepool="a", reason="Empty") is None
+    assert value(telemetry, name, nodepool="b", reason="Empty") == 5
+    assert value(telemetry, "kerf_refusals", code="NoRoom") is None
+    telemetry.planned(Plan(), seen)
+    assert value(telemetry, name, nodepool="b", reason="Empty") == 5
+
+
+def test_process_metrics_are_there_when_asked_for() -> None:
+    registry = Metrics().with_process().registry
+    assert registry.get_sample_value("process_resident_memory_bytes") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("SpotInterrupted", "spot_interrupted"), ("Empty", "empty"), ("NodeClassNotReady", "nodeclass_not_ready")],
+)
+def test_snake_case(text: str, expected: str) -> None:
+    assert snake_case(text) == expected
+
+
+# --- logs -------------------------------------------------------------------------------------------------------
+def lines(stream: io.StringIO) -> list[dict[str, object]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_is_json_with_its_keys_in_order() -> None:
+    stream = io.StringIO()
+    moment = datetime(2026, 8, 19, 10, 11, 12, 345678, tzinfo=UTC)
+    make_logger("info", stream, lambda: moment).info("x", NodeClaim={"name": "c"}, error=ValueError("why"))
+    (line,) = lines(stream)
+    assert list(line) == ["level", "time", "logger", "message", "NodeClaim", "error"]
+    assert (line["level"], line["time"], line["error"]) == ("INFO", "2026-08-19T10:11:12.345Z", "why")
+
+
+@pytest.mark.parametrize(("level", "count"), [("debug", 3), ("info", 2), ("", 2), ("error", 1)])
+def test_levels(level: str, count: int) -> None:
+    stream = io.StringIO()
+    log = make_logger(level, stream)
+    log.debug("x")
+    log.info("x")
+    log.error("x")
+    assert len(lines(stream)) == count
+
+
+def test_a_message_that_comes_too_often_is_thinned_out() -> None:
+    stream = io.StringIO()
+    log = make_logger("info", stream)
+    for _ in range(SAMPLE_FIRST + 10 * SAMPLE_EVERY):
+        log.info("x")
+    assert SAMPLE_FIRST <= len(lines(stream)) <= 2 * SAMPLE_FIRST + 10
