@@ -27,7 +27,6 @@ from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.world import World
 
 STEP = timedelta(seconds=5)
-HOURS_PER_MONTH = 730
 
 
 @dataclass(slots=True)
@@ -44,7 +43,7 @@ class Summary:
     spot_reclaims_survived: int = 0
     drifted_nodes_replaced: int = 0
     most_drifting_at_once: int = 0
-    manifests_refused: list[dict[str, str]] = field(default_factory=list)
+    manifests_refused: list[dict[str, Any]] = field(default_factory=list)
     pods_refused: list[dict[str, str]] = field(default_factory=list)
     unmet: list[str] = field(default_factory=list)
 
@@ -82,9 +81,9 @@ class Demo:
                 self.screen.say(f"[green]{name} accepted[/]")
             except Refused as refused:
                 self.screen.say(f"[red]{name} refused:[/]")
-                for line in str(refused).removeprefix(f"{name}: ").split("]; "):
-                    self.screen.say(f"  [red]{escape(line)}[/]")
-                self.summary.manifests_refused.append({"manifest": name, "why": str(refused)})
+                for problem in refused.problems:
+                    self.screen.say(f"  [red]{escape(problem)}[/]")
+                self.summary.manifests_refused.append({"manifest": name, "problems": list(refused.problems)})
         self._until("both NodePools are Ready", 2, lambda: self._ready_pools() == 2)
 
     def _grow(self) -> None:
@@ -293,11 +292,3 @@ def _state(claim: Mapping[str, Any]) -> str:
         if _is_true(claim, type_):
             return word
     return "launching"
-
-
-def monthly(usd_per_hour: float) -> float:
-    """US dollars per month of an hourly price."""
-    return usd_per_hour * HOURS_PER_MONTH
-
-
-__all__ = ["Demo", "Summary", "as_json", "manifests", "monthly"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import typer
 
 from reconciler.cli import run as programs
+from reconciler.cli import show
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Kerf, a node autoscaler for Kubernetes on AWS.")
 app.command(context_settings=programs.PASS_ON)(programs.run)
 app.command(context_settings=programs.PASS_ON)(programs.webhook)
+app.command()(show.demo)
 
 
 @app.callback()

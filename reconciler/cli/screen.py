@@ -73,7 +73,7 @@ class LineScreen:
         self._console = console
 
     def scene(self, title: str) -> None:
-        self._console.print(f"\n[bold]{title}[/]")
+        self._console.print(f"\n[bold]{title}[/]", soft_wrap=True)
 
     def say(self, text: str) -> None:
         self._console.print(f"  {text}", soft_wrap=True)

@@ -6,7 +6,7 @@ webhooks refuse beyond that is not its business (`World.apply` asks them).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -29,7 +29,11 @@ _PATIENCE = tuple(
 
 
 class Refused(Exception):
-    """A user's manifest that the API server or the admission webhook would refuse; its text says why."""
+    """A user's manifest that the API server or the admission webhook would refuse; `problems` says why, one by one."""
+
+    def __init__(self, what: str, problems: Iterable[str] = ()) -> None:
+        self.problems = tuple(problems) or (what,)
+        super().__init__(f"{what}: {'; '.join(self.problems)}" if problems else what)
 
 
 def on_create(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class World:
             wanted = default(wanted)
             problems = lint.validate(wanted, None if old is None else dict(old.manifest))
             if errors := [str(problem) for problem in problems if problem.severity == "error"]:
-                raise Refused(f"{kind.name} {meta.get('name', '')}: " + "; ".join(errors))
+                raise Refused(f"{kind.name} {meta.get('name', '')}", errors)
         try:
             self._write(kind, namespace, wanted, old)
         except PortError as error:
