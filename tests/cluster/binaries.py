@@ -36,7 +36,7 @@ PACKAGES: Final = {
 }
 
 
-class ControlPlaneUnavailable(Exception):  # noqa: N818 - named after what the caller learns
+class ControlPlaneUnavailable(Exception):
     """There are no control plane programs on this machine; the message is one line that says why."""
 
 

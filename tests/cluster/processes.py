@@ -31,7 +31,7 @@ PORTS: Final = range(20_000, 30_000)
 REAPER: Final = 'cat >/dev/null; trap "" TERM; kill -TERM 0; sleep 1; rm -rf "$1"; kill -KILL 0'
 
 
-class ComponentFailed(RuntimeError):  # noqa: N818 - named after what the caller learns
+class ComponentFailed(RuntimeError):
     """A program of the control plane died or never became ready; the message ends with the end of its log."""
 
 
