@@ -13,6 +13,7 @@ import msgspec
 
 from api.v1.meta import Value
 from reconciler.kube.errors import Status
+from reconciler.kube.interning import interner
 from reconciler.model.kinds import Kind
 from reconciler.ports import Change, Disconnected, Expired, Forbidden, PortError
 
@@ -53,16 +54,19 @@ class KindDecoder:
         self._kind, self._on_poison = kind, on_poison
         self._one = msgspec.json.Decoder(kind.type)
         self._page = msgspec.json.Decoder(Page[kind.type])  # type: ignore[name-defined]
+        self._intern = interner(kind)
 
     def one(self, raw: bytes | msgspec.Raw) -> Any:
         """Raises msgspec.ValidationError."""
-        return self._one.decode(raw)
+        value = self._one.decode(raw)
+        return value if self._intern is None else self._intern(value)
 
     def page(self, raw: bytes) -> tuple[tuple[Any, ...], ListMeta]:
         """A page's items and metadata."""
         try:
             page = self._page.decode(raw)
-            return page.items or (), page.metadata
+            items = page.items or ()
+            return items if self._intern is None else tuple(map(self._intern, items)), page.metadata
         except msgspec.ValidationError:
             return self._page_without_poison(raw)
 
@@ -71,7 +75,7 @@ class KindDecoder:
         found = []
         for item in page.items or ():
             try:
-                found.append(self._one.decode(item))
+                found.append(self.one(item))
             except msgspec.ValidationError as error:
                 self._on_poison(self._kind, str(error))
         return tuple(found), page.metadata
@@ -85,7 +89,7 @@ class KindDecoder:
         if line.type == "BOOKMARK":
             return Change("BOOKMARK", None, version)
         try:
-            return Change(line.type, self._one.decode(line.object), version)
+            return Change(line.type, self.one(line.object), version)
         except msgspec.ValidationError as error:
             self._on_poison(self._kind, str(error))
             return None

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import msgspec
 
 from reconciler.disruption.propose import propose
+from reconciler.kube.interning import interner
 from reconciler.model import kinds
 from reconciler.model.cluster import Cluster
 from reconciler.model.kinds import Ref
@@ -218,6 +219,7 @@ class Worker:
             kind.name: msgspec.msgpack.Decoder(list[kind.type])  # type: ignore[name-defined]
             for kind in kinds.WATCHED
         }
+        self._interners = {kind.name: interner(kind) for kind in kinds.WATCHED}
 
     def take(self, piece: _Piece) -> None:
         kind = kinds.BY_NAME[piece.kind]
@@ -225,8 +227,9 @@ class Worker:
             namespace, _, name = address.partition("/")
             self._cluster.remove(kind, namespace, name)
         if piece.encoded:
+            intern = self._interners[piece.kind]
             for value in self._decoders[piece.kind].decode(piece.encoded):
-                self._cluster.apply(kind, value)
+                self._cluster.apply(kind, value if intern is None else intern(value))
 
     def snapshot(self, facts: _Facts) -> Snapshot:
         self._facts.update(facts.whole)
