@@ -19,6 +19,7 @@ from reconciler.model.plan import (
     CreateNodeClaim,
     DeleteMessage,
     DeleteObject,
+    Event,
     EvictPod,
     LaunchInstances,
     PatchObject,
@@ -93,6 +94,9 @@ class Telemetry:
     def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
         if isinstance(action, CreateNodeClaim):
             self._created(action)
+        elif isinstance(action, EvictPod):
+            words = f"Evicted pod: {action.reason}"
+            self.events.write(Event(action.ref, action.uid, "Normal", "Evicted", words, dedupe=str(action.ref)))
         elif isinstance(action, DeleteObject) and action.ref.kind == "NodeClaim":
             own = known.metadata.labels if known is not None else {}
             where = own.get(labels.NODEPOOL, ""), own.get(labels.CAPACITY_TYPE, "")
