@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from api import labels, quantity
-from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping
+from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping, ConnectionTracking, NetworkInterface
 from reconciler.aws.clients import Clients, pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
@@ -23,6 +23,8 @@ from reconciler.ports import AlreadyExists, AlreadyGone, TemplateMissing
 KNOWN_SECONDS: Final = 600.0
 #: Partitions whose EC2 does not know the field HttpProtocolIpv6.
 NO_METADATA_IPV6: Final = ("us-iso-", "us-isob-", "us-isof-")
+#: An interface for high-performance computing traffic alone.
+EFA_ONLY: Final = "efa-only"
 
 
 class LaunchTemplates:
@@ -95,13 +97,17 @@ def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
         "UserData": base64.b64encode(template.user_data.encode()).decode(),
         "Monitoring": {"Enabled": template.detailed_monitoring},
         "MetadataOptions": _metadata(template, region),
-        "NetworkInterfaces": [_interface(template)],
+        "NetworkInterfaces": _interfaces(template),
         "TagSpecifications": [
             {"ResourceType": kind, "Tags": tag_list(template.tags)} for kind in _tagged_kinds(template)
         ],
     }
     if template.block_device_mappings:
         data["BlockDeviceMappings"] = [_mapping(one) for one in template.block_device_mappings]
+    if template.nested_virtualization:
+        data["CpuOptions"] = {"NestedVirtualization": template.nested_virtualization}
+    if template.capacity_reservations:
+        data["CapacityReservationSpecification"] = {"CapacityReservationPreference": template.capacity_reservations}
     return data
 
 
@@ -125,11 +131,50 @@ def _metadata(template: LaunchTemplate, region: str) -> dict[str, Any]:
     return data
 
 
-def _interface(template: LaunchTemplate) -> dict[str, Any]:
-    data: dict[str, Any] = {"DeviceIndex": 0, "Groups": list(template.security_group_ids)}
+def _interfaces(template: LaunchTemplate) -> list[dict[str, Any]]:
+    """Those that the class lists, else one. All carry the security groups; only EFA-only ones have no addresses."""
+    groups, addresses = list(template.security_group_ids), _addresses(template)
+    if not template.network_interfaces:
+        return [{"DeviceIndex": 0, "Groups": groups, **addresses}]
+    return [
+        {**_place(one), "Groups": groups, **({} if one.interface_type == EFA_ONLY else addresses)}
+        for one in template.network_interfaces
+    ]
+
+
+def _place(one: NetworkInterface) -> dict[str, Any]:
+    return {
+        "NetworkCardIndex": one.network_card_index,
+        "DeviceIndex": one.device_index,
+        "InterfaceType": one.interface_type,
+    }
+
+
+def _addresses(template: LaunchTemplate) -> dict[str, Any]:
+    """What an interface that carries IP traffic is given."""
+    data: dict[str, Any] = {}
     if template.associate_public_ip_address is not None:
         data["AssociatePublicIpAddress"] = template.associate_public_ip_address
+    if template.ip_prefix_count is not None:
+        data["Ipv6PrefixCount" if template.ipv6 else "Ipv4PrefixCount"] = template.ip_prefix_count
+    if template.ipv6:
+        data |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
+    tracking = _tracking(template.connection_tracking)
+    if tracking:
+        data["ConnectionTrackingSpecification"] = tracking
     return data
+
+
+def _tracking(tracking: ConnectionTracking | None) -> dict[str, int]:
+    """Idle timeouts in seconds; empty when none is set."""
+    if tracking is None:
+        return {}
+    fields = {
+        "TcpEstablishedTimeout": tracking.tcp_established_timeout,
+        "UdpStreamTimeout": tracking.udp_stream_timeout,
+        "UdpTimeout": tracking.udp_timeout,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _mapping(mapping: BlockDeviceMapping) -> dict[str, Any]:

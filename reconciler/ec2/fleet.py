@@ -87,7 +87,7 @@ def plan(
             return chosen
         capacity_type = _capacity_type(wanted, chosen)
         chosen = candidates.of_capacity_type(chosen, capacity_type)
-        overrides, used = _overrides(claim, node_class, cluster, chosen, capacity_type)
+        overrides, used = _overrides(claim, node_class, cluster, chosen, capacity_type, settings)
     except ValueError as error:  # a malformed requirement, quantity or user data
         return FleetProblem(CREATE, "LaunchFailed", f"Error getting launch template configs: {error}")
     if not overrides:
@@ -183,7 +183,12 @@ def _capacity_type(wanted: Requirements, chosen: Candidates) -> str:
 
 
 def _overrides(
-    claim: NodeClaim, node_class: EC2NodeClass, cluster: ClusterFacts, chosen: Candidates, capacity_type: str
+    claim: NodeClaim,
+    node_class: EC2NodeClass,
+    cluster: ClusterFacts,
+    chosen: Candidates,
+    capacity_type: str,
+    settings: Settings,
 ) -> tuple[tuple[Override, ...], tuple[LaunchTemplate, ...]]:
     """Every (type, zone) to choose from, cheapest first, and the templates they use, by name.
 
@@ -202,7 +207,13 @@ def _overrides(
         shape = (image_id, candidate.type.capacity["pods"])
         if shape not in made:
             made[shape] = templates.build(
-                claim, node_class, cluster, image_id=image_id, max_pods=shape[1], capacity_type=capacity_type
+                claim,
+                node_class,
+                cluster,
+                image_id=image_id,
+                max_pods=shape[1],
+                capacity_type=capacity_type,
+                reserved_capacity=settings.gates.reserved_capacity,
             )
         offerings = (o for o in candidate.offerings if o.zone in subnets)
         rows += [_override(o, subnets[o.zone], made[shape]) for o in offerings]

@@ -28,8 +28,12 @@ def build(
     image_id: str,
     max_pods: int,
     capacity_type: str,
+    reserved_capacity: bool = True,
 ) -> LaunchTemplate:
-    """The template of a claim's launch. Raises ValueError when the class's user data is malformed."""
+    """The template of a claim's launch. Raises ValueError when the class's user data is malformed.
+
+    With the gate `reserved_capacity` a launch that is not into a reservation leaves open reservations to others.
+    """
     spec = node_class.spec
     nested = spec.cpu_options.nested_virtualization if spec.cpu_options is not None else None
     template = LaunchTemplate(
@@ -48,6 +52,8 @@ def build(
         connection_tracking=spec.connection_tracking,
         nested_virtualization=nested or "",
         ipv6=is_ipv6(cluster.dns_ip),
+        network_interfaces=spec.network_interfaces or (),
+        capacity_reservations="none" if reserved_capacity else "",
     )
     return replace(template, name=_name(template))
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from api.v1.ec2nodeclass import BlockDeviceMapping, ConnectionTracking, MetadataOptions
+from api.v1.ec2nodeclass import BlockDeviceMapping, ConnectionTracking, MetadataOptions, NetworkInterface
 from api.v1.meta import Value
 
 
@@ -131,8 +131,10 @@ class ClusterFacts:
 class LaunchTemplate(Value, frozen=True, kw_only=True):
     """One launch template's content; equal content has one name. `user_data` is plain text (base64 at the port).
 
-    `ip_prefix_count` and `connection_tracking` go to its network interface; with `ipv6` (an IPv6 cluster) that takes
-    a primary IPv6 address and the prefixes are IPv6 ones. `nested_virtualization` is the CPU option, "" for unset.
+    `ip_prefix_count` and `connection_tracking` go to its network interfaces; with `ipv6` (an IPv6 cluster) these take
+    a primary IPv6 address and the prefixes are IPv6 ones. Without `network_interfaces` there is one.
+    `nested_virtualization` is the CPU option, "" for unset. `capacity_reservations` is the preference that EC2 is told
+    ("none": open reservations are not used up); "" says nothing.
     """
 
     name: str
@@ -150,6 +152,8 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     connection_tracking: ConnectionTracking | None = None
     nested_virtualization: str = ""
     ipv6: bool = False
+    network_interfaces: tuple[NetworkInterface, ...] = ()
+    capacity_reservations: str = ""
 
 
 class Override(Value, frozen=True, kw_only=True):

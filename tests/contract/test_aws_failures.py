@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
-from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
+from api.v1.ec2nodeclass import ConnectionTracking, EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
 from reconciler.aws.cloud import AwsCloud
 from reconciler.ports import AlreadyGone, Forbidden, Invalid, Throttled, Unavailable
@@ -82,6 +83,33 @@ def test_a_template_that_vanished_is_made_again(aws: MotoAws, account: MotoAccou
     wanted = request(account, "after")
     aws.client("ec2").delete_launch_template(LaunchTemplateName=wanted.templates[0].name)
     assert len(account.cloud.create_fleet(wanted).instances) == 1
+
+
+def test_everything_of_a_template_reaches_ec2(aws: MotoAws, account: MotoAccount) -> None:
+    wanted = request(account, "whole-template")
+    template = msgspec.structs.replace(
+        wanted.templates[0],
+        name="karpenter.k8s.aws/whole",
+        ip_prefix_count=3,
+        ipv6=True,
+        connection_tracking=ConnectionTracking(tcp_established_timeout=432, udp_timeout=45),
+        nested_virtualization="disabled",
+        capacity_reservations="none",
+    )
+    overrides = tuple(msgspec.structs.replace(one, template=template.name) for one in wanted.overrides)
+    launch = msgspec.structs.replace(wanted, templates=(template,), overrides=overrides)
+    (launched,) = account.cloud.create_fleet(launch).instances
+    versions = aws.client("ec2").describe_launch_template_versions(LaunchTemplateName=template.name)
+    (stored,) = (version["LaunchTemplateData"] for version in versions["LaunchTemplateVersions"])
+    (interface,) = stored["NetworkInterfaces"]
+    assert interface["Groups"] == list(template.security_group_ids)
+    assert (interface["Ipv6PrefixCount"], interface["Ipv6AddressCount"]) == (3, 1)
+    assert interface["PrimaryIpv6"] is True
+    assert interface["ConnectionTrackingSpecification"] == {"TcpEstablishedTimeout": 432, "UdpTimeout": 45}
+    assert stored["CpuOptions"] == {"NestedVirtualization": "disabled"}
+    assert stored["CapacityReservationSpecification"] == {"CapacityReservationPreference": "none"}
+    listed = next(one for one in account.cloud.instances() if one.id == launched.id)
+    assert listed.capacity_type == "on-demand"
 
 
 def test_known_templates_are_not_made_again(aws: MotoAws, account: MotoAccount) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping, MetadataOptions
+from api.v1.ec2nodeclass import (
+    BlockDevice,
+    BlockDeviceMapping,
+    ConnectionTracking,
+    MetadataOptions,
+    NetworkInterface,
+)
 from reconciler.aws.fleets import TOO_FEW, parameters, result
 from reconciler.aws.instances import capacity_type, instance
 from reconciler.aws.launch_templates import gibibytes, template_data
@@ -107,6 +113,69 @@ def test_volumes() -> None:
 @pytest.mark.parametrize(("size", "whole"), [("20Gi", 20), ("4G", 4), ("2G", 2), ("1Mi", 1), ("1Ti", 1024)])
 def test_volumes_are_counted_in_whole_gibibytes(size: str, whole: int) -> None:
     assert gibibytes(size) == whole
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 100])
+def test_address_prefixes_are_of_the_clusters_family(count: int) -> None:
+    assert data(ip_prefix_count=count)["NetworkInterfaces"] == [
+        {"DeviceIndex": 0, "Groups": ["sg-2", "sg-1"], "Ipv4PrefixCount": count}
+    ]
+    assert data(ip_prefix_count=count, ipv6=True)["NetworkInterfaces"] == [
+        {
+            "DeviceIndex": 0,
+            "Groups": ["sg-2", "sg-1"],
+            "Ipv6PrefixCount": count,
+            "PrimaryIpv6": True,
+            "Ipv6AddressCount": 1,
+        }
+    ]
+
+
+def test_only_timeouts_that_are_set_are_passed_on() -> None:
+    tracking = ConnectionTracking(tcp_established_timeout=432, udp_timeout=45)
+    (interface,) = data(connection_tracking=tracking)["NetworkInterfaces"]
+    assert interface["ConnectionTrackingSpecification"] == {"TcpEstablishedTimeout": 432, "UdpTimeout": 45}
+    (bare,) = data(connection_tracking=ConnectionTracking())["NetworkInterfaces"]
+    assert "ConnectionTrackingSpecification" not in bare
+
+
+def test_listed_interfaces_get_addresses_unless_they_are_for_efa_alone() -> None:
+    rows = (
+        NetworkInterface(network_card_index=0, device_index=0, interface_type="interface"),
+        NetworkInterface(network_card_index=1, device_index=1, interface_type="efa-only"),
+    )
+    tracking = ConnectionTracking(udp_stream_timeout=60)
+    found = data(
+        network_interfaces=rows,
+        ip_prefix_count=2,
+        ipv6=True,
+        connection_tracking=tracking,
+        associate_public_ip_address=False,
+    )
+    assert found["NetworkInterfaces"] == [
+        {
+            "NetworkCardIndex": 0,
+            "DeviceIndex": 0,
+            "InterfaceType": "interface",
+            "Groups": ["sg-2", "sg-1"],
+            "AssociatePublicIpAddress": False,
+            "Ipv6PrefixCount": 2,
+            "PrimaryIpv6": True,
+            "Ipv6AddressCount": 1,
+            "ConnectionTrackingSpecification": {"UdpStreamTimeout": 60},
+        },
+        {"NetworkCardIndex": 1, "DeviceIndex": 1, "InterfaceType": "efa-only", "Groups": ["sg-2", "sg-1"]},
+    ]
+
+
+@pytest.mark.parametrize("nested", ["enabled", "disabled"])
+def test_nested_virtualization(nested: str) -> None:
+    assert data(nested_virtualization=nested)["CpuOptions"] == {"NestedVirtualization": nested}
+
+
+def test_open_reservations_are_left_alone_when_the_template_says_so() -> None:
+    found = data(capacity_reservations="none")["CapacityReservationSpecification"]
+    assert found == {"CapacityReservationPreference": "none"}
 
 
 # --- fleets ---------------------------------------------------------------------------------------------------------

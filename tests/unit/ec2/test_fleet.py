@@ -105,6 +105,8 @@ def test_the_content_of_a_launch() -> None:
     assert template.connection_tracking is not None
     assert template.nested_virtualization == "disabled"
     assert template.ipv6 is False
+    assert template.network_interfaces == ()
+    assert template.capacity_reservations == "none"
     assert [m.device_name for m in template.block_device_mappings] == ["/dev/xvda"]
     assert "karpenter.sh/capacity-type=on-demand,karpenter.sh/do-not-sync-taints=true" in template.user_data
     assert "maxPods: 29" in template.user_data
@@ -124,6 +126,20 @@ def test_the_content_of_a_launch() -> None:
 def test_an_ipv6_cluster_gives_ipv6_interfaces() -> None:
     found = request(claim("a", typed("m5.large")), cluster=copy(CLUSTER, dns_ip="fd00::a"))
     assert found.templates[0].ipv6 is True
+
+
+def test_interfaces_of_the_class_reach_the_template() -> None:
+    rows = [{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}]
+    found = request(claim("a", typed("m5.large")), node_class=ready(node_class(networkInterfaces=rows)))
+    assert [i.interface_type for i in found.templates[0].network_interfaces] == ["interface"]
+
+
+def test_without_the_gate_nothing_is_said_of_reservations_and_the_template_is_another() -> None:
+    one = claim("a", typed("m5.large"))
+    shut = copy(SETTINGS, gates=copy(SETTINGS.gates, reserved_capacity=False))
+    with_gate, without = request(one).templates[0], request(one, settings=shut).templates[0]
+    assert without.capacity_reservations == ""
+    assert with_gate.name != without.name
 
 
 def test_templates_differ_by_image_and_pod_count_and_are_named_by_content() -> None:
