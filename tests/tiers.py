@@ -53,7 +53,10 @@ TIERS = (
     ),
     Tier(
         "real control plane",
-        ((*PYTEST, "tests/cluster", "tests/contract", "-n0", "-m", "cluster and not long"),),
+        (
+            (*PYTEST, "tests/cluster", "-n0", "-m", "cluster and not long"),
+            (*PYTEST, "tests/contract", "-n0", "-m", "cluster and not long"),
+        ),
         needs_control_plane=True,
     ),
 )
