@@ -211,7 +211,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """A pending pod is expected on a node or claim, until then the node is not disrupted."""
+    """A pod is expected on a node or claim (a key of `state_nodes`); until then the node is not disrupted."""
 
     pod_uid: str
     target: str

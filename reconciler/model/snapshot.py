@@ -20,7 +20,7 @@ from api.v1.nodepool import NodePool
 from reconciler.model import objects
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, InstanceType, OfferingKey
-from reconciler.model.plan import Source
+from reconciler.model.plan import Nomination, Source
 from reconciler.model.settings import Settings
 
 
@@ -184,6 +184,8 @@ class Snapshot:
     batch: Batch | None = None
     #: By key of `state_nodes`: a pod is expected there until then.
     nominated_until: Mapping[str, datetime] = field(default_factory=dict)
+    #: What the latest provisioning pass promised, in the order in which it decided.
+    nominations: tuple[Nomination, ...] = ()
     #: When each source was last complete; a source that is missing has never been.
     fresh_at: Mapping[Source, datetime] = field(default_factory=dict)
     #: Proposals of the slow half (consolidation), newest first; each is checked again before it is used.

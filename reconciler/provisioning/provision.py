@@ -6,6 +6,7 @@ Pods that will land on a node which exists or is on its way need nothing but a n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from reconciler.model import kinds
@@ -52,7 +53,7 @@ def _plan(snapshot: Snapshot, solution: Solution, refused: dict[str, PodRefusal]
         actions=creations,
         refusals=_refusals(unplaced, solution),
         events=(*_pod_events(snapshot, homes, unplaced), *_pool_events(snapshot, solution)),
-        nominations=_nominations(snapshot, homes),
+        nominations=nominations(snapshot, solution, homes),
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
     )
@@ -74,12 +75,11 @@ def _refusals(unplaced: dict[str, PodRefusal], solution: Solution) -> tuple[Refu
     return (*pods, *pools)
 
 
-def _nominations(snapshot: Snapshot, homes: dict[str, str]) -> tuple[Nomination, ...]:
+def nominations(snapshot: Snapshot, solution: Solution, homes: Mapping[str, str]) -> tuple[Nomination, ...]:
+    """Promises of the homes, in the order of the decisions, so that the next pass can find each of them again."""
     until = snapshot.now + max(2 * snapshot.settings.batch_max, _LEAST_NOMINATION)
     return tuple(
-        Nomination(snapshot.pods[key].metadata.uid, target, until)
-        for key, target in sorted(homes.items())
-        if key in snapshot.pods.pending
+        Nomination(snapshot.pods[key].metadata.uid, homes[key], until) for key in solution.order if key in homes
     )
 
 

@@ -22,7 +22,7 @@ from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Plan, Source
+from reconciler.model.plan import Nomination, Plan, Source
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.backoff import Backoff, Steps
@@ -48,6 +48,8 @@ EVICTION_STEPS = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
 ACTION_STEPS = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 PROPOSALS_KEPT = timedelta(minutes=2)
 INTERRUPTIONS_KEPT = timedelta(minutes=10)
+#: While pods wait, passes follow each other faster than this, and each replaces the promises of the one before.
+PROMISES_KEPT = timedelta(minutes=1)
 _SOURCES = {source.value: source for source in Source}
 
 #: Told of every object that came, changed (`None` before or after means: was not, is no more).
@@ -84,6 +86,7 @@ class State:
         self._listed: set[str] = set()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
+        self._nominations: tuple[Nomination, ...] = ()
         self._restless: set[str] = set()
         self._settling: dict[tuple[str, str], datetime] = {}
 
@@ -240,6 +243,7 @@ class State:
             known = self._nominated.get(nomination.target)
             self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
         if plan.provisioned:
+            self._nominations = plan.nominations
             self.batch.served(now)
 
     def message_deleted(self, message_id: str) -> None:
@@ -272,6 +276,7 @@ class State:
             interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._nominated),
+            nominations=self._nominations,
             fresh_at=MappingProxyType(self.fresh_at),
             proposals=self.proposals,
             not_before=self._not_before(now),
@@ -283,6 +288,8 @@ class State:
     def _forget_old(self, now: datetime) -> None:
         for target in [t for t, until in self._nominated.items() if until <= now]:
             del self._nominated[target]
+        if self._nominations and self._nominations[0].until + PROMISES_KEPT <= now:
+            self._nominations = ()
         for key in [k for k, until in self._settling.items() if until <= now]:
             del self._settling[key]
         for id_ in [i for i, (_, at) in self._interruptions.items() if now - at > INTERRUPTIONS_KEPT]:

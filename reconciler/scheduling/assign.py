@@ -29,6 +29,7 @@ _MOST_COMBINATIONS = 64
 Pins = tuple[tuple[str, str], ...]
 #: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
 ItemKey = tuple[int, int, int, Pins]
+Entry = tuple[PodClass, Pod]
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +68,7 @@ class Assignment:
         self.free = np.array([t.free for t in targets], dtype=np.int64).reshape(len(targets), width)
         self.ports: list[tuple[HostPort, ...]] = [t.ports for t in targets]
         self.placed: dict[str, str] = {}
+        self.order: list[str] = []
         self.items: dict[ItemKey, Item] = {}
         self.left: dict[str, tuple[PodClass, Pod]] = {}
         self._static: dict[tuple[int, int], list[int]] = {}
@@ -78,15 +80,15 @@ class Assignment:
                 self._marked.setdefault(mark, []).append(place)
 
     # --- the queue ----------------------------------------------------------------------------------------------
-    def run(self, classes: Sequence[PodClass]) -> None:
-        """Place all that can be placed."""
+    def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
+        """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order."""
         needs = {cls.number: self.columns.vector(cls.requests) for cls in classes}
         unknown = {cls.number: self.columns.unknown(cls.requests) for cls in classes}
         queue = [(cls, pod) for cls in classes for pod in cls.members]
-        if self._marked:
-            queue.sort(key=lambda entry: pod_mark(entry[1].metadata.uid) not in self._marked)
+        if promises or self._marked:
+            queue = self._recall(queue, needs, promises)
         while queue:
-            waiting: list[tuple[PodClass, Pod]] = []
+            waiting: list[Entry] = []
             hopeless: set[int] = set()
             for cls, pod in queue:
                 stuck = cls.number in hopeless or bool(unknown[cls.number])
@@ -99,10 +101,6 @@ class Assignment:
             queue = waiting
 
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
-        planned = self._planned(cls, pod, need)
-        if planned is not None:
-            self._put(cls, cls.rungs[planned[0]], pod, need, planned[1])
-            return True
         for number, rung in enumerate(cls.rungs):
             if not rung.demand.possible:
                 continue
@@ -114,16 +112,40 @@ class Assignment:
                 return True
         return False
 
-    # --- existing nodes -----------------------------------------------------------------------------------------
-    def _planned(self, cls: PodClass, pod: Pod, need: Ints) -> tuple[int, int] | None:
-        """The first rung at which the pod may go to a node that was made for it, and that node."""
-        marked = self._marked.get(pod_mark(pod.metadata.uid), ()) if self._marked else ()
-        for number, rung in enumerate(cls.rungs if marked else ()):
-            for place in marked:
+    # --- promises -----------------------------------------------------------------------------------------------
+    def _recall(self, queue: list[Entry], needs: Mapping[int, Ints], promises: Mapping[str, str]) -> list[Entry]:
+        """Seat pods where the latest pass sent them, in its order, or on nodes that were made for them; the rest.
+
+        In the same order everything is allowed that was allowed then, so a pass over the same world changes nothing.
+        """
+        places = {target.key: place for place, target in enumerate(self.targets)}
+        ranks = {uid: rank for rank, uid in enumerate(promises)}
+        homes: dict[str, dict[int, bool]] = {}
+        for _, pod in queue:
+            uid = pod.metadata.uid
+            marked = self._marked.get(pod_mark(uid), ()) if self._marked else ()
+            promised = places.get(promises.get(uid, ""))
+            homes[pod.key] = {p: p in marked for p in (promised, *marked) if p is not None}
+        waiting = [entry for entry in queue if homes[entry[1].key]]
+        waiting.sort(key=lambda entry: ranks.get(entry[1].metadata.uid, len(ranks)))
+        while waiting:
+            still = [(c, pod) for c, pod in waiting if not self._reseat(c, pod, needs[c.number], homes[pod.key])]
+            if len(still) == len(waiting):
+                break
+            waiting = [entry for entry in still if _waits(entry[0])]
+        return [entry for entry in queue if entry[1].key not in self.placed]
+
+    def _reseat(self, cls: PodClass, pod: Pod, need: Ints, homes: Mapping[int, bool]) -> bool:
+        """Put the pod on one of the homes (True: made for it) at the first rung that allows it."""
+        for number, rung in enumerate(cls.rungs):
+            for place, planned in homes.items():
                 suits = rung.demand.possible and place in self._static_places(cls, number)
-                if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=True):
-                    return number, place
-        return None
+                if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=planned):
+                    self._put(cls, rung, pod, need, place)
+                    return True
+        return False
+
+    # --- existing nodes -----------------------------------------------------------------------------------------
 
     def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
         rung = cls.rungs[number]
@@ -179,6 +201,7 @@ class Assignment:
     def _put(self, cls: PodClass, rung: Rung, pod: Pod, need: Ints, place: int) -> None:
         target = self.targets[place]
         self.placed[pod.key] = target.key
+        self.order.append(pod.key)
         self.free[place] -= need
         self.ports[place] += cls.ports
         record(cls, rung, target.domains, lambda g: g.admits_node(target.possible, target.taints))
@@ -268,6 +291,7 @@ class Assignment:
             self.items[key] = Item(key, cls, rung, wanted, pins, need)
         item = self.items[key]
         item.pods.append(pod)
+        self.order.append(pod.key)
         known = dict(pins)
         record(
             cls,

@@ -44,13 +44,15 @@ class NewNode:
 class Solution:
     """`placed` maps pod keys to keys of `snapshot.state_nodes`; each pod is in exactly one of the three.
 
-    `pool_problems` names the NodePools that could not be used at all, with a code and the reason.
+    `pool_problems` names the NodePools that could not be used at all, with a code and the reason. `order` are the keys
+    of all pods that have a place, in the order in which they were given it.
     """
 
     placed: Mapping[str, str] = field(default_factory=dict)
     new_nodes: tuple[NewNode, ...] = ()
     unplaced: Mapping[str, PodRefusal] = field(default_factory=dict)
     pool_problems: Mapping[str, PodRefusal] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
 
     @property
     def price(self) -> int:

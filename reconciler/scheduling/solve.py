@@ -7,7 +7,7 @@ that spreads stay exact; rounds end because each takes something away.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from api.requirements import EMPTY, Requirements
@@ -63,12 +63,15 @@ def solve(
     targets = targets_of(snapshot, exclude, moving, shared)
     if respect_consolidate_after:
         refuse_settled(targets, snapshot)
-    round_ = _Search(shared, topology, templates, targets, classes, open_new).run(snapshot.settings.max_instance_types)
+    promises = {n.pod_uid: n.target for n in snapshot.nominations}
+    search = _Search(shared, topology, templates, targets, classes, promises, open_new)
+    round_ = search.run(snapshot.settings.max_instance_types)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=new_nodes(round_.packed),
         unplaced={**not_readable(broken | malformed), **no_place(round_.assignment, templates, problems, open_new)},
         pool_problems=problems,
+        order=tuple(round_.assignment.order),
     )
 
 
@@ -94,6 +97,7 @@ class _Search:
     templates: Sequence[Template]
     targets: Sequence[Target]
     classes: Sequence[PodClass]
+    promises: Mapping[str, str]
     open_new: bool
 
     def run(self, most_types: int) -> _Round:
@@ -112,7 +116,7 @@ class _Search:
         for template in self.templates:
             template.reset()
         assignment = Assignment(self.ground.columns, self.targets, self.templates, caps, open_new=open_new)
-        assignment.run(self.classes)
+        assignment.run(self.classes, self.promises)
         done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in self.templates:

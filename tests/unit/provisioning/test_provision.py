@@ -94,6 +94,54 @@ def test_pools_that_cannot_be_used_are_named() -> None:
     assert [e.ref.name for e in plan.events if e.reason == "NoCompatibleInstanceTypes"] == ["empty"]
 
 
+# --- promises ---------------------------------------------------------------------------------------------------
+def targets(plan: Plan) -> dict[str, str]:
+    return {n.pod_uid.removeprefix("uid-default-"): n.target for n in plan.nominations}
+
+
+def test_nominations_are_in_the_order_of_the_decisions() -> None:
+    plan = plan_of(w.pool(), w.node("n", cpu="1"), w.pod("b", "900m"), w.pod("a", "500m"), w.pod("c", "100m"))
+    assert [n.pod_uid for n in plan.nominations] == ["uid-default-b", "uid-default-a", "uid-default-c"]
+    assert targets(plan)["b"] == "node/n"
+
+
+def test_a_pod_stays_where_the_latest_pass_sent_it() -> None:
+    """The large newcomer would come first and take the small pod's place; the small pod would need a new node."""
+    small, large = w.pod("small", "400m"), w.pod("large", "900m")
+    before = plan_of(w.pool(), w.node("n", cpu="1"), small)
+    assert targets(plan_of(w.pool(), w.node("n", cpu="1"), small, large))["large"] == "node/n"
+    after = plan_of(w.pool(), w.node("n", cpu="1"), small, large, nominations=before.nominations)
+    assert targets(after)["small"] == "node/n"
+    assert len(created(after)) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        w.node("n", taints=[{"key": "t", "effect": "NoSchedule"}]),
+        w.node("n", cpu="100m"),
+        w.node("n", "z2"),
+        w.node("other"),
+    ],
+)
+def test_a_promise_that_the_world_has_overtaken_binds_nobody(changed: Any) -> None:
+    pod = w.pod("p", "400m", nodeSelector={labels.ZONE: "z1"})
+    before = plan_of(w.pool(), w.node("n"), pod)
+    assert targets(before) == {"p": "node/n"}
+    after = plan_of(w.pool(), changed, pod, nominations=before.nominations)
+    assert targets(after)["p"] != "node/n"
+
+
+def test_a_promise_does_not_outweigh_a_spread_that_has_changed() -> None:
+    pod = w.pod("p", labels={"app": "web"}, topologySpreadConstraints=[w.spread()])
+    nodes = [w.node("a", "z1"), w.node("b", "z2"), w.node("c", "z3")]
+    before = plan_of(w.pool(), nodes, pod)
+    assert targets(before) == {"p": "node/a"}
+    rival = w.pod("rival", node="a", labels={"app": "web"})
+    after = plan_of(w.pool(), nodes, pod, rival, nominations=before.nominations)
+    assert targets(after) == {"p": "node/b"}
+
+
 # --- pods on nodes that are going -------------------------------------------------------------------------------
 def going(name: str) -> Any:
     node = w.node(name)
@@ -114,7 +162,8 @@ def test_pods_on_a_deleting_node_and_new_ones_share_the_replacement() -> None:
     plan = plan_of(w.pool(), going("n"), w.replicas(3, "old", node="n"), w.replicas(2, "new"))
     (action,) = created(plan)
     assert action.claim.spec.resources.requests["pods"] == "5"
-    assert len(plan.nominations) == 2
+    assert len(plan.nominations) == 5
+    assert len([e for e in plan.events if e.reason == "Nominated"]) == 2
 
 
 @pytest.mark.parametrize(
