@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from reconciler.decide import decide as decide_all
 from reconciler.ec2 import catalogue, interruptions
 from reconciler.model import kinds
+from reconciler.model.cloud import Interruption, Message
 from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, EvictPod, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
@@ -56,9 +57,7 @@ class Controller:
     ) -> None:
         self.telemetry = telemetry or Telemetry.quiet(kube, clock)
         self.inbox = Inbox()
-        self.state = State(
-            settings, build=catalogue.build, interpret=interruptions.parse, witness=self.telemetry.witness
-        )
+        self.state = State(settings, build=catalogue.build, interpret=self._interpret, witness=self.telemetry.witness)
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()
@@ -136,6 +135,11 @@ class Controller:
                 self.telemetry.chore_failed(item.key, item.error)
             else:
                 self.state.take(item, now)
+
+    def _interpret(self, message: Message) -> Interruption | None:
+        found = interruptions.parse(message)
+        self.telemetry.received(found.kind if found is not None else "no_op")
+        return found
 
     def _plan(self) -> tuple[Plan, datetime | None]:
         """The plan, and when to look again although the plan does not say so. A bug in deciding ends here."""

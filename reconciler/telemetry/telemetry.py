@@ -46,7 +46,7 @@ class Telemetry:
     def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock) -> None:
         self.log, self.metrics, self.events = log, metrics, events
         self.witness = Witness(log, metrics, events, clock)
-        self._gauged = 0.0
+        self._gauged = self._began = 0.0
 
     @classmethod
     def quiet(cls, kube: Kube, clock: Clock) -> Telemetry:
@@ -56,12 +56,14 @@ class Telemetry:
     @contextmanager
     def tick(self) -> Iterator[None]:
         """Times one look."""
-        began = time.perf_counter()
+        self._began = time.perf_counter()
         yield
-        self.metrics.ticks.observe(time.perf_counter() - began)
+        self.metrics.ticks.observe(time.perf_counter() - self._began)
 
     def planned(self, plan: Plan, snapshot: Snapshot) -> None:
         """What a plan says in numbers. Node pools are counted anew only every few seconds."""
+        if plan.provisioned:
+            self.metrics.scheduling.labels("provisioner").observe(time.perf_counter() - self._began)
         gauges = self.metrics.gauges
         gauges.put(plan.gauges)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
