@@ -126,7 +126,7 @@ def pod_blocker(view: View, on_node: tuple[Pod, ...]) -> Blocker | None:
     """The first protected pod, else the first that a PodDisruptionBudget holds."""
     now = view.snapshot.now
     for pod in on_node:
-        if pods.active(pod) and pods.protected(pod, now):
+        if labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now):
             return Blocker("PodDoNotDisrupt", f"pod {pod.key} is annotated {labels.DO_NOT_DISRUPT}")
     for pod in on_node:
         holding = view.pdbs.blocking(pod, now)

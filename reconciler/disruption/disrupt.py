@@ -1,7 +1,7 @@
 """Disruption: what must go, what may go, and how far that has come. One snapshot in, one plan out.
 
 Forceful ends come first (interruption, expiration), then the commands under way, then what is left of old ones, the
-conditions that others read, and last new commands, as far as budgets allow.
+conditions that others read, and last new commands, as far as budgets allow, with a word on nodes that have to stay.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from reconciler.disruption.expiration import expire
 from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS
 from reconciler.disruption.simulation import Scheduler, Solve
+from reconciler.disruption.standing import staying
 from reconciler.disruption.view import view
 from reconciler.disruption.writes import joined
 from reconciler.model.plan import DeleteObject, Plan
@@ -29,4 +30,4 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None) -> Plan:
     under_way = [progress(seen), heal(seen)]
     scheduler = ask if ask is not None else Scheduler(snapshot)
     started = [method(seen, ledger, scheduler) for method in METHODS]
-    return joined([*forced, *under_way, *started, conditions(seen)])
+    return joined([*forced, *under_way, *started, staying(seen, ledger), conditions(seen)])

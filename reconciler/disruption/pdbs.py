@@ -5,7 +5,7 @@ Only pods that the drain would evict are asked about. Source: disruption referen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,21 +14,38 @@ from reconciler.model.objects import Expression, LabelSelector, Pod, PodDisrupti
 
 
 @dataclass(frozen=True, slots=True)
-class Pdbs:
-    """The cluster's PodDisruptionBudgets by namespace, each list sorted by name."""
+class _Rows:
+    """The budgets of one namespace: those that ask for a certain label, by one such label; and the others."""
 
-    by_namespace: Mapping[str, tuple[PodDisruptionBudget, ...]]
+    by_label: Mapping[tuple[str, str], tuple[PodDisruptionBudget, ...]]
+    others: tuple[PodDisruptionBudget, ...]
+
+    def near(self, labels: Mapping[str, str]) -> list[PodDisruptionBudget]:
+        """All that may select these labels, and few that don't."""
+        found = list(self.others)
+        for item in labels.items():
+            found += self.by_label.get(item, ())
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pdbs:
+    """The cluster's PodDisruptionBudgets by namespace."""
+
+    by_namespace: Mapping[str, _Rows]
 
     @classmethod
     def of(cls, pdbs: Mapping[str, PodDisruptionBudget]) -> Pdbs:
         grouped: dict[str, list[PodDisruptionBudget]] = {}
         for key in sorted(pdbs):
             grouped.setdefault(pdbs[key].metadata.namespace, []).append(pdbs[key])
-        return cls({namespace: tuple(rows) for namespace, rows in grouped.items()})
+        return cls({namespace: _rows(found) for namespace, found in grouped.items()})
 
     def blocking(self, pod: Pod, now: datetime) -> tuple[str, ...]:
         """Keys (`namespace/name`) of the budgets that do not let this pod go now; all of them if there are several."""
         found = self._matching(pod, now)
+        if not found:
+            return ()
         if len(found) > 1:
             return tuple(_key(pdb) for pdb in found)
         return tuple(_key(pdb) for pdb in found if pdb.status.disruptions_allowed == 0 and not _forgives(pdb, pod))
@@ -39,10 +56,26 @@ class Pdbs:
         return len(found) > 1 or any(_closed(pdb) and not _forgives(pdb, pod) for pdb in found)
 
     def _matching(self, pod: Pod, now: datetime) -> list[PodDisruptionBudget]:
-        rows = self.by_namespace.get(pod.metadata.namespace, ())
-        if not rows or not pods.evictable(pod, now):
+        """By name."""
+        rows = self.by_namespace.get(pod.metadata.namespace)
+        if rows is None:
             return []
-        return [pdb for pdb in rows if selects(pdb.spec.selector, pod.metadata.labels)]
+        own = pod.metadata.labels
+        found = [pdb for pdb in rows.near(own) if selects(pdb.spec.selector, own)]
+        return sorted(found, key=_key) if found and pods.evictable(pod, now) else []
+
+
+def _rows(pdbs: Iterable[PodDisruptionBudget]) -> _Rows:
+    by_label: dict[tuple[str, str], tuple[PodDisruptionBudget, ...]] = {}
+    others = []
+    for pdb in pdbs:
+        wanted = pdb.spec.selector.match_labels if pdb.spec.selector is not None else {}
+        if wanted:
+            first = min(wanted.items())
+            by_label[first] = (*by_label.get(first, ()), pdb)
+        else:
+            others.append(pdb)
+    return _Rows(by_label, tuple(others))
 
 
 def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:

@@ -53,18 +53,22 @@ def agreed(view: View, proposal: Proposal) -> Candidate | None:
 
 
 def consolidatable(view: View, key: str) -> bool:
-    """Whether single-node consolidation may look at the node at all. Source: disruption reference §1.2."""
+    """Whether single-node consolidation may look at the node now."""
+    claim = view.snapshot.state_nodes[key].claim
+    failure = failure_of(claim.metadata.annotations) if claim is not None else None
+    return (failure is None or failure.until <= view.snapshot.now) and attractive(view, key)
+
+
+def attractive(view: View, key: str) -> bool:
+    """Whether single-node consolidation would like to look at the node at all. Source: disruption reference §1.2."""
     state = view.snapshot.state_nodes[key]
+    if state.claim is None or not state.claim.is_true("Consolidatable") or key in view.commands or state.deleting:
+        return False
     pool = view.snapshot.node_pools.get(state.pool_name)
-    if pool is None or pool.static or state.claim is None or key in view.commands or state.deleting:
-        return False
-    if pool.spec.disruption.consolidation_policy == "WhenEmpty" or pool.spec.disruption.consolidate_after == "Never":
-        return False
-    failure = failure_of(state.claim.metadata.annotations)
-    if failure is not None and failure.until > view.snapshot.now:
+    if pool is None or pool.static or pool.spec.disruption.consolidation_policy == "WhenEmpty":
         return False
     known = state.labels.get(labels.INSTANCE_TYPE) in view.types_of(pool)
-    return known and _labelled(state) and state.claim.is_true("Consolidatable")
+    return known and _labelled(state) and pool.spec.disruption.consolidate_after != "Never"
 
 
 def _labelled(state: StateNode) -> bool:

@@ -34,7 +34,8 @@ class View:
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """Sorted by `namespace/name`."""
-        return tuple(sorted(self.snapshot.pods.on(node_name), key=lambda pod: pod.key))
+        found = self.snapshot.pods.by_node.get(node_name, {})
+        return tuple(found[key] for key in sorted(found))
 
     def types_of(self, pool: NodePool) -> Mapping[str, InstanceType]:
         return self.types.get(pool.class_name, {})
