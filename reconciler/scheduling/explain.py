@@ -80,7 +80,8 @@ def _why_no_type(assignment: Assignment, cls: PodClass, template: Template, serv
     shape = template.shape(served)
     good = shape.holding(need)
     if not good.any():
-        return f"no instance type has enough resources ({cls.requests.texts()}, daemons aside)"
+        asked = ", ".join(f"{name} {text}" for name, text in cls.requests.texts().items())
+        return f"no instance type has enough resources for {asked} beside its daemon sets"
     if template.remaining is not None and template.remaining.get("nodes", 1) <= 0:
         return "node limits have been exhausted for nodepool"
     limits = template.within_limits()
