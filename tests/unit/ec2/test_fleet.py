@@ -300,6 +300,12 @@ def test_the_capacity_type(rows: tuple[Any, ...], expected: str) -> None:
     assert {t.capacity_type for t in found.templates} == {expected}
 
 
+def test_a_claim_that_says_nothing_of_the_capacity_type_gets_on_demand_or_nothing() -> None:
+    gone = {(name, zone, "on-demand"): NOW + timedelta(minutes=1) for name in GENERIC for zone in ZONES}
+    assert problem(claim("a"), out_of_stock=gone).kind == fleet.CAPACITY
+    assert request(claim("a", BOTH), out_of_stock=gone).capacity_type == "spot"
+
+
 def test_on_demand_when_spot_is_out_of_stock() -> None:
     later = NOW + timedelta(minutes=1)
     stock = {(name, zone, "spot"): later for name in GENERIC for zone in ZONES}
