@@ -10,7 +10,7 @@ from api import labels
 from reconciler.lifecycle.view import view
 from reconciler.model import kinds
 from reconciler.model.plan import DeleteObject, Plan, Source, TerminateInstance
-from tests.unit.lifecycle.world import World, node_claim, prepared, running
+from tests.unit.lifecycle.world import SHUTDOWN, World, node_claim, prepared, running
 
 
 def terminated(plan: Plan) -> list[str]:
@@ -35,7 +35,7 @@ def test_an_orphan_is_collected_when_it_is_old_enough() -> None:
 
 
 def test_the_node_of_an_orphan_goes_with_it() -> None:
-    world = running(node_claim("a"))
+    world = running(node_claim("a"), node_claim("b"))
     world.objects.pop(kinds.ref(world.claim()))
     world.pass_time(60)
     plan = world.decide()
@@ -54,6 +54,30 @@ def test_an_instance_that_a_claim_waits_for_is_no_orphan() -> None:
     world.settle()
     assert world.claim().instance_id == "i-mine"
     assert [a.instance_id for a in world.done(TerminateInstance)] == ["i-surplus"]
+
+
+def test_no_claim_at_all_proves_nothing_against_a_node_that_is_ready() -> None:
+    world = running(node_claim("a"))
+    world.objects.pop(kinds.ref(world.claim()))
+    world.add_instance("i-lost", {})
+    world.pass_time(60)
+    plan = world.decide()
+    assert plan.actions == ()
+    assert [(r.subject, r.reason.code) for r in plan.refusals] == [("garbage", "NoNodeClaims")]
+    assert "node-a" in plan.refusals[0].reason.text
+    assert plan.next_due is not None
+    world.set_ready("node-a", False)
+    assert terminated(world.decide()) == ["i-0000", "i-lost"]
+
+
+@pytest.mark.parametrize("source", [Source.INSTANCES, Source.NODE_CLAIMS])
+@pytest.mark.parametrize(("age", "collected"), [(90, ["i-lost"]), (91, [])])
+def test_a_list_may_be_ninety_seconds_old(source: Source, age: int, collected: list[str]) -> None:
+    world = prepared()
+    world.add_instance("i-lost", {})
+    world.pass_time(200)
+    world.facts["fresh_at"] = dict.fromkeys(Source, world.now) | {source: world.now - timedelta(seconds=age)}
+    assert terminated(world.decide()) == collected
 
 
 @pytest.mark.parametrize("missing", [Source.INSTANCES, Source.NODE_CLAIMS])
@@ -76,8 +100,27 @@ def test_a_plan_collects_few() -> None:
     plan = world.decide()
     assert terminated(plan) == ["i-00", "i-01", "i-02", "i-03", "i-04"]
     assert plan.next_due is not None
-    world.settle()
-    assert len(world.done(TerminateInstance)) == 12
+
+
+def test_the_next_ones_wait_until_those_before_are_gone() -> None:
+    world = prepared()
+    for number in range(12):
+        world.add_instance(f"i-{number:02}", {})
+    world.pass_time(100)
+    for so_far in (5, 10, 12):
+        plan = world.settle()
+        assert len(world.done(TerminateInstance)) == so_far
+        assert (plan.next_due is not None) == (so_far < 12)
+        world.pass_time(SHUTDOWN.total_seconds())
+
+
+def test_lost_claims_count_too() -> None:
+    world = running(*(node_claim(f"c{number}") for number in range(8)))
+    world.instances.clear()
+    for number in range(8):
+        world.set_ready(f"node-c{number}", False)
+    world.pass_time(5)
+    assert len(deleted(world.decide())) == 5
 
 
 def test_of_a_large_fleet_a_plan_collects_a_twentieth() -> None:
