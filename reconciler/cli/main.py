@@ -7,7 +7,12 @@ import typer
 from reconciler.cli import run as programs
 from reconciler.cli import show
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Kerf, a node autoscaler for Kubernetes on AWS.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Kerf, a node autoscaler for Kubernetes on AWS.",
+    pretty_exceptions_enable=False,  # logs are read by line
+)
 app.command(context_settings=programs.PASS_ON)(programs.run)
 app.command(context_settings=programs.PASS_ON)(programs.webhook)
 app.command()(show.demo)

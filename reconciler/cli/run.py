@@ -55,5 +55,9 @@ def webhook(
 
         write_files(self_signed_dir, tuple(self_signed_name or ["localhost"]), datetime.now(UTC))
         arguments += ["--cert-file", str(self_signed_dir / "tls.crt"), "--key-file", str(self_signed_dir / "tls.key")]
-    server.run(arguments)
+    try:
+        server.run(arguments)
+    except (OSError, ValueError) as error:
+        typer.echo(f"cannot start: {error}", err=True)
+        raise typer.Exit(2) from error
     sys.exit(0)

@@ -6,7 +6,8 @@ import base64
 import itertools
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,15 @@ WATCH_SECONDS = (300, 600)
 SILENCE_SECONDS = 75.0
 _MERGE = "application/merge-patch+json"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """Raises Unavailable with one line for a configuration that is not there or makes no sense."""
+    try:
+        yield
+    except Exception as error:  # the library raises its own, YAML's and the system's
+        raise Unavailable(f"{what}: {' '.join(str(error).split())}") from error
 
 
 def _ignore(kind: Kind, problem: str) -> None:
@@ -57,7 +67,8 @@ class KubeClient:
 
         def load() -> Configuration:
             configuration = Configuration()
-            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            with _readable("the pod's service account"):
+                config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
             return configuration
 
         return cls(load, **options)
@@ -69,9 +80,10 @@ class KubeClient:
         def load() -> Configuration:
             configuration = Configuration()
             file = str(path) if path else None
-            config.load_kube_config(  # type: ignore[no-untyped-call]
-                file, context, configuration, persist_config=False
-            )
+            with _readable(f"kubeconfig {file}" if file else "kubeconfig"):
+                config.load_kube_config(  # type: ignore[no-untyped-call]
+                    file, context, configuration, persist_config=False
+                )
             return configuration
 
         return cls(load, **options)

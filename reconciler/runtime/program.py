@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -167,9 +167,11 @@ class Process:
         probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready)}
         metrics = {"/metrics": health.metrics(self._metrics.registry)}
         if self._options.metrics_port == self._options.health_probe_port != 0:
-            return [health.Server(self._options.metrics_port, {**metrics, **probes})]
-        ports = (self._options.metrics_port, metrics), (self._options.health_probe_port, probes)
-        servers = [health.Server(port, routes) for port, routes in ports]
+            return [_server("METRICS_PORT (--metrics-port)", self._options.metrics_port, {**metrics, **probes})]
+        servers = [
+            _server("METRICS_PORT (--metrics-port)", self._options.metrics_port, metrics),
+            _server("HEALTH_PROBE_PORT (--health-probe-port)", self._options.health_probe_port, probes),
+        ]
         self._log.info("serving", metrics=servers[0].port, probes=servers[1].port)
         return servers
 
@@ -227,6 +229,14 @@ class Process:
             self._log.error("keeping the webhook's certificate failed", error=error)
             return CERTIFICATES_AGAIN
         return CERTIFICATES_EVERY
+
+
+def _server(setting: str, port: int, routes: Mapping[str, Callable[[], health.Answer]]) -> health.Server:
+    """A server on the port that a setting names. Raises SettingsError."""
+    try:
+        return health.Server(port, routes)
+    except (OSError, OverflowError) as error:
+        raise SettingsError([f"{setting}: {port} cannot be served: {error}"]) from error
 
 
 def _region() -> str:
