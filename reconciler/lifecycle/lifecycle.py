@@ -10,6 +10,7 @@ from functools import partial
 
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import garbage, launch, node_classes, node_pools, termination
+from reconciler.lifecycle.consistency import check
 from reconciler.lifecycle.initialization import initialize
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.pod_events import note_pod_events
@@ -21,7 +22,7 @@ from reconciler.lifecycle.writes import guarded, joined
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 
-_STEPS = (hydrate, register, initialize, note_pod_events, tag)
+_STEPS = (hydrate, register, initialize, check, note_pod_events, tag)
 
 
 def lifecycle(snapshot: Snapshot) -> Plan:

@@ -32,7 +32,7 @@ from reconciler.lifecycle.writes import (
     without_finalizer,
 )
 from reconciler.model.objects import Node
-from reconciler.model.plan import Plan, Reason, Source
+from reconciler.model.plan import Event, Plan, Reason, Source
 from reconciler.model.pods import DISRUPTED
 
 _NODE_WAIT = timedelta(seconds=10)
@@ -70,6 +70,8 @@ def end_node(view: View, node: Node) -> Plan:
 
 def _end_orphan(view: View, node: Node) -> Plan:
     """No claim, or several: the instance is left to garbage collection, which goes by EC2's tags."""
+    if _lost(view, node):
+        return _release_node(node, Source.INSTANCES)
     if (tainted := _tainted(node)) != node:
         return act(*changed(node, tainted, "TaintNode", Reason("Terminating", f"node {node.name} is drained")))
     waiting = drain(view, node, None, "")
@@ -82,13 +84,22 @@ def _end_orphan(view: View, node: Node) -> Plan:
 
 # --- the deadline -----------------------------------------------------------------------------------------------
 def _with_deadline(progress: Progress) -> Progress:
-    """The forced end of the drain, written down once: deletion plus the claim's termination grace period."""
+    """The forced end of the drain, written down and told once: deletion plus the claim's termination grace period."""
     claim = progress.claim
     grace, since = claim.spec.termination_grace_period, claim.metadata.deletion_timestamp
     if grace is None or since is None or labels.TERMINATION_TIMESTAMP in claim.metadata.annotations:
         return progress
-    text = (since + durations.parse(grace)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return progress.with_claim(with_annotations(claim, {labels.TERMINATION_TIMESTAMP: text}))
+    deadline = since + durations.parse(grace)
+    noted = progress.with_claim(with_annotations(claim, {labels.TERMINATION_TIMESTAMP: _text(deadline)}))
+    return noted.also(Plan(events=(_expiring(claim, deadline),)))
+
+
+def _text(deadline: datetime) -> str:
+    return deadline.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:
+    return warning(value, "TerminationGracePeriodExpiring", f"all pods will be deleted by {_text(deadline)}")
 
 
 def _deadline(claim: NodeClaim) -> datetime | None:
@@ -120,7 +131,7 @@ def _end_nodes(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     for node in (node for node in nodes if not node.metadata.deleting):
         progress = progress.also(act(deletion(node, reason, Source.NODE_CLAIMS)))
     held = tuple(node for node in going if labels.TERMINATION_FINALIZER in node.metadata.finalizers)
-    lost = tuple(node for node in held if _lost(view, claim, node))
+    lost = tuple(node for node in held if _lost(view, node))
     for node in lost:
         progress = progress.also(_release_node(node, Source.INSTANCES))
     held = tuple(node for node in held if node not in lost)
@@ -129,9 +140,9 @@ def _end_nodes(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     return progress.also(Plan(next_due=view.snapshot.now + _NODE_WAIT))
 
 
-def _lost(view: View, claim: NodeClaim, node: Node) -> bool:
+def _lost(view: View, node: Node) -> bool:
     """The instance ended behind our back and the kubelet with it: nothing is left to drain."""
-    if node.ready or view.instance(claim.status.provider_id) is not None:
+    if node.ready or not node.spec.provider_id or view.instance(node.spec.provider_id) is not None:
         return False
     return view.listed_after(node.metadata.deletion_timestamp)
 
@@ -141,9 +152,7 @@ def _stages(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     claim = progress.claim
     deadline = _deadline(claim)
     if deadline is not None:
-        words = f"all pods will be deleted by {deadline:%Y-%m-%dT%H:%M:%SZ}"
-        expiring = tuple(warning(each, "TerminationGracePeriodExpiring", words) for each in (*nodes, claim))
-        progress = progress.also(Plan(events=expiring))
+        progress = progress.also(Plan(events=tuple(_expiring(node, deadline) for node in nodes)))
     untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]
     if untainted:
         reason = Reason("Terminating", f"node claim {claim.name} is being deleted")

@@ -13,7 +13,7 @@ from api.v1.meta import Taint, decode
 from reconciler.model import kinds
 from reconciler.model.objects import PersistentVolumeClaim, Pod, VolumeAttachment
 from reconciler.model.plan import DeleteObject, EvictPod, PatchObject, Plan, TerminateInstance
-from tests.unit.lifecycle.world import NOW, World, node_claim, pod, running, text
+from tests.unit.lifecycle.world import NOW, World, node_claim, pod, prepared, running, text
 
 DAEMON = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet"}]}
 MIRROR = {"ownerReferences": [{"apiVersion": "v1", "kind": "Node"}]}
@@ -141,12 +141,26 @@ def test_the_deadline_is_written_down_once() -> None:
     world = draining(grace="5m")
     key = labels.TERMINATION_TIMESTAMP
     assert world.claim().metadata.annotations[key] == text(NOW + timedelta(minutes=5))
-    assert {e.reason for e in world.decide().events} == {"TerminationGracePeriodExpiring"}
+    assert [(str(e.ref), e.type, e.reason) for e in world.decide().events] == [
+        ("node/node-a", "Warning", "TerminationGracePeriodExpiring")
+    ]
     claim = world.claim()
     early = {**claim.metadata.annotations, key: text(NOW + timedelta(minutes=1))}
     world.put(replace(claim, metadata=replace(claim.metadata, annotations=early)))
     world.settle()
     assert world.claim().metadata.annotations[key] == early[key]
+
+
+def test_the_deadline_is_told_on_the_claim_when_it_is_written_down() -> None:
+    world = prepared(node_claim("a", terminationGracePeriod="5m"))
+    world.settle()
+    world.delete(kinds.ref(world.claim()))
+    plan = world.decide()
+    (event,) = plan.events
+    assert (str(event.ref), event.reason) == ("nodeclaim/a", "TerminationGracePeriodExpiring")
+    assert text(NOW + timedelta(minutes=5)) in event.message
+    world.obey(plan)
+    assert world.decide().events == ()
 
 
 def test_without_a_grace_period_there_is_no_deadline() -> None:
@@ -296,6 +310,20 @@ def test_a_node_without_a_claim_is_drained_and_its_instance_left_to_the_collecto
     world.settle()
     assert world.get(kinds.NODE, "node-a") is None
     assert not world.done(TerminateInstance)
+
+
+def test_a_node_without_a_claim_whose_instance_is_gone_needs_no_drain() -> None:
+    world = running(node_claim("a"))
+    world.put(pod("held", "node-a", meta={"annotations": {labels.DO_NOT_DISRUPT: "true"}}))
+    world.objects.pop(kinds.ref(world.claim()))
+    world.delete(kinds.ref(world.node("node-a")))
+    world.instances.clear()
+    world.pass_time(10)
+    world.settle()
+    assert world.get(kinds.NODE, "node-a") is not None, "its kubelet is alive"
+    world.set_ready("node-a", False)
+    world.settle()
+    assert world.get(kinds.NODE, "node-a") is None
 
 
 def test_a_claim_that_shares_its_instance_does_not_end_it() -> None:

@@ -190,6 +190,44 @@ def test_a_node_that_went_before_it_was_usable() -> None:
     assert world.condition("Initialized") == ("Unknown", "NodeNotFound")
 
 
+def measured(memory: str) -> World:
+    """A usable node with this much memory, whose claim asks for some of it and was promised 8Gi."""
+    world = launched(spec={"resources": {"requests": {"memory": "1Gi", "ephemeral-storage": "1Gi"}}})
+    node = world.join(world.claim())
+    capacity = {**node.status.capacity, "memory": memory, "cpu": "1"}
+    world.put(replace(node, status=replace(node.status, capacity=capacity)))
+    return world
+
+
+@pytest.mark.parametrize(
+    ("memory", "found"),
+    [
+        ("8Gi", ("True", "ConsistentStateFound")),
+        ("7373Mi", ("True", "ConsistentStateFound")),
+        ("7372Mi", ("False", "ConsistencyCheckFailed")),
+    ],
+)
+def test_a_node_that_is_far_smaller_than_promised_is_told_once(memory: str, found: tuple[str, str]) -> None:
+    world = measured(memory)
+    plans = [world.decide()]
+    while plans[-1].actions:
+        world.obey(plans[-1])
+        plans.append(world.decide())
+    assert world.condition("ConsistentStateFound") == found
+    assert world.condition("Ready") == ("True", "Ready")
+    told = [e.message for plan in plans for e in plan.events if e.reason == "FailedConsistencyCheck"]
+    assert [("memory" in words, "cpu" in words) for words in told] == [(True, False)] * (found[0] == "False")
+
+
+def test_a_node_that_is_found_in_order_later() -> None:
+    world = measured("4Gi")
+    world.settle()
+    node = world.node("node-a")
+    world.put(replace(node, status=replace(node.status, capacity={**node.status.capacity, "memory": "8Gi"})))
+    world.settle()
+    assert world.condition("ConsistentStateFound") == ("True", "ConsistentStateFound")
+
+
 def test_initialization_never_reverts() -> None:
     world = running(node_claim("a"))
     world.set_ready("node-a", False)

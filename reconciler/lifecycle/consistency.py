@@ -1,0 +1,41 @@
+"""Whether a Node is as large as its claim promised: one that is far smaller was planned with too much.
+
+Looked at when the Node has become usable, and until it is found in order. Source: disruption reference §5.5.
+"""
+
+from __future__ import annotations
+
+from api.resources import Resources
+from api.v1.conditions import FALSE, TRUE
+from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.writes import warning
+from reconciler.model.objects import Node
+from reconciler.model.plan import Plan
+
+_FOUND = "ConsistentStateFound"
+#: A Node with less than this of a promised resource is not what was asked for.
+_PERCENT = 90
+
+
+def check(progress: Progress) -> Progress:
+    """The condition, once it can be told; and an event when something is found to be wrong."""
+    claim, node = progress.claim, progress.node
+    if node is None or not claim.is_true("Initialized") or claim.is_true(_FOUND):
+        return progress
+    lacking = _lacking(claim, node)
+    if not lacking:
+        return progress.condition(_FOUND, TRUE)
+    known = claim.condition(_FOUND)
+    news = known is None or (known.status, known.message) != (FALSE, lacking)
+    events = (warning(claim, "FailedConsistencyCheck", lacking),) if news else ()
+    return progress.condition(_FOUND, FALSE, "ConsistencyCheckFailed", lacking).also(Plan(events=events))
+
+
+def _lacking(claim: NodeClaim, node: Node) -> str:
+    """For a person, what the Node has too little of; empty when that is nothing."""
+    promised, found = Resources.parse(claim.status.capacity), Resources.parse(node.status.capacity)
+    wanted = (name for name, amount in sorted(claim.requests().items()) if amount and promised[name])
+    short = [name for name in wanted if found[name] * 100 < promised[name] * _PERCENT]
+    have, said = found.texts(), promised.texts()
+    return "; ".join(f"expected {said[name]} of {name}, but the node has {have.get(name, '0')}" for name in short)
