@@ -1,14 +1,16 @@
 """Why nodes stay: what speaks against those that consolidation would like to look at, told in every plan.
 
 Nothing is simulated here. A node whose pods merely have no better place is no business of this module; one that may
-not be touched at all is refused with the reason. A plan looks at a bounded number of nodes; in a larger cluster a
-window over their names moves on with time.
+not be touched at all is refused with the reason; and pods hear what became of a protection that is more than `true`.
+A plan looks at a bounded number of nodes; in a larger cluster a window over their names moves on with time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from api import durations, labels
 from reconciler.disruption import costs
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, candidate, refused
@@ -16,7 +18,9 @@ from reconciler.disruption.methods import backing_off, probed
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import NOTHING, joined
-from reconciler.model.plan import Plan
+from reconciler.model import kinds, pods
+from reconciler.model.objects import Pod
+from reconciler.model.plan import Event, Plan
 from reconciler.model.snapshot import StateNode
 
 #: How many nodes one plan looks at.
@@ -31,16 +35,42 @@ def staying(view: View, ledger: Ledger) -> Plan:
 
 def _one(view: View, key: str) -> Plan:
     state = view.snapshot.state_nodes[key]
+    events = tuple(_protections(view, state.name))
+    told = Plan(events=events) if events else NOTHING
     if _told_elsewhere(view, state):
-        return NOTHING
+        return told
     found = backing_off(view, state)
     if found is not None:
-        return found
+        return joined((told, found))
     blocker = candidate(view, key)
-    return refused(state, blocker) if isinstance(blocker, Blocker) else NOTHING
+    return joined((told, refused(state, blocker))) if isinstance(blocker, Blocker) else told
 
 
 def _told_elsewhere(view: View, state: StateNode) -> bool:
     """Whether the node is empty or has drifted."""
     drifted = state.claim is not None and state.claim.is_true("Drifted")
     return drifted or costs.empty(view.snapshot.pods.on(state.name))
+
+
+def _protections(view: View, node_name: str) -> Iterator[Event]:
+    """On each pod whose do-not-disrupt is not plainly `true`: until when it holds, that it did, or that it cannot."""
+    marked = (pod for pod in view.snapshot.pods.on(node_name) if labels.DO_NOT_DISRUPT in pod.metadata.annotations)
+    for pod in sorted(marked, key=lambda pod: pod.key):
+        text = pod.metadata.annotations[labels.DO_NOT_DISRUPT]
+        if text == "true" or not pods.active(pod):
+            continue
+        lasts, since = durations.parse_go(text), pod.status.start_time
+        if lasts is None:
+            words = (
+                f"{labels.DO_NOT_DISRUPT} is {text!r}, neither true nor a positive duration: the pod is not protected"
+            )
+            yield _event(pod, "InvalidDoNotDisruptAnnotation", words, type_="Warning")
+        elif since is not None and view.snapshot.now - since < lasts:
+            yield _event(pod, "DoNotDisruptUntil", f"Protected from disruption until {(since + lasts).isoformat()}")
+        elif since is not None:
+            yield _event(pod, "DoNotDisruptGracePeriodElapsed", f"No longer protected from disruption, after {text}")
+
+
+def _event(pod: Pod, reason: str, words: str, *, type_: str = "Normal") -> Event:
+    """The same words are told again only after an hour."""
+    return Event(kinds.ref(pod), pod.metadata.uid, type_, reason, words, words, 3600)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api import labels
 from reconciler.disruption.command import Failure, text_of
@@ -98,6 +99,35 @@ def test_an_empty_or_drifted_node_is_refused_once(drifted: Any) -> None:
     found = plan([pool(annotations=hashes), one, node(one), stuck, *rest])
     assert codes(found) == [("node/node-a", "PodDoNotDisrupt")]
     assert len(found.events) == len(set(found.events))
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes", "told", "kept"),
+    [
+        ("2m", 1, ("Normal", "DoNotDisruptUntil"), True),
+        ("2m", 3, ("Normal", "DoNotDisruptGracePeriodElapsed"), False),
+        ("abc", 1, ("Warning", "InvalidDoNotDisruptAnnotation"), False),
+        ("0s", 1, ("Warning", "InvalidDoNotDisruptAnnotation"), False),
+        ("-5m", 1, ("Warning", "InvalidDoNotDisruptAnnotation"), False),
+        ("true", 1, None, True),
+    ],
+)
+def test_a_pod_hears_what_became_of_its_protection(
+    text: str, minutes: int, told: tuple[str, str] | None, kept: bool
+) -> None:
+    started = NOW - timedelta(minutes=minutes)
+    found = plan(world(pod("kept", "a", annotations={labels.DO_NOT_DISRUPT: text}, started=started)))
+    assert [(e.type, e.reason) for e in found.events if e.ref.kind == "Pod"] == ([told] if told else [])
+    assert codes(found) == ([("node/node-a", "PodDoNotDisrupt")] if kept else [])
+
+
+def test_a_pod_that_has_not_started_or_has_ended_hears_nothing() -> None:
+    waiting = pod("waiting", "a", annotations={labels.DO_NOT_DISRUPT: "2m"})
+    waiting = replace(waiting, status=replace(waiting.status, start_time=None))
+    over = pod("over", "a", annotations={labels.DO_NOT_DISRUPT: "2m"}, phase="Succeeded")
+    found = plan(world(waiting, over))
+    assert codes(found) == [("node/node-a", "PodDoNotDisrupt")]
+    assert {e.ref.kind for e in found.events} == {"Node", "NodeClaim"}
 
 
 def test_a_large_cluster_is_told_of_in_turns() -> None:
