@@ -22,7 +22,7 @@ from reconciler.ports import Clock, Cloud, Kube, PortError
 from reconciler.runtime.executor import Executor
 from reconciler.runtime.inbox import ChoreFailed, Done, Inbox, News
 from reconciler.runtime.observer import Observer
-from reconciler.runtime.performing import target
+from reconciler.runtime.performing import concerned
 from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from reconciler.runtime.reflector import Reflector
 from reconciler.runtime.results import absorb, subject
@@ -127,7 +127,7 @@ class Controller:
         now = self._clock.now()
         for item in news:
             if isinstance(item, Done):
-                ref = target(item.action)
+                ref = concerned(item.action)
                 known = self.state.cluster.get(ref) if ref is not None else None
                 absorb(item, self.state)
                 self.telemetry.done(item.action, item.outcome, item.value, item.error, known)

@@ -39,6 +39,13 @@ def target(action: Action) -> Ref | None:
     return None
 
 
+def concerned(action: Action) -> Ref | None:
+    """The API object that an action is about, if there is one, though it may not write it."""
+    if isinstance(action, (EnsureInstanceProfile, DeleteClassResources)):
+        return Ref(kinds.NODE_CLASS.name, "", action.class_name)
+    return target(action)
+
+
 @perform.register
 def _(action: CreateNodeClaim, kube: Kube, cloud: Cloud) -> Any:
     kind = kinds.NODE_CLAIM

@@ -66,7 +66,9 @@ class Process:
         self._clock = SystemClock()
         self._metrics = Metrics().with_process()
         self._kube = self._client(where)
-        events = EventWriter(self._kube, self._clock, threaded=True)
+        events = EventWriter(
+            self._kube, self._clock, threaded=True, on_error=lambda error: self._telemetry.event_failed(error)
+        )
         self._telemetry = Telemetry(log, self._metrics, events, self._clock)
         self._leader = None if options.disable_leader_election else self._election()
         self._controller = Controller(
@@ -158,7 +160,7 @@ class Process:
             raise SettingsError(["LEADER_ELECTION_NAMESPACE (--leader-election-namespace): is required outside a pod"])
 
         def failed(error: PortError) -> None:
-            self._log.error("leader election failed", error=error)
+            self._telemetry.trouble("leader election failed", "", error)
 
         name = self._options.leader_election_name
         return Leader(self._kube, self._clock, namespace, name, own_identity(), failed)
@@ -226,7 +228,7 @@ class Process:
             if keeper.keep(self._clock.now()):
                 self._log.info("wrote the webhook's certificate", Secret={"name": self._options.webhook_cert_secret})
         except Exception as error:  # the webhook's trouble must not become the controller's
-            self._log.error("keeping the webhook's certificate failed", error=error)
+            self._telemetry.trouble("keeping the webhook's certificate failed", "", error)
             return CERTIFICATES_AGAIN
         return CERTIFICATES_EVERY
 

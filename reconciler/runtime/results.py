@@ -137,6 +137,7 @@ def _(action: TagInstance, done: Done, state: State) -> None:
 @_succeeded.register
 def _(action: EnsureInstanceProfile, done: Done, state: State) -> None:
     state.catalogues.look_again(action.class_name)
+    state.settle(action.key, "", done.at + SETTLES)
 
 
 @_succeeded.register

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -74,7 +74,8 @@ class Metrics:
         self._others()
 
     def with_process(self) -> Metrics:
-        """With what the process itself uses."""
+        """With what the process itself uses, and without a second series per counter for when it began."""
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         return self

@@ -12,6 +12,7 @@ from typing import Any
 from api import labels
 from api.resources import Resources
 from api.v1.nodepool import NodePool
+from reconciler.model import kinds
 from reconciler.model.cloud import FleetResult
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import (
@@ -27,16 +28,31 @@ from reconciler.model.plan import (
 )
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Kube
+from reconciler.telemetry import disrupting
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger, silent
 from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.repeats import Repeats
 from reconciler.telemetry.witness import Witness, snake_case
 
 #: HTTP status of an eviction, by how it went.
-_CODES = {"ok": "200", "gone": "404", "conflict": "409", "blocked": "429", "throttled": "429", "unavailable": "500"}
+_CODES = {
+    "ok": "200",
+    "invalid": "400",
+    "forbidden": "403",
+    "gone": "404",
+    "conflict": "409",
+    "blocked": "429",
+    "throttled": "429",
+    "unavailable": "500",
+}
 _GAUGES_EVERY_SECONDS = 5.0
 #: Ways for an action to end that are nobody's fault and need no line in the log.
 _QUIET = frozenset({"ok", "gone", "exists", "conflict", "blocked", "world_changed"})
+#: Ways that looking again does not cure: somebody must do something, so they are events on the object as well.
+_STUCK = frozenset({"forbidden", "invalid", "failed"})
+_STUCK_TOLD_SECONDS = 600
+_EVENT_LENGTH = 1000
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
@@ -46,6 +62,7 @@ class Telemetry:
     def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock) -> None:
         self.log, self.metrics, self.events = log, metrics, events
         self.witness = Witness(log, metrics, events, clock)
+        self._repeats = Repeats()
         self._gauged = self._began = 0.0
 
     @classmethod
@@ -91,7 +108,44 @@ class Telemetry:
         if outcome == "ok":
             self._came_off(action, verb, known)
         elif outcome not in _QUIET:
-            self.log.error("action failed", action=verb, object=action.lane, outcome=outcome, error=error)
+            self._failed(action, verb, outcome, error, known)
+
+    def _failed(self, action: Action, verb: str, outcome: str, error: Exception | None, known: Any | None) -> None:
+        """A permission that is missing is missing for all objects: that is one trouble, not one for each."""
+        fields: dict[str, Any] = {
+            "action": verb,
+            "object": action.lane,
+            "outcome": outcome,
+            "reason": str(action.reason),
+        }
+        if outcome == "forbidden":
+            self.trouble("action failed", f"{verb} forbidden", error, same=True, **fields)
+        else:
+            self.trouble("action failed", action.key, error, **fields)
+        if outcome in _STUCK and known is not None:
+            words = f"{verb} failed: {error}"
+            self.events.write(
+                Event(
+                    ref=kinds.ref(known),
+                    uid=known.metadata.uid,
+                    type="Warning",
+                    reason=f"Failed{verb}",
+                    message=words[:_EVENT_LENGTH],
+                    dedupe_seconds=_STUCK_TOLD_SECONDS,
+                )
+            )
+
+    def trouble(
+        self, message: str, subject: str, error: Exception | None, *, same: bool = False, **fields: Any
+    ) -> None:
+        """A line about something that went wrong, but for what was said a moment ago. Any thread may call it.
+
+        `same`: whatever the error says, it is the same trouble.
+        """
+        quiet = self._repeats.news(f"{message} {subject}", "" if same else str(error))
+        if quiet is not None:
+            repeated = {"repeated": quiet} if quiet else {}
+            self.log.error(message, **fields, error=error, **repeated)
 
     def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
         if isinstance(action, CreateNodeClaim):
@@ -106,7 +160,9 @@ class Telemetry:
             self.log.info("deleting nodeclaim", NodeClaim={"name": action.ref.name}, reason=str(action.reason))
         elif isinstance(action, DeleteMessage):
             self.metrics.deleted_messages.inc()
-        elif verb == "TaintNode" and isinstance(action, PatchObject):
+        elif verb == "StartCommand" and isinstance(action, PatchObject) and known is not None:
+            self.log.info("disrupting node(s)", **disrupting.fields(known, action.patch))
+        elif verb == "TaintNode" and isinstance(action, PatchObject) and not _tainted(known):
             taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
             self.log.info("tainted node", Node={"name": action.ref.name}, **taint)
 
@@ -133,20 +189,25 @@ class Telemetry:
     def watch_failed(self, kind: Kind, error: Exception) -> None:
         """Any thread may call it."""
         self.metrics.errors.labels(f"watch/{kind.name}").inc()
-        self.log.error("listing or watching failed", kind=kind.name, error=error)
+        self.trouble("listing or watching failed", kind.name, error, kind=kind.name)
 
     def chore_failed(self, key: str, error: Exception) -> None:
         self.metrics.errors.labels(key.partition("/")[0]).inc()
-        self.log.error("reading from AWS failed", what=key, error=error)
+        self.trouble("reading from AWS failed", key, error, what=key)
+
+    def event_failed(self, error: Exception) -> None:
+        """Any thread may call it."""
+        self.metrics.errors.labels("events").inc()
+        self.trouble("writing events failed", type(error).__name__, error, same=True)
 
     def deciding_failed(self, error: Exception) -> None:
         """A bug: nothing was decided in this look."""
         self.metrics.errors.labels("decide").inc()
-        self.log.error("deciding failed", error=error, where=_where(error))
+        self.trouble("deciding failed", _where(error), error, where=_where(error))
 
     def proposing_failed(self, error: Exception) -> None:
         self.metrics.errors.labels("propose").inc()
-        self.log.error("proposing failed", error=error, where=_where(error))
+        self.trouble("proposing failed", _where(error), error, where=_where(error))
 
     def close(self) -> None:
         self.events.close()
@@ -163,6 +224,10 @@ def _series(pools: list[NodePool], read: Any) -> dict[tuple[tuple[str, str], ...
             unit = 1000 if name == "cpu" else 1
             found[("nodepool", pool.name), ("resource_type", snake_case(name.replace("-", "_")))] = value / unit
     return found
+
+
+def _tainted(node: Any | None) -> bool:
+    return node is not None and any(t.key == labels.DISRUPTED_TAINT for t in node.spec.taints)
 
 
 def _where(error: Exception) -> str:

@@ -56,12 +56,13 @@ class Witness:
         before = {c.type: c for c in old.status.conditions}
         for condition in new.status.conditions:
             was = before.get(condition.type)
-            if was is not None and was.status != condition.status:
-                self._transition(kind, new, was, condition)
+            before_it = was.status if was is not None else "Unknown" if _appears_done(kind, condition) else ""
+            if before_it not in ("", condition.status):
+                self._transition(kind, new, before_it, condition)
 
-    def _transition(self, kind: Kind, value: Any, was: Condition, now: Condition) -> None:
+    def _transition(self, kind: Kind, value: Any, was: str, now: Condition) -> None:
         self._metrics.transitions[_WITH_CONDITIONS[kind.name]].labels(now.type, now.status, now.reason).inc()
-        text = f"Status condition transitioned, Type: {now.type}, Status: {was.status} -> {now.status}"
+        text = f"Status condition transitioned, Type: {now.type}, Status: {was} -> {now.status}"
         text += f", Reason: {now.reason}" + (f", Message: {now.message}" if now.message else "")
         ref = Ref.of(kind, value)
         self._events.write(Event(ref, value.metadata.uid, "Normal", now.type, text, dedupe=text, dedupe_seconds=1))
@@ -103,6 +104,11 @@ class Witness:
             self._metrics.nodes_terminated.labels(*_where(old)).inc()
         elif new is not None and old is not None and new.registered and not old.registered:
             self._metrics.nodes_created.labels(*_where(new)).inc()
+
+
+def _appears_done(kind: Kind, condition: Condition) -> bool:
+    """A claim's steps may be taken before anybody wrote that they were awaited."""
+    return kind is kinds.NODE_CLAIM and condition.type in _STEPS and condition.status == "True"
 
 
 def _where(node: Node) -> tuple[str, str]:

@@ -1,0 +1,39 @@
+"""The line `disrupting node(s)`, as the tools that parse Karpenter's logs expect it, read from a command as stored.
+
+Each candidate carries its command and has a line of its own. Source: operations reference §4.2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+
+
+def fields(claim: NodeClaim, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields for a candidate and the patch that wrote the command to it (annotation kerf.sh/command)."""
+    command = json.loads(patch["metadata"]["annotations"][labels.COMMAND])
+    replacements, pods = len(command.get("replacements", ())), len(command.get("pods", ()))
+    decision = "replace" if replacements else "delete"
+    node, own = claim.status.node_name, claim.metadata.labels
+    words = f"{command['reason']}/{command['id']}: {decision}: nodepools=[{claim.pool_name}]: [{node}]"
+    if replacements:
+        words += f" -> [{replacements} replacement{'s' if replacements > 1 else ''}]"
+    candidate = {
+        "Node": {"name": node},
+        "NodeClaim": {"name": claim.name},
+        "capacity-type": own.get(labels.CAPACITY_TYPE, ""),
+        "instance-type": own.get(labels.INSTANCE_TYPE, ""),
+    }
+    return {
+        "command": words,
+        "decision": decision,
+        "disrupted-node-count": 1,
+        "replacement-node-count": replacements,
+        "pod-count": pods,
+        "disrupted-nodes": [candidate],
+        "replacement-nodes": [{"NodeClaim": {"name": name}} for name in command.get("replacements", ())],
+    }

@@ -1,0 +1,102 @@
+"""What is told of troubles and of commands: once, to whom it concerns, in the fields that tools read."""
+
+from __future__ import annotations
+
+from api.v1.meta import Condition, NodeClassRef, ObjectMeta
+from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
+from reconciler.disruption.command import Command, text_of
+from reconciler.model import kinds
+from reconciler.model.kinds import Ref
+from reconciler.model.plan import EnsureInstanceProfile, EvictPod, Reason
+from reconciler.ports import Forbidden, Unavailable
+from reconciler.runtime.performing import concerned
+from reconciler.sandbox.clock import VirtualClock
+from reconciler.telemetry import disrupting
+from reconciler.telemetry.repeats import TOLD_AGAIN_SECONDS, Repeats
+from reconciler.telemetry.telemetry import Telemetry
+
+CLASS = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+
+
+def claim(*conditions: Condition) -> NodeClaim:
+    own = {
+        "karpenter.sh/nodepool": "p",
+        "karpenter.sh/capacity-type": "spot",
+        "node.kubernetes.io/instance-type": "m5.large",
+    }
+    return NodeClaim(
+        metadata=ObjectMeta(name="c", uid="u", labels=own),
+        spec=NodeClaimSpec(node_class_ref=CLASS),
+        status=NodeClaimStatus(node_name="n", conditions=conditions),
+    )
+
+
+class Seconds:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_same_trouble_is_told_again_only_after_a_while() -> None:
+    clock = Seconds()
+    repeats = Repeats(clock)
+    assert repeats.news("pods", "429 after 3 tries, request 4f6e01aa9b") == 0
+    assert repeats.news("pods", "429 after 4 tries, request 00ff6e01aa") is None
+    assert repeats.news("pods", "403 for this account") == 0
+    assert repeats.news("nodes", "429 after 3 tries, request 4f6e01aa9b") == 0
+    clock.now = TOLD_AGAIN_SECONDS
+    assert repeats.news("pods", "429 after 5 tries, request 77aa77aa77") == 1
+
+
+class Written:
+    def __init__(self) -> None:
+        self.events = list[tuple[Ref, str, str]]()
+
+    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+        self.events.append((ref, type_, reason))
+
+
+def test_what_somebody_must_mend_is_an_event_on_the_object() -> None:
+    kube = Written()
+    told = Telemetry.quiet(kube, VirtualClock())  # type: ignore[arg-type]
+    evict = EvictPod(ref=Ref("NodeClaim", "", "c"), uid="u", reason=Reason("Terminating"))
+    told.done(evict, "forbidden", None, Forbidden("may not"), claim())
+    told.done(evict, "forbidden", None, Forbidden("may not"), claim())
+    told.done(evict, "unavailable", None, Unavailable("soon"), claim())
+    assert kube.events == [(Ref("NodeClaim", "", "c"), "Warning", "FailedEvictPod")]
+    code = told.metrics.registry.get_sample_value("karpenter_pods_eviction_requests_total", {"code": "403"})
+    assert code == 2
+
+
+def test_an_instance_profile_concerns_its_node_class() -> None:
+    ensure = EnsureInstanceProfile(
+        reason=Reason("Profile"), class_name="default", profile="x", role="r", path="/", tags={}
+    )
+    assert concerned(ensure) == Ref("EC2NodeClass", "", "default")
+
+
+def test_a_claim_that_appears_launched_was_launched() -> None:
+    kube = Written()
+    told = Telemetry.quiet(kube, VirtualClock())  # type: ignore[arg-type]
+    told.witness(kinds.NODE_CLAIM, claim(), claim(Condition(type="Launched", status="True", reason="Launched")))
+    told.witness(kinds.NODE_CLAIM, claim(), claim(Condition(type="Registered")))
+    assert [reason for _, _, reason in kube.events] == ["Launched"]
+
+
+def test_a_command_is_told_in_the_fields_that_parsers_read() -> None:
+    now = VirtualClock().now()
+    command = Command(id="7f", reason="Drifted", started=now, replacements=("p-1",), pods=("a", "b"))
+    patch = {"metadata": {"annotations": {"kerf.sh/command": text_of(command)}}}
+    assert disrupting.fields(claim(), patch) == {
+        "command": "Drifted/7f: replace: nodepools=[p]: [n] -> [1 replacement]",
+        "decision": "replace",
+        "disrupted-node-count": 1,
+        "replacement-node-count": 1,
+        "pod-count": 2,
+        "disrupted-nodes": [
+            {"Node": {"name": "n"}, "NodeClaim": {"name": "c"}, "capacity-type": "spot", "instance-type": "m5.large"}
+        ],
+        "replacement-nodes": [{"NodeClaim": {"name": "p-1"}}],
+    }
