@@ -97,6 +97,7 @@ LAUNCH_REQUEST = f"{KERF}/launch-request"
 INSTANCE = f"{KERF}/instance"
 COMMAND = f"{KERF}/command"
 COMMAND_FAILED = f"{KERF}/command-failed"
+REGISTRATIONS = f"{KERF}/registrations"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"

@@ -17,15 +17,16 @@ from api.resources import Resources, total
 from api.v1 import conditions, hashes
 from api.v1.conditions import FALSE, TRUE, UNKNOWN
 from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import Condition, encode
+from api.v1.meta import encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.lifecycle import registration_health
+from reconciler.lifecycle.registration_health import HEALTHY
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, changed, joined, with_annotations
+from reconciler.lifecycle.writes import act, changed, joined, with_annotations, with_metadata
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.snapshot import StateNode
 
-_REGISTRATION = "NodeRegistrationHealthy"
 #: `status.resources` always has these.
 _ALWAYS = Resources(dict.fromkeys(("cpu", "memory", "pods", "ephemeral-storage", "nodes"), 0))
 #: What keeps a pool from Ready: labels, taints and requirements (KERF-NP-101 to 119), as at run time since ever.
@@ -33,10 +34,10 @@ _FATAL_RULES = ("KERF-NP-10", "KERF-NP-11")
 
 
 def node_pools(view: View) -> Iterable[tuple[NodePool, tuple[StateNode, ...]]]:
-    """The pools by name, each with its nodes: launched, and not on their way out."""
+    """The pools by name, each with its nodes and claims that are not on their way out."""
     members: dict[str, list[StateNode]] = {}
     for _, state in sorted(view.snapshot.state_nodes.items()):
-        if state.provider_id and not state.deleting:
+        if not state.deleting:
             members.setdefault(state.pool_name, []).append(state)
     for name, pool in sorted(view.snapshot.node_pools.items()):
         yield pool, tuple(members.get(name, ()))
@@ -53,9 +54,20 @@ def reconcile(view: View, pool: NodePool, nodes: Iterable[StateNode]) -> Plan:
     claims = view.snapshot.claims_of(pool.name) if is_new_version(pool.metadata.annotations, current) else []
     rehashed = [rehash(claim, current) for claim in claims]
     node_class = view.snapshot.node_classes.get(pool.class_name)
-    after = _with_status(view, with_annotations(pool, current), node_class, nodes)
+    states = tuple(nodes)
+    news = _is_news(pool, node_class)
+    known = registration_health.remembered(pool)
+    results = () if news else registration_health.results(view, pool, known, states)
+    after = _with_status(view, _annotated(pool, current, results), node_class, states, results)
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
     return joined((*rehashed, own))
+
+
+def _annotated(pool: NodePool, hashes: Mapping[str, str], results: registration_health.Results) -> NodePool:
+    """With the hashes, and with the results where there are any to remember."""
+    kept = {key: value for key, value in pool.metadata.annotations.items() if key != labels.REGISTRATIONS}
+    notes = {labels.REGISTRATIONS: registration_health.text_of(results)} if results else {}
+    return with_metadata(pool, annotations={**kept, **hashes, **notes})
 
 
 def _managed(pool: NodePool) -> bool:
@@ -80,27 +92,34 @@ def rehash(claim: NodeClaim, current: Mapping[str, str]) -> Plan:
 
 
 # --- status -----------------------------------------------------------------------------------------------------
-def _with_status(view: View, pool: NodePool, node_class: EC2NodeClass | None, nodes: Iterable[StateNode]) -> NodePool:
+def _with_status(
+    view: View,
+    pool: NodePool,
+    node_class: EC2NodeClass | None,
+    states: tuple[StateNode, ...],
+    results: registration_health.Results,
+) -> NodePool:
     generation, now = pool.metadata.generation, view.now
-    members = tuple(nodes)
-    seen = node_class.metadata.generation if node_class is not None else pool.status.node_class_observed_generation
+    nodes = [state for state in states if state.provider_id]
     known = conditions.initial(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS, pool.metadata.creation_timestamp)
     for type_, (status, reason, message) in (
         ("ValidationSucceeded", _validation(pool)),
         ("NodeClassReady", _class_readiness(node_class)),
     ):
         known = conditions.put(known, type_, status, reason, generation=generation, now=now, message=message)
-    if _is_news(pool, conditions.get(known, _REGISTRATION), seen):
-        known = conditions.put(known, _REGISTRATION, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
+    if _is_news(pool, node_class):
+        known = conditions.put(known, HEALTHY, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
+    else:
+        known = registration_health.health(pool, results, states, known, now)
     known = conditions.with_root(known, conditions.NODEPOOL_DEPENDENTS, generation=generation, now=now)
-    held = total((_ALWAYS, {"nodes": len(members)}, *(state.capacity for state in members)))
+    held = total((_ALWAYS, {"nodes": len(nodes)}, *(state.capacity for state in nodes)))
     return replace(
         pool,
         status=replace(
             pool.status,
             resources=held.texts() if held != _parsed(pool) else pool.status.resources,
-            nodes=len(members),
-            node_class_observed_generation=seen,
+            nodes=len(nodes),
+            node_class_observed_generation=_class_generation(pool, node_class),
             conditions=known,
         ),
     )
@@ -110,11 +129,17 @@ def _parsed(pool: NodePool) -> Resources:
     return Resources.parse(pool.status.resources)
 
 
-def _is_news(pool: NodePool, health: Condition | None, class_generation: int) -> bool:
+def _is_news(pool: NodePool, node_class: EC2NodeClass | None) -> bool:
     """Whether what is known of registrations says nothing about the pool or its class as they are now."""
+    health = conditions.get(pool.status.conditions, HEALTHY)
     if health is None or health.observed_generation != pool.metadata.generation:
         return True
-    return class_generation != pool.status.node_class_observed_generation
+    return _class_generation(pool, node_class) != pool.status.node_class_observed_generation
+
+
+def _class_generation(pool: NodePool, node_class: EC2NodeClass | None) -> int:
+    """Of the class, or the last one known."""
+    return node_class.metadata.generation if node_class is not None else pool.status.node_class_observed_generation
 
 
 def _validation(pool: NodePool) -> tuple[str, str, str]:

@@ -1,0 +1,111 @@
+"""Whether a NodePool's claims become nodes: its last four launches and registrations, two of which may not have failed.
+
+Only trouble is remembered, in an annotation of the pool: from the first failure on, until four successes follow it.
+While all goes well nothing is written. Source: disruption reference §5.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from api import labels
+from api.v1 import conditions
+from api.v1.conditions import FALSE, TRUE
+from api.v1.meta import Condition, Value
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.lifecycle.liveness import give_up
+from reconciler.lifecycle.progress import begin
+from reconciler.lifecycle.view import View
+from reconciler.model.snapshot import StateNode
+
+HEALTHY: Final = "NodeRegistrationHealthy"
+_KEPT, _TOO_MANY = 4, 2
+
+
+class Result(Value, frozen=True, kw_only=True):
+    """How a claim ended up; `reason` is empty when it registered."""
+
+    claim: str
+    at: datetime
+    reason: str = ""
+    message: str = ""
+
+
+Results = tuple[Result, ...]
+
+
+def remembered(pool: NodePool) -> Results:
+    """What the pool's annotation holds; nothing when it cannot be read."""
+    try:
+        return msgspec.json.decode(pool.metadata.annotations.get(labels.REGISTRATIONS, "[]"), type=Results)
+    except msgspec.DecodeError:
+        return ()
+
+
+def text_of(results: Results) -> str:
+    """As the annotation holds them."""
+    return msgspec.json.encode(results).decode()
+
+
+def results(view: View, pool: NodePool, known: Results, states: Iterable[StateNode]) -> Results:
+    """With what the pool's own claims have come to since; empty when no failure is among the last four."""
+    living = [s for s in states if s.claim is not None and not s.claim.metadata.deleting]
+    seen = {result.claim for result in known}
+    failed = [r for r in _failures(view, pool, living) if r.claim not in seen]
+    since = known[-1].at if known else min((r.at for r in failed), default=None)
+    registered = [r for r in _successes(pool, living, since) if r.claim not in seen] if since is not None else []
+    last = (*known, *sorted([*failed, *registered], key=lambda r: (r.at, r.claim)))[-_KEPT:]
+    first = next((place for place, result in enumerate(last) if result.reason), len(last))
+    return last[first:]
+
+
+def health(
+    pool: NodePool, found: Results, states: Iterable[StateNode], known: tuple[Condition, ...], now: datetime
+) -> tuple[Condition, ...]:
+    """The pool's conditions with what the results say; one failure alone says nothing."""
+    failures = [result for result in found if result.reason]
+    generation = pool.metadata.generation
+    if len(failures) >= _TOO_MANY:
+        reason, message = failures[-1].reason, failures[-1].message
+        return conditions.put(known, HEALTHY, FALSE, reason, generation=generation, now=now, message=message)
+    told = conditions.get(known, HEALTHY)
+    if told is not None and told.status != TRUE and (len(found) > len(failures) or _any_since(pool, states, told)):
+        return conditions.put(known, HEALTHY, TRUE, HEALTHY, generation=generation, now=now)
+    return known
+
+
+def _any_since(pool: NodePool, states: Iterable[StateNode], told: Condition) -> bool:
+    """Whether a claim has registered since the condition is as it is; a failure is not forgotten that way."""
+    since = told.last_transition_time
+    return told.status != FALSE and since is not None and any(True for _ in _successes(pool, states, since))
+
+
+def _owned(claim: NodeClaim, pool: NodePool) -> bool:
+    return any(owner.uid == pool.metadata.uid for owner in claim.metadata.owner_references)
+
+
+def _failures(view: View, pool: NodePool, states: Iterable[StateNode]) -> Iterator[Result]:
+    """The pool's own claims that are given up now."""
+    for claim in (state.claim for state in states if not state.registered):
+        if claim is None or not _owned(claim, pool) or not give_up(begin(view, claim)).actions:
+            continue
+        launched = claim.condition("Launched")
+        reason, message = "RegistrationFailed", f"{claim.name} has not registered in time"
+        if launched is not None and launched.status != TRUE:
+            reason, message = launched.reason, launched.message
+        yield Result(claim=claim.metadata.uid, at=view.now, reason=reason, message=message)
+
+
+def _successes(pool: NodePool, states: Iterable[StateNode], since: datetime) -> Iterator[Result]:
+    """The pool's own claims that have registered since."""
+    for claim in (state.claim for state in states if state.registered):
+        told = claim.condition("Registered") if claim is not None else None
+        if claim is None or told is None or told.status != TRUE or not _owned(claim, pool):
+            continue
+        if told.last_transition_time is not None and told.last_transition_time >= since:
+            yield Result(claim=claim.metadata.uid, at=told.last_transition_time)
