@@ -41,7 +41,7 @@ unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
 	@$(BIN)/python -m tests.cluster build
-	@$(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n0
+	@$(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n0 -s
 	@$(BIN)/python -m pytest tests/contract -m "cluster and not long" -n0
 
 cluster: $(VENV)/.dev  ## start a real control plane and print its kubeconfig (Ctrl-C ends it)

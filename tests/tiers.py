@@ -54,7 +54,7 @@ TIERS = (
     Tier(
         "real control plane",
         (
-            (*PYTEST, "tests/cluster", "-n0", "-m", "cluster and not long"),
+            (*PYTEST, "tests/cluster", "-n0", "-s", "-m", "cluster and not long"),
             (*PYTEST, "tests/contract", "-n0", "-m", "cluster and not long"),
         ),
         needs_control_plane=True,
