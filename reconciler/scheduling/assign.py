@@ -18,11 +18,11 @@ from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Group
+from reconciler.scheduling.places import Places
 from reconciler.scheduling.ports import HostPort, clash
-from reconciler.scheduling.targets import Target
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.topology import AFFINITY, ANTI, SPREAD, Group
-from reconciler.scheduling.types import Columns, Ints
+from reconciler.scheduling.types import Bools, Columns, Ints
 
 #: More combinations of domains than this are not looked at for one pod.
 _MOST_COMBINATIONS = 64
@@ -51,33 +51,24 @@ class Assignment:
     def __init__(
         self,
         columns: Columns,
-        targets: Sequence[Target],
+        places: Places,
         templates: Sequence[Template],
         caps: Mapping[ItemKey, int],
         *,
         open_new: bool,
     ) -> None:
-        self.columns, self.targets, self.templates, self.caps, self.open_new = (
-            columns,
-            targets,
-            templates,
-            caps,
-            open_new,
-        )
-        width = len(columns.names)
-        self.free = np.array([t.free for t in targets], dtype=np.int64).reshape(len(targets), width)
-        self.ports: list[tuple[HostPort, ...]] = [t.ports for t in targets]
+        self.columns, self.places, self.templates, self.caps = columns, places, templates, caps
+        self.open_new = open_new
+        self.targets = places.targets
+        self.free = places.free.copy()
+        self.ports: dict[int, tuple[HostPort, ...]] = {}
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
         self.items: dict[ItemKey, Item] = {}
         self.left: dict[str, tuple[PodClass, Pod]] = {}
-        self._static: dict[tuple[int, int], list[int]] = {}
+        self._static: dict[tuple[int, int], Bools] = {}
         self._options: dict[tuple[int, int, int], list[tuple[Template, Requirements]]] = {}
         self._fits: dict[tuple[int, Requirements, int], int | None] = {}
-        self._marked: dict[str, list[int]] = {}
-        for place, target in enumerate(targets):
-            for mark in sorted(target.marks):
-                self._marked.setdefault(mark, []).append(place)
 
     # --- the queue ----------------------------------------------------------------------------------------------
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
@@ -85,7 +76,7 @@ class Assignment:
         needs = {cls.number: self.columns.vector(cls.requests) for cls in classes}
         unknown = {cls.number: self.columns.unknown(cls.requests) for cls in classes}
         queue = [(cls, pod) for cls in classes for pod in cls.members]
-        if promises or self._marked:
+        if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
         while queue:
             waiting: list[Entry] = []
@@ -118,13 +109,12 @@ class Assignment:
 
         In the same order everything is allowed that was allowed then, so a pass over the same world changes nothing.
         """
-        places = {target.key: place for place, target in enumerate(self.targets)}
         ranks = {uid: rank for rank, uid in enumerate(promises)}
         homes: dict[str, dict[int, bool]] = {}
         for _, pod in queue:
             uid = pod.metadata.uid
-            marked = self._marked.get(pod_mark(uid), ()) if self._marked else ()
-            promised = places.get(promises.get(uid, ""))
+            marked = self.places.marked.get(pod_mark(uid), ()) if self.places.marked else ()
+            promised = self.places.at.get(promises.get(uid, ""))
             homes[pod.key] = {p: p in marked for p in (promised, *marked) if p is not None}
         waiting = [entry for entry in queue if homes[entry[1].key]]
         waiting.sort(key=lambda entry: ranks.get(entry[1].metadata.uid, len(ranks)))
@@ -139,7 +129,7 @@ class Assignment:
         """Put the pod on one of the homes (True: made for it) at the first rung that allows it."""
         for number, rung in enumerate(cls.rungs):
             for place, planned in homes.items():
-                suits = rung.demand.possible and place in self._static_places(cls, number)
+                suits = rung.demand.possible and self._suiting(cls, number)[place]
                 if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=planned):
                     self._put(cls, rung, pod, need, place)
                     return True
@@ -149,29 +139,22 @@ class Assignment:
 
     def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
         rung = cls.rungs[number]
-        static = self._static_places(cls, number)
-        if not static:
-            return None
-        places = np.array(static, dtype=np.intp)
-        roomy = places[(self.free[places] >= need).all(axis=1)]
+        roomy = np.flatnonzero(self._suiting(cls, number) & (self.free >= need).all(axis=1))
         if not (rung.bonds or cls.counted or cls.ports):
             return int(roomy[0]) if len(roomy) else None
         return next((int(p) for p in roomy if self._allowed(cls, rung, int(p))), None)
 
-    def _static_places(self, cls: PodClass, number: int) -> list[int]:
-        """Targets whose labels and taints suit the rung, in their order."""
+    def _suiting(self, cls: PodClass, number: int) -> Bools:
+        """Targets whose labels and taints suit the rung."""
         key = (cls.number, number)
         if key not in self._static:
-            demand = cls.rungs[number].demand
-            self._static[key] = [
-                place
-                for place, target in enumerate(self.targets)
-                if not (cls.settled and target.settled_pods_refused)
-                and demand.tolerates(target.taints)
-                and target.serves(demand.requirements)
-                and any(target.serves(volume) for volume in cls.volumes)
-            ]
+            good = self.places.suiting(cls.rungs[number].demand, cls.volumes)
+            self._static[key] = good & ~self.places.settling if cls.settled else good
         return self._static[key]
+
+    def _ports(self, place: int) -> tuple[HostPort, ...]:
+        """The host ports that are taken there."""
+        return self.ports.get(place, self.targets[place].ports)
 
     def _allowed(self, cls: PodClass, rung: Rung, place: int, *, planned: bool = False) -> bool:
         """Whether ports and topology admit one more pod of the class here.
@@ -180,7 +163,7 @@ class Assignment:
         on their order is not asked again.
         """
         target = self.targets[place]
-        if cls.ports and clash(cls.ports, self.ports[place]):
+        if cls.ports and clash(cls.ports, self._ports(place)):
             return False
         for bond in rung.bonds:
             if planned and bond.group.kind != ANTI:
@@ -203,7 +186,8 @@ class Assignment:
         self.placed[pod.key] = target.key
         self.order.append(pod.key)
         self.free[place] -= need
-        self.ports[place] += cls.ports
+        if cls.ports:
+            self.ports[place] = self._ports(place) + cls.ports
         record(cls, rung, target.domains, lambda g: g.admits_node(target.possible, target.taints))
 
     # --- new nodes ----------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from api import labels
 from api.requirements import Requirements
 from reconciler.scheduling.assign import Item
+from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Group
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.topology import AFFINITY, ANTI, SPREAD, Group
 from reconciler.scheduling.types import Ints
 
 MANY = 1 << 30

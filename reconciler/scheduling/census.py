@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.model import pods
@@ -12,10 +12,10 @@ from reconciler.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Census:
-    """Bound, living pods by namespace; those with required anti-affinity; the newest pod of each daemon set by key."""
+    """Bound, living pods with their keys; of them those with required anti-affinity; each daemon set's newest pod."""
 
-    by_namespace: Mapping[str, tuple[Pod, ...]]
-    shunning: tuple[Pod, ...]
+    pods: tuple[tuple[str, Pod], ...]
+    shunning: tuple[tuple[str, Pod], ...]
     newest_daemon_pod: Mapping[str, Pod]
     nodes: Mapping[str, Node]
     namespaces: Mapping[str, Namespace]
@@ -23,21 +23,21 @@ class Census:
 
 def take(snapshot: Snapshot) -> Census:
     """Count the pods that are bound to a known node and neither done nor going."""
-    by_namespace: dict[str, list[Pod]] = {}
-    shunning: list[Pod] = []
+    counted: list[tuple[str, Pod]] = []
+    shunning: list[tuple[str, Pod]] = []
     newest: dict[str, Pod] = {}
     for key in sorted(snapshot.pods.by_key):
         pod = snapshot.pods.by_key[key]
         if pod.spec.node_name not in snapshot.nodes or not pods.active(pod):
             continue
-        by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+        counted.append((key, pod))
         if pods.of_daemon_set(pod):
             _keep_newest(newest, pod)
         affinity = pod.spec.affinity
         if affinity is not None and affinity.pod_anti_affinity is not None and affinity.pod_anti_affinity.required:
-            shunning.append(pod)
+            shunning.append((key, pod))
     return Census(
-        {name: tuple(found) for name, found in by_namespace.items()},
+        tuple(counted),
         tuple(shunning),
         newest,
         snapshot.nodes,
@@ -55,10 +55,3 @@ def _keep_newest(newest: dict[str, Pod], pod: Pod) -> None:
 def _age(pod: Pod) -> tuple[str, str]:
     created = pod.metadata.creation_timestamp
     return (created.isoformat() if created is not None else "", pod.key)
-
-
-def members(namespaces: Iterable[str] | None, census: Census) -> Iterable[Pod]:
-    """The counted pods of some namespaces (None: of all), in order of namespace and name."""
-    names = sorted(census.by_namespace) if namespaces is None else sorted(set(namespaces))
-    for name in names:
-        yield from census.by_namespace.get(name, ())

@@ -10,8 +10,8 @@ import numpy as np
 from api import labels
 from reconciler.scheduling.assign import Item
 from reconciler.scheduling.bins import Bin, Stock, needs_company
+from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.topology import AFFINITY, Group
 
 
 @dataclass(slots=True, eq=False)

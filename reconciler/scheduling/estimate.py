@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from api import labels
 from reconciler.scheduling.bins import MANY, Bin, Stock
-from reconciler.scheduling.topology import ANTI, SPREAD, Group
+from reconciler.scheduling.groups import ANTI, SPREAD, Group
 from reconciler.scheduling.types import Ints
 
 #: How many joiners are looked at.

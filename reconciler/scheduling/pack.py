@@ -18,9 +18,9 @@ from reconciler.scheduling.assign import Item
 from reconciler.scheduling.bins import Bin, Stock, needs_company
 from reconciler.scheduling.company import seat_together
 from reconciler.scheduling.estimate import served_worth
+from reconciler.scheduling.groups import Group
 from reconciler.scheduling.listing import FLEXIBLE, NEAR, listing
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.topology import Group
 from reconciler.scheduling.types import Ints
 
 #: How many types get an exact filling after the estimate.

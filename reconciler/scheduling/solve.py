@@ -11,19 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from api.requirements import EMPTY, Requirements
-from reconciler.model.objects import Node, Pod
+from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment, Item, ItemKey
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.explain import no_place, not_readable
+from reconciler.scheduling.groups import Group
 from reconciler.scheduling.pack import Packed, pack
+from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
-from reconciler.scheduling.targets import Target, refuse_settled, targets_of
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.topology import Group, Topology
+from reconciler.scheduling.topology import Topology
+from reconciler.scheduling.types import Columns
 from reconciler.scheduling.volumes import volume_demands
-from reconciler.scheduling.world import Ground, survey, templates_of
+from reconciler.scheduling.world import Ground, survey
 
 __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 
@@ -46,12 +48,14 @@ def solve(
     take no room and count nowhere until they are placed. `ground` (from `survey`) spares repeated work on a snapshot.
     """
     shared = ground if ground is not None else survey(snapshot)
-    templates, problems = templates_of(snapshot, shared, exclude)
+    templates, problems = shared.templates(exclude), shared.problems
     found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
     volumes, broken = _volumes(snapshot, found)
     found = [pod for pod in found if pod.key not in broken]
-    moving = frozenset(pod.key for pod in found)
-    topology = Topology(shared.census, templates, _active(snapshot, exclude), moving)
+    bound = [pod for pod in found if pod.spec.node_name]
+    topology = Topology(
+        shared.tallies, templates, found, frozenset(pod.key for pod in bound), _node_names(snapshot, exclude)
+    )
     classes, malformed = classes_of(
         found,
         volumes=volumes,
@@ -60,11 +64,9 @@ def solve(
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
     )
-    targets = targets_of(snapshot, exclude, moving, shared)
-    if respect_consolidate_after:
-        refuse_settled(targets, snapshot)
+    places = shared.places_for(bound, exclude)
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
-    search = _Search(shared, topology, templates, targets, classes, promises, open_new)
+    search = _Search(shared.columns, topology, templates, places, classes, promises, open_new)
     round_ = search.run(snapshot.settings.max_instance_types)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
@@ -92,10 +94,10 @@ class _Round:
 class _Search:
     """Rounds of assigning and packing until everything assigned is packed."""
 
-    ground: Ground
+    columns: Columns
     topology: Topology
     templates: Sequence[Template]
-    targets: Sequence[Target]
+    places: Places
     classes: Sequence[PodClass]
     promises: Mapping[str, str]
     open_new: bool
@@ -115,7 +117,7 @@ class _Search:
         self.topology.reset()
         for template in self.templates:
             template.reset()
-        assignment = Assignment(self.ground.columns, self.targets, self.templates, caps, open_new=open_new)
+        assignment = Assignment(self.columns, self.places, self.templates, caps, open_new=open_new)
         assignment.run(self.classes, self.promises)
         done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
@@ -143,14 +145,12 @@ def _volumes(snapshot: Snapshot, pods: Sequence[Pod]) -> tuple[dict[str, tuple[R
 
 def _settled(snapshot: Snapshot, pods: Sequence[Pod]) -> frozenset[str]:
     """Pods that run on a node which stays unless they are moved."""
-    going = {s.name for s in snapshot.state_nodes.values() if s.deleting}
+    names = {pod.spec.node_name for pod in pods}
+    going = {s.name for s in snapshot.state_nodes.values() if s.name in names and s.deleting}
     return frozenset(pod.key for pod in pods if pod.status.phase != "Pending" and pod.spec.node_name not in going)
 
 
-def _active(snapshot: Snapshot, exclude: frozenset[str]) -> list[Node]:
-    """Nodes that stay: their labels are domains even where no pod runs."""
-    return [
-        state.node
-        for key, state in snapshot.state_nodes.items()
-        if state.node is not None and key not in exclude and not state.deleting
-    ]
+def _node_names(snapshot: Snapshot, exclude: frozenset[str]) -> frozenset[str]:
+    """The names of the Nodes behind some keys; their labels are no domains where no pod runs."""
+    states = (snapshot.state_nodes.get(key) for key in exclude)
+    return frozenset(state.node.name for state in states if state is not None and state.node is not None)

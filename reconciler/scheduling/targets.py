@@ -6,7 +6,7 @@ and a label only where all outcomes agree. The pods that it was made for fit it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,44 +14,32 @@ import numpy as np
 from api import labels
 from api.requirements import IN, Requirement, Requirements, requirement
 from api.v1.meta import Taint
+from api.v1.nodeclaim import NodeClaim
 from reconciler.model import pods
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort, host_ports
-from reconciler.scheduling.types import NO_PRICE, Ints, TypeTable
-from reconciler.scheduling.world import Ground
-
-_ABSENCE = ("NotIn", "DoesNotExist")
+from reconciler.scheduling.types import NO_PRICE, Columns, Ints, TypeTable
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """One place. `possible` holds each label's possible values; `marks` name the pods that it was made for.
 
-    Once it is initialised the kube-scheduler has had its say, and the marks count no more.
+    Once it is initialised the kube-scheduler has had its say, and the marks count no more. While it is `settling`
+    (within its pool's consolidateAfter) consolidation moves nothing there.
     """
 
     key: str
     state: StateNode
     possible: Requirements
     taints: tuple[Taint, ...]
-    free: list[int]
+    free: Ints
     ports: tuple[HostPort, ...]
     marks: frozenset[str]
     hostname: str
-    settled_pods_refused: bool = False
-
-    def serves(self, wanted: Requirements) -> bool:
-        """Whether every outcome satisfies what is wanted; a label that is not there is absent."""
-        for key, row in wanted.items():
-            own = self.possible.get(key)
-            if own is None:
-                if row.operator not in _ABSENCE:
-                    return False
-            elif own.complement or not all(row.has(value) for value in own.values):
-                return False
-        return True
+    settling: bool
 
     def domains(self, key: str) -> tuple[str | None, ...]:
         """The values that a label may have; `(None,)` when the node has none."""
@@ -61,32 +49,82 @@ class Target:
         return tuple(sorted(row.values)) if row is not None and row.values else (None,)
 
 
-def targets_of(snapshot: Snapshot, exclude: frozenset[str], moving: frozenset[str], ground: Ground) -> list[Target]:
-    """All places in the order in which they are tried: initialised ones first, then by name.
+class Surveyor:
+    """Reads state nodes as targets. What pods of one shape take is read once, as long as it is the same object."""
 
-    `moving` are keys of pods that are being placed: they take no room where they run now.
-    """
-    found = []
-    for key in sorted(snapshot.state_nodes):
-        state = snapshot.state_nodes[key]
-        if key in exclude or state.deleting or (state.node is not None and state.node.spec.unschedulable):
-            continue
+    def __init__(
+        self, snapshot: Snapshot, columns: Columns, tables: Mapping[str, TypeTable], daemons: Sequence[Daemon]
+    ) -> None:
+        self._snapshot, self._columns, self._tables, self._daemons = snapshot, columns, tables, daemons
+        self._shares = [(daemon, columns.vector(daemon.requests)) for daemon in daemons]
+        #: By the identities of what the amounts are read from; the pod keeps these alive.
+        self._needs: dict[tuple[int, ...], tuple[Pod, Ints]] = {}
+
+    def targets(self) -> list[Target]:
+        """All places in the order in which they are tried: initialised ones first, then by name."""
+        states = self._snapshot.state_nodes
+        found = [self.target(key, states[key]) for key in sorted(states)]
+        open_ = [target for target in found if target is not None]
+        return sorted(open_, key=lambda t: (not t.state.initialized, t.state.name, t.key))
+
+    def target(self, key: str, state: StateNode, moving: frozenset[str] = frozenset()) -> Target | None:
+        """The place that a state node is; None when it takes no pods. Pods in `moving` take no room there."""
+        if state.deleting or (state.node is not None and state.node.spec.unschedulable):
+            return None
         try:
-            target = _target(snapshot, key, state, moving, ground)
+            return self._target(key, state, moving)
         except ValueError:
-            continue
-        if target is not None:
-            found.append(target)
-    return sorted(found, key=lambda t: (not t.state.initialized, t.state.name, t.key))
+            return None
+
+    def _target(self, key: str, state: StateNode, moving: frozenset[str]) -> Target | None:
+        claim = state.claim
+        fresh = claim is not None and not state.initialized
+        planned = claim.metadata.annotations.get(labels.PLANNED_PODS, "") if claim is not None and fresh else ""
+        marks = frozenset(mark for mark in planned.split(",") if mark)
+        if state.node is None and claim is not None and not claim.status.allocatable:
+            opened = _open_claim(claim, self._tables.get(claim.spec.node_class_ref.name), self._daemons)
+            if opened is None:
+                return None
+            possible, free = opened
+            return Target(key, state, possible, claim.spec.taints, free, (), marks, state.name, False)
+        own = dict(state.labels)
+        hostname = own.setdefault(labels.HOSTNAME, state.name)
+        possible = Requirements.of_labels(own)
+        bound = self._snapshot.pods.on(state.name) if state.node is not None else ()
+        staying = [pod for pod in bound if not pods.terminal(pod) and (not moving or pod.key not in moving)]
+        taints, settling = state.taints, _settling(state, self._snapshot)
+        free = self._room(state, staying, possible, taints)
+        ports = tuple(sorted(port for pod in staying for port in host_ports(pod)))
+        return Target(key, state, possible, taints, free, ports, marks, hostname, settling)
+
+    def _room(self, state: StateNode, staying: Iterable[Pod], own: Requirements, taints: tuple[Taint, ...]) -> Ints:
+        """Allocatable less what runs there less what daemon sets will still bring."""
+        used, daemon_used = self._columns.vector({}), self._columns.vector({})
+        for pod in staying:
+            need = self._need(pod)
+            used += need
+            if pods.of_daemon_set(pod):
+                daemon_used += need
+        expected = self._columns.vector({})
+        for daemon, share in self._shares:
+            if daemon.fits_labels(own, taints):
+                expected += share
+        still = np.maximum(expected - daemon_used, 0)
+        free: Ints = self._columns.vector(state.allocatable) - used - still
+        return free
+
+    def _need(self, pod: Pod) -> Ints:
+        spec = pod.spec
+        parts = (spec.containers, spec.init_containers, spec.resources, spec.overhead or None)
+        key = tuple(id(part) for part in parts)
+        known = self._needs.get(key)
+        if known is None:
+            known = self._needs[key] = (pod, self._columns.vector(pods.requests(pod)))
+        return known[1]
 
 
-def refuse_settled(targets: Iterable[Target], snapshot: Snapshot) -> None:
-    """Mark nodes that are still within their pool's consolidateAfter: they take no pods that run elsewhere."""
-    for target in targets:
-        target.settled_pods_refused = _restless(target.state, snapshot)
-
-
-def _restless(state: StateNode, snapshot: Snapshot) -> bool:
+def _settling(state: StateNode, snapshot: Snapshot) -> bool:
+    """Whether the node is still within its pool's consolidateAfter."""
     pool, claim = snapshot.node_pools.get(state.pool_name), state.claim
     if pool is None or claim is None or not pool.consolidate_after:
         return False
@@ -97,49 +135,11 @@ def _restless(state: StateNode, snapshot: Snapshot) -> bool:
     return since is not None and snapshot.now - since < pool.consolidate_after
 
 
-def _target(snapshot: Snapshot, key: str, state: StateNode, moving: frozenset[str], ground: Ground) -> Target | None:
-    claim = state.claim
-    fresh = claim is not None and not state.initialized
-    planned = claim.metadata.annotations.get(labels.PLANNED_PODS, "") if claim is not None and fresh else ""
-    marks = frozenset(mark for mark in planned.split(",") if mark)
-    if state.node is None and claim is not None and not claim.status.allocatable:
-        opened = _open_claim(state, ground)
-        if opened is None:
-            return None
-        possible, free = opened
-        return Target(key, state, possible, claim.spec.taints, free, (), marks, state.name)
-    own = dict(state.labels)
-    hostname = own.setdefault(labels.HOSTNAME, state.name)
-    possible = Requirements.of_labels(own)
-    bound = [p for p in snapshot.pods.on(state.name) if not pods.terminal(p)] if state.node is not None else []
-    staying = [p for p in bound if p.key not in moving]
-    free = _room(state, staying, possible, ground)
-    ports = tuple(sorted(port for pod in staying for port in host_ports(pod)))
-    return Target(key, state, possible, state.taints, free, ports, marks, hostname)
-
-
-def _room(state: StateNode, staying: Iterable[Pod], own: Requirements, ground: Ground) -> list[int]:
-    """Allocatable less what runs there less what daemon sets will still bring."""
-    columns = ground.columns
-    used, daemon_used = columns.vector({}), columns.vector({})
-    for pod in staying:
-        need = columns.vector(pods.requests(pod))
-        used = used + need
-        if pods.of_daemon_set(pod):
-            daemon_used = daemon_used + need
-    expected = columns.vector({})
-    for daemon in ground.daemons:
-        if daemon.fits_labels(own, state.taints):
-            expected = expected + columns.vector(daemon.requests)
-    still = np.maximum(expected - daemon_used, 0)
-    return [int(v) for v in columns.vector(state.allocatable) - used - still]
-
-
-def _open_claim(state: StateNode, ground: Ground) -> tuple[Requirements, list[int]] | None:
+def _open_claim(
+    claim: NodeClaim, table: TypeTable | None, daemons: Sequence[Daemon]
+) -> tuple[Requirements, Ints] | None:
     """What is certain of a claim that has not been launched: label values, and the least room of its types."""
-    claim = state.claim
-    table = ground.tables.get(claim.spec.node_class_ref.name) if claim is not None else None
-    if claim is None or table is None or not table.types:
+    if table is None or not table.types:
         return None
     wanted = claim.requirements() & Requirements.of_labels(claim.metadata.labels)
     mask = np.ones(len(table.types), dtype=np.bool_)
@@ -150,11 +150,11 @@ def _open_claim(state: StateNode, ground: Ground) -> tuple[Requirements, list[in
     if not mask.any():
         return None
     rooms = [
-        table.allocatable[row] - _daemon_share(table, int(row), wanted, claim.spec.taints, ground.daemons)
+        table.allocatable[row] - _daemon_share(table, int(row), wanted, claim.spec.taints, daemons)
         for row in np.flatnonzero(mask)
     ]
     least: Ints = np.min(np.array(rooms), axis=0)
-    return _outcomes(table, mask, wanted), [int(v) for v in least]
+    return _outcomes(table, mask, wanted), least
 
 
 def _daemon_share(

@@ -7,6 +7,7 @@ least price at which it can be had; equal requirements have one shape.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,7 @@ class Shape:
 
 
 class Template:
-    """One usable NodePool within one solve; `remaining` limits go down as nodes are planned."""
+    """One usable NodePool; `within` one solve its `remaining` limits go down as nodes are planned."""
 
     def __init__(
         self,
@@ -49,7 +50,6 @@ class Template:
         requirements: Requirements,
         table: TypeTable,
         daemons: Sequence[Daemon],
-        used: Resources,
         *,
         strict_min_values: bool = True,
     ) -> None:
@@ -57,11 +57,9 @@ class Template:
         self.pool, self.name, self.requirements, self.table = pool, pool.name, requirements, table
         self.taints = pool.spec.template.spec.taints
         self.min_values = {k: r.min_values for k, r in sorted(requirements.items()) if r.min_values is not None}
-        limits = pool.limits
+        self.limits = pool.limits
         self.remaining: dict[str, int] | None = None
-        if limits is not None:
-            self.remaining = {name: limits[name] - used[name] for name in sorted(limits)}
-        self._at_first = None if self.remaining is None else dict(self.remaining)
+        self._at_first: dict[str, int] | None = None
         ref = pool.spec.template.spec.node_class_ref
         self.class_label = f"{ref.group}/{ref.kind.lower()}"
         self._open_domains: dict[tuple[str, Requirements], list[str]] = {}
@@ -69,6 +67,14 @@ class Template:
         self._shapes: dict[Requirements, Shape] = {}
         self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
         self._overheads(daemons)
+
+    def within(self, used: Resources) -> Template:
+        """This pool for one solve, while so much of its limits is used; what is worked out about it is shared."""
+        own = copy(self)
+        if self.limits is not None:
+            own._at_first = {name: self.limits[name] - used[name] for name in sorted(self.limits)}
+        own.reset()
+        return own
 
     def reset(self) -> None:
         """Forget what was planned."""

@@ -1,23 +1,26 @@
-"""A snapshot as the solver reads it: columns, type tables, templates in their order, targets, the census.
+"""A snapshot as the solver reads it: columns, type tables, NodePools in their order, targets, counts of bound pods.
 
-What does not depend on the pods is built once (`Ground`) and serves many solves of one snapshot.
+What does not depend on the pods of one solve is worked out once (`Ground`) and serves all solves of one snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from api import labels
 from api.resources import Resources, total
 from api.v1.nodepool import NodePool
+from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
-from reconciler.scheduling.census import Census
 from reconciler.scheduling.daemons import Daemon, daemons_of
+from reconciler.scheduling.places import Places
 from reconciler.scheduling.solution import PodRefusal
+from reconciler.scheduling.tallies import Tallies
+from reconciler.scheduling.targets import Surveyor
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Columns, TypeTable
 
@@ -25,27 +28,67 @@ NO_TYPES = "NoCompatibleInstanceTypes"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Usage:
+    """What a NodePool's nodes that are not going count against its limits: each, and all together."""
+
+    each: Mapping[str, Resources] = field(default_factory=dict)
+    whole: Resources = field(default_factory=Resources)
+
+    def without(self, exclude: Iterable[str]) -> Resources:
+        rest = self.whole
+        for key in exclude:
+            rest = rest - self.each.get(key, {})
+        return rest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """What every solve of a snapshot shares."""
+    """What every solve of a snapshot shares.
+
+    `pools` are the usable NodePools, heaviest first (ties: the later name first), with their usage; `problems` say why
+    others are not usable.
+    """
 
     columns: Columns
-    tables: Mapping[str, TypeTable]
-    census: Census
-    daemons: tuple[Daemon, ...]
+    tallies: Tallies
+    surveyor: Surveyor
+    places: Places
+    pools: tuple[tuple[Template, Usage], ...]
+    problems: Mapping[str, PodRefusal]
+
+    def templates(self, exclude: frozenset[str]) -> tuple[Template, ...]:
+        """The NodePools for one solve; nodes in `exclude` do not count against limits."""
+        return tuple(template.within(usage.without(exclude)) for template, usage in self.pools)
+
+    def places_for(self, moving: Iterable[Pod], exclude: frozenset[str]) -> Places:
+        """The places for one solve: without `exclude`, and without what the `moving` pods take where they are now."""
+        names, keys = {pod.spec.node_name for pod in moving}, frozenset(pod.key for pod in moving)
+        left = [self.places.targets[self.places.at_node[name]] for name in sorted(names & self.places.at_node.keys())]
+        anew = (self.surveyor.target(t.key, t.state, keys) for t in left if t.key not in exclude)
+        return self.places.without(exclude, (target for target in anew if target is not None))
 
 
 def survey(snapshot: Snapshot) -> Ground:
     """Read the snapshot's catalogues, pods and daemon sets. O(types + pods)."""
+    columns = _columns(snapshot)
+    counted = census.take(snapshot)
+    tables = {name: TypeTable(snapshot.catalogues[name], columns, snapshot) for name in sorted(snapshot.catalogues)}
+    daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod)
+    surveyor = Surveyor(snapshot, columns, tables, daemons)
+    states = snapshot.state_nodes.values()
+    tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])
+    pools, problems = _pools(snapshot, columns, tables, daemons)
+    return Ground(columns, tallies, surveyor, Places.of(surveyor.targets(), columns), pools, problems)
+
+
+def _columns(snapshot: Snapshot) -> Columns:
     names = {"cpu", "memory", "pods"}
     for catalogue in snapshot.catalogues.values():
         names.update(*(t.allocatable for t in catalogue))
     for state in snapshot.state_nodes.values():
         for source in (state.node, state.claim):
             names.update(source.status.allocatable if source is not None else ())
-    columns = Columns(sorted(names))
-    counted = census.take(snapshot)
-    tables = {name: TypeTable(snapshot.catalogues[name], columns, snapshot) for name in sorted(snapshot.catalogues)}
-    return Ground(columns, tables, counted, daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod))
+    return Columns(sorted(names))
 
 
 def usable(pool: NodePool) -> bool:
@@ -54,39 +97,30 @@ def usable(pool: NodePool) -> bool:
     return ready and not pool.metadata.deleting and not pool.static
 
 
-def templates_of(
-    snapshot: Snapshot, ground: Ground, exclude: frozenset[str] = frozenset()
-) -> tuple[tuple[Template, ...], dict[str, PodRefusal]]:
-    """The usable NodePools, heaviest first (ties: the later name first), and why others are not usable.
-
-    A pool with a malformed requirement or limit loses only itself. Nodes in `exclude` do not count against limits.
-    """
-    found: list[Template] = []
+def _pools(
+    snapshot: Snapshot, columns: Columns, tables: Mapping[str, TypeTable], daemons: Sequence[Daemon]
+) -> tuple[tuple[tuple[Template, Usage], ...], dict[str, PodRefusal]]:
+    """A pool with a malformed requirement or limit loses only itself."""
+    found: list[tuple[Template, Usage]] = []
     problems: dict[str, PodRefusal] = {}
+    strict = snapshot.settings.min_values_policy == "Strict"
     for name in sorted(snapshot.node_pools, reverse=True):
         pool = snapshot.node_pools[name]
         if not usable(pool):
             continue
+        table = tables.get(pool.class_name) or TypeTable((), columns, snapshot)
         try:
-            template = _template(snapshot, ground, pool, exclude)
+            usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
+            template = Template(pool, pool.requirements(), table, daemons, strict_min_values=strict)
         except ValueError as error:
             problems[name] = PodRefusal("InvalidNodePool", str(error))
             continue
         problem = _emptiness(template)
         if problem is None:
-            found.append(template)
+            found.append((template, usage))
         else:
             problems[name] = problem
-    return tuple(sorted(found, key=lambda t: -t.pool.spec.weight)), problems
-
-
-def _template(snapshot: Snapshot, ground: Ground, pool: NodePool, exclude: frozenset[str]) -> Template:
-    table = ground.tables.get(pool.class_name)
-    if table is None:
-        table = TypeTable((), ground.columns, snapshot)
-    used = _usage(snapshot, pool, table, exclude) if pool.limits is not None else Resources()
-    strict = snapshot.settings.min_values_policy == "Strict"
-    return Template(pool, pool.requirements(), table, ground.daemons, used, strict_min_values=strict)
+    return tuple(sorted(found, key=lambda pair: -pair[0].pool.spec.weight)), problems
 
 
 def _emptiness(template: Template) -> PodRefusal | None:
@@ -99,14 +133,14 @@ def _emptiness(template: Template) -> PodRefusal | None:
     return None
 
 
-def _usage(snapshot: Snapshot, pool: NodePool, table: TypeTable, exclude: frozenset[str]) -> Resources:
+def _usage(snapshot: Snapshot, pool: NodePool, table: TypeTable) -> Usage:
     """The capacity of the pool's nodes that are not going, and `nodes`."""
-    members = [
-        state
+    each = {
+        key: _capacity(state, table)
         for key, state in sorted(snapshot.state_nodes.items())
-        if state.pool_name == pool.name and key not in exclude and not state.deleting
-    ]
-    return total(_capacity(state, table) for state in members)
+        if state.pool_name == pool.name and not state.deleting
+    }
+    return Usage(each, total(each.values()))
 
 
 def _capacity(state: StateNode, table: TypeTable) -> Resources:

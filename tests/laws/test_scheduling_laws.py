@@ -17,7 +17,7 @@ from api.v1.nodepool import NodePool
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import nominations
-from reconciler.scheduling.solve import Solution, solve
+from reconciler.scheduling.solve import Solution, solve, survey
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 
@@ -109,6 +109,21 @@ def test_the_order_of_pods_does_not_matter(seed: int) -> None:
     pods, solution = solve_all(snapshot)
     Random(seed + 1).shuffle(pods)
     assert repr(solve(snapshot, pods)) == repr(solution)
+
+
+@RELAXED
+@given(st.integers(0, 10**9))
+def test_what_solves_share_changes_no_answer(seed: int) -> None:
+    """Solves of one snapshot, one after the other on a shared ground, answer as each would alone."""
+    snapshot = a_world(Random(seed))
+    shared, pending = survey(snapshot), list(snapshot.pods.pending.values())
+    for key in sorted(snapshot.state_nodes):
+        moving = [pod for pod in snapshot.pods.values() if pod.spec.node_name == snapshot.state_nodes[key].name]
+        for exclude, spare in ((frozenset({key}), True), (frozenset(), False)):
+            asked = [*moving, *pending]
+            alone = solve(snapshot, asked, exclude=exclude, respect_consolidate_after=spare)
+            again = solve(snapshot, asked, exclude=exclude, respect_consolidate_after=spare, ground=shared)
+            assert repr(again) == repr(alone)
 
 
 @dataclass

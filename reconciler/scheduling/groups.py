@@ -1,0 +1,132 @@
+"""Spread, affinity and anti-affinity as counters: for a selector and a topology key, how many pods are in each domain.
+
+Equal terms of many pods share one Group. An anti-affinity group also counts where its owners are, because they keep
+away whom they select. Hostnames are domains like others. Source: scheduling reference §5 and the kube-scheduler's rules
+where that reference marks a quirk (a node without the key satisfies anti-affinity; affinity is bootstrapped only while
+no pod matches anywhere).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from api import labels
+from api.requirements import Requirements
+from api.v1.meta import Taint
+from reconciler.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
+from reconciler.scheduling.requirements_of import accepted_by_node, tolerates_all
+from reconciler.scheduling.selectors import Selector, selector_of
+
+SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """`counts` are pods that the selector matches; `owners` pods with the (required) anti-affinity. By domain.
+
+    `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet.
+    """
+
+    kind: str
+    key: str
+    namespaces: frozenset[str] | None
+    selector: Selector
+    filter_pod: Pod | None = None
+    honors_affinity: bool = False
+    honors_taints: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    owners: dict[str, int] = field(default_factory=dict)
+    universe: frozenset[str] = frozenset()
+    fresh: int = 0
+    at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
+
+    def selects(self, namespace: str, pod_labels: Mapping[str, str]) -> bool:
+        return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(pod_labels)
+
+    def admits_node(self, node_labels: Requirements, taints: Sequence[Taint]) -> bool:
+        """Whether pods on such a node count (spread only; others count everywhere)."""
+        if self.filter_pod is None:
+            return True
+        if self.honors_taints and not tolerates_all(self.filter_pod.spec.tolerations, taints):
+            return False
+        return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
+
+    def admits_plan(self, requirements: Requirements, taints: Sequence[Taint]) -> bool:
+        """The same of a node that is only planned: labels that it will get from its instance may still be open."""
+        if self.filter_pod is None:
+            return True
+        if self.honors_taints and not tolerates_all(self.filter_pod.spec.tolerations, taints):
+            return False
+        return not self.honors_affinity or accepted_by_node(self.filter_pod, requirements, labels.WELL_KNOWN)
+
+    def anywhere(self) -> int:
+        return sum(self.counts.values()) + self.fresh
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bond:
+    """A constraint that a class of pods owns. `self_match`: its own pods are among those that are counted."""
+
+    group: Group
+    self_match: bool
+    max_skew: int = 0
+    min_domains: int = 0
+    required: bool = True
+
+    @property
+    def key(self) -> str:
+        return self.group.key
+
+    def allows(self, domain: str | None, strict: Requirements) -> bool:
+        """Whether one more pod may go to this domain now (None: the node has no such label)."""
+        group = self.group
+        if domain is None:
+            return group.kind == ANTI
+        count = group.counts.get(domain, 0)
+        if group.kind == SPREAD:
+            return count + int(self.self_match) - self._least(strict) <= self.max_skew
+        if group.kind == AFFINITY:
+            return count > 0 or (self.self_match and group.anywhere() == 0)
+        return count == 0
+
+    def _least(self, strict: Requirements) -> int:
+        """The smallest count that the skew is measured against; 0 for hostnames and when domains are too few."""
+        if self.key == labels.HOSTNAME:
+            return 0
+        allowed = strict.allowed(self.key)
+        counts = [self.group.counts.get(d, 0) for d in self.group.universe if allowed.has(d)]
+        return 0 if len(counts) < self.min_domains else min(counts, default=0)
+
+    def describe(self) -> str:
+        counts = ", ".join(f"{d}: {n}" for d, n in sorted(self.group.counts.items())[:25] if d[:1] != "\0")
+        return f"unsatisfiable topology constraint for {self.group.kind}, key={self.key} (counts = {counts or 'none'})"
+
+
+def term_group(pod: Pod, term: PodAffinityTerm, kind: str, namespaces: Mapping[str, Namespace]) -> tuple[object, Group]:
+    """The group of an (anti-)affinity term with nothing counted yet, and what it shares with equal terms."""
+    place, selector = _reach(pod, term, namespaces), selector_of(term.label_selector, {}, ())
+    return (kind, term.topology_key, place, selector), Group(kind, term.topology_key, place, selector)
+
+
+def _reach(pod: Pod, term: PodAffinityTerm, namespaces: Mapping[str, Namespace]) -> frozenset[str] | None:
+    """The namespaces that a term looks at; None for all."""
+    if term.namespace_selector is None:
+        return frozenset(term.namespaces or (pod.metadata.namespace,))
+    if term.namespace_selector == LabelSelector():
+        return None
+    chosen = selector_of(term.namespace_selector, {}, ())
+    found = [name for name, value in namespaces.items() if chosen.matches(value.metadata.labels)]
+    return frozenset((*term.namespaces, *found))
+
+
+def required_anti_affinity(pod: Pod) -> tuple[PodAffinityTerm, ...]:
+    affinity = pod.spec.affinity
+    return (
+        affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity is not None else ()
+    )
+
+
+def domain_of(node: Node, key: str) -> str | None:
+    value = node.metadata.labels.get(key)
+    return node.name if value is None and key == labels.HOSTNAME else value

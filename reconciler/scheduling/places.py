@@ -1,0 +1,124 @@
+"""All targets of a snapshot side by side: their room as a matrix, and which of them suit a demand.
+
+A solve closes those that it leaves out and counts anew those that pods move from; the rest is shared by all solves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
+from reconciler.model.objects import Toleration
+from reconciler.scheduling.requirements_of import Demand, tolerates_all
+from reconciler.scheduling.targets import Target
+from reconciler.scheduling.types import Bools, Columns, Ints
+
+_ABSENCE = (NOT_IN, DOES_NOT_EXIST)
+T = TypeVar("T")
+#: The distinct values that targets have of something, and each target's place in them.
+Coded = tuple[list[T], NDArray[np.intp]]
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What has been worked out about the labels and taints of the targets."""
+
+    rows: dict[str, Coded[Requirement | None]] = field(default_factory=dict)
+    serving: dict[Requirement, Bools] = field(default_factory=dict)
+    tolerating: dict[tuple[Toleration, ...], Bools] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """`free` is [targets, columns]; `open` [targets] says which may be used; `at` and `at_node` give the places of a
+    target's key and of its Node's name.
+
+    `marked` are the places that were made for a pod, by its mark.
+    """
+
+    targets: Sequence[Target]
+    free: Ints
+    open: Bools
+    settling: Bools
+    at: Mapping[str, int]
+    at_node: Mapping[str, int]
+    marked: Mapping[str, tuple[int, ...]]
+    _known: _Known = field(default_factory=_Known)
+
+    @classmethod
+    def of(cls, targets: Sequence[Target], columns: Columns) -> Places:
+        marked: dict[str, tuple[int, ...]] = {}
+        for place, target in enumerate(targets):
+            for mark in sorted(target.marks):
+                marked[mark] = (*marked.get(mark, ()), place)
+        return cls(
+            targets,
+            np.array([t.free for t in targets], dtype=np.int64).reshape(len(targets), len(columns.names)),
+            np.ones(len(targets), dtype=np.bool_),
+            np.array([t.settling for t in targets], dtype=np.bool_),
+            {target.key: place for place, target in enumerate(targets)},
+            {target.state.node.name: place for place, target in enumerate(targets) if target.state.node is not None},
+            marked,
+        )
+
+    def without(self, exclude: Iterable[str], anew: Iterable[Target]) -> Places:
+        """The same with some keys closed, and some targets as they are now; these have the same labels and taints."""
+        targets, free, open_ = list(self.targets), self.free.copy(), self.open.copy()
+        for key in exclude:
+            if key in self.at:
+                open_[self.at[key]] = False
+        for target in anew:
+            targets[self.at[target.key]], free[self.at[target.key]] = target, target.free
+        return replace(self, targets=targets, free=free, open=open_)
+
+    def suiting(self, demand: Demand, volumes: Iterable[Requirements]) -> Bools:
+        """Which open targets have the labels and the taints for a demand, and for one of the volumes' alternatives."""
+        tolerating = self._known.tolerating.get(demand.tolerations)
+        if tolerating is None:
+            codes = _codes(self.targets, lambda target: target.taints)
+            tolerating = _spread(codes, lambda taints: tolerates_all(demand.tolerations, taints))
+            self._known.tolerating[demand.tolerations] = tolerating
+        good = self.open & tolerating & self._serving(demand.requirements)
+        attached = np.zeros(len(self.targets), dtype=np.bool_)
+        for volume in volumes:
+            attached |= self._serving(volume)
+        return good & attached
+
+    def _serving(self, wanted: Requirements) -> Bools:
+        good = np.ones(len(self.targets), dtype=np.bool_)
+        for row in wanted.values():
+            good &= self._serving_row(row)
+        return good
+
+    def _serving_row(self, row: Requirement) -> Bools:
+        known = self._known.serving.get(row)
+        if known is None:
+            if row.key not in self._known.rows:
+                self._known.rows[row.key] = _codes(self.targets, lambda target: target.possible.get(row.key))
+            known = _spread(self._known.rows[row.key], lambda own: serves(own, row))
+            self._known.serving[row] = known
+        return known
+
+
+def serves(own: Requirement | None, row: Requirement) -> bool:
+    """Whether every value that a target may have of a label satisfies what is wanted; none means: no such label."""
+    if own is None or not (own.complement or own.values):
+        return row.operator in _ABSENCE
+    return not own.complement and all(row.has(value) for value in own.values)
+
+
+def _codes(targets: Sequence[Target], read: Callable[[Target], T]) -> Coded[T]:
+    known: dict[T, int] = {}
+    places = [known.setdefault(read(target), len(known)) for target in targets]
+    return list(known), np.array(places, dtype=np.intp)
+
+
+def _spread(coded: Coded[T], holds: Callable[[T], bool]) -> Bools:
+    """A yes or no for each distinct value, as one for each target."""
+    values, places = coded
+    return np.array([holds(value) for value in values], dtype=np.bool_)[places]

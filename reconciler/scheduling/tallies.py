@@ -1,0 +1,165 @@
+"""What topology groups count among the bound pods of a snapshot: worked out when a group is first asked for, then kept.
+
+A solve takes its own moving pods and the nodes that it leaves out off these counts (`less`), which costs as much as
+there are of those, however large the cluster is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from api import labels
+from api.requirements import Requirements
+from reconciler.model.objects import Namespace, Node, Pod
+from reconciler.scheduling.census import Census
+from reconciler.scheduling.groups import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
+from reconciler.scheduling.selectors import Selector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """`homes` maps the keys of counted pods to their domains, `counts` the domains to how many they have.
+
+    `places` and `offered` are the same of the names of nodes that stay and whose pods count (spread only).
+    """
+
+    counts: Mapping[str, int]
+    homes: Mapping[str, str]
+    places: Mapping[str, str] = field(default_factory=dict)
+    offered: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shun:
+    """A group of required anti-affinity that bound pods own: their `homes` by key, and `counts` of them, by domain."""
+
+    group: Group
+    counts: dict[str, int] = field(default_factory=dict)
+    homes: dict[str, str] = field(default_factory=dict)
+
+    def fresh(self) -> Group:
+        one = self.group
+        return Group(one.kind, one.key, one.namespaces, one.selector)
+
+
+class Tallies:
+    """See the module. `staying` are nodes that are not going: their labels are domains even where no pod runs."""
+
+    def __init__(self, census: Census, staying: Iterable[Node]) -> None:
+        self._census, self._staying = census, tuple(sorted(staying, key=lambda node: node.name))
+        self._labels: dict[str, Requirements] = {}
+        self._known: dict[object, Tally] = {}
+        #: Pods by label key, then value.
+        self._by_label: dict[str, dict[str, list[tuple[str, Pod]]]] = {}
+        self._shuns: dict[object, Shun] = {}
+        #: Identities of shuns by one label pair that their selector asks for, if it asks for any.
+        self._shuns_of: dict[tuple[str, str] | None, list[object]] = {}
+        for key, pod in census.shunning:
+            self._count_owner(key, pod)
+        for identity, shun in self._shuns.items():
+            pairs = shun.group.selector.pairs
+            self._shuns_of.setdefault(pairs[0] if pairs else None, []).append(identity)
+
+    @property
+    def namespaces(self) -> Mapping[str, Namespace]:
+        return self._census.namespaces
+
+    # --- pods that keep others away -----------------------------------------------------------------------------
+    def _count_owner(self, key: str, pod: Pod) -> None:
+        node = self._census.nodes[pod.spec.node_name]
+        for term in required_anti_affinity(pod):
+            identity, group = term_group(pod, term, ANTI, self.namespaces)
+            shun = self._shuns.setdefault(identity, Shun(group))
+            domain = domain_of(node, group.key)
+            if domain is not None and key not in shun.homes:
+                shun.homes[key] = domain
+                shun.counts[domain] = shun.counts.get(domain, 0) + 1
+
+    def shunning(self, pods: Iterable[Pod]) -> Iterator[tuple[object, Shun]]:
+        """Each group that keeps some of these pods away, once, in an order that depends on nothing else."""
+        if not self._shuns:
+            return
+        seen: set[object] = set()
+        shapes = {(pod.metadata.namespace, tuple(sorted(pod.metadata.labels.items()))) for pod in pods}
+        for namespace, pairs in sorted(shapes):
+            own = dict(pairs)
+            for identity in (i for pair in (None, *pairs) for i in self._shuns_of.get(pair, ())):
+                if identity not in seen and self._shuns[identity].group.selects(namespace, own):
+                    seen.add(identity)
+                    yield identity, self._shuns[identity]
+
+    # --- counts -------------------------------------------------------------------------------------------------
+    def of(self, identity: object, group: Group) -> Tally:
+        """The tally of a group; `identity` is what makes groups equal."""
+        known = self._known.get(identity)
+        if known is None:
+            known = self._known[identity] = self._tally(group)
+        return known
+
+    def _tally(self, group: Group) -> Tally:
+        admitted: dict[str, bool] = {}
+        homes: dict[str, str] = {}
+        for key, pod in self._selected(group):
+            node = self._census.nodes[pod.spec.node_name]
+            if node.name not in admitted:
+                admitted[node.name] = self._admits(group, node)
+            domain = domain_of(node, group.key)
+            if domain is not None and admitted[node.name]:
+                homes[key] = domain
+        if group.kind != SPREAD or group.key == labels.HOSTNAME:
+            return Tally(_counted(homes.values()), homes)
+        places = {
+            node.name: domain
+            for node in self._staying
+            if (domain := domain_of(node, group.key)) is not None and self._admits(group, node)
+        }
+        return Tally(_counted(homes.values()), homes, places, _counted(places.values()))
+
+    def _selected(self, group: Group) -> Iterator[tuple[str, Pod]]:
+        for key, pod in self._near(group.selector):
+            if group.selects(pod.metadata.namespace, pod.metadata.labels):
+                yield key, pod
+
+    def _near(self, selector: Selector) -> Iterable[tuple[str, Pod]]:
+        """All pods that the selector may match, and few others."""
+        if selector.nothing:
+            return ()
+        if not selector.pairs:
+            return self._census.pods
+        key, value = selector.pairs[0]
+        if key not in self._by_label:
+            rows = self._by_label[key] = {}
+            for entry in self._census.pods:
+                own = entry[1].metadata.labels.get(key)
+                if own is not None:
+                    rows.setdefault(own, []).append(entry)
+        return self._by_label[key].get(value, ())
+
+    def _admits(self, group: Group, node: Node) -> bool:
+        return group.filter_pod is None or group.admits_node(self._labels_of(node), node.spec.taints)
+
+    def _labels_of(self, node: Node) -> Requirements:
+        if node.name not in self._labels:
+            own = {labels.HOSTNAME: node.name, **node.metadata.labels}
+            self._labels[node.name] = Requirements.of_labels(own)
+        return self._labels[node.name]
+
+
+def _counted(values: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def less(counts: Mapping[str, int], homes: Mapping[str, str], without: Iterable[str]) -> dict[str, int]:
+    """The counts by domain without some of those counted; a domain that has none left is not in it."""
+    found = dict(counts)
+    for key in without:
+        domain = homes.get(key)
+        if domain is not None:
+            found[domain] -= 1
+            if not found[domain]:
+                del found[domain]
+    return found
