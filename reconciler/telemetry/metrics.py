@@ -6,13 +6,17 @@ and only rendered when somebody scrapes. Source: operations reference §2.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
+
+from reconciler.telemetry.conditions import ConditionGauges
 
 _UP_TO_A_SECOND = (0.005, 0.01, 0.025, *(n / 100 for n in range(5, 50, 5)), *(n / 10 for n in range(5, 11)))
 _UP_TO_TEN = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
@@ -25,13 +29,13 @@ TICKS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 Labels = tuple[tuple[str, str], ...]
 
 HELP = {
+    "karpenter_build_info": "1, by the build that runs.",
     "karpenter_nodepools_limit": "Limits of a node pool (spec.limits), per resource.",
     "karpenter_nodepools_usage": "Resources in use by a node pool (status.resources), per resource.",
     "karpenter_nodepools_allowed_disruptions": "Disruptions that a node pool's budgets allow now.",
     "karpenter_nodepools_nodes_consuming_budgets": "Nodes that already count against the budgets of a node pool.",
     "karpenter_cluster_state_node_count": "Nodes in the cluster, node claims without a node included.",
     "karpenter_cluster_state_synced": "1 when all that is watched has been listed; before that nothing is decided.",
-    "karpenter_scheduler_unschedulable_pods_count": "Pods for which no placement was found in the last look.",
     "karpenter_scheduler_queue_depth": "Pods that wait for a place.",
     "kerf_refusals": "What was not done in the last look, by the code of the reason.",
 }
@@ -68,8 +72,10 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self.gauges = LateGauges()
+        self.gauges, self.conditions = LateGauges(), ConditionGauges()
         self.registry.register(self.gauges)
+        self.registry.register(self.conditions)
+        self.gauges.replace("karpenter_cluster_state_synced", {(): 0.0})
         self._claims()
         self._others()
 
@@ -78,6 +84,13 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
+        build = {
+            "version": version("kerf"),
+            "goversion": f"python{platform.python_version()}",
+            "goarch": platform.machine(),
+            "commit": "",
+        }
+        self.gauges.replace("karpenter_build_info", {tuple(build.items()): 1.0})
         return self
 
     def _claims(self) -> None:
@@ -86,6 +99,10 @@ class Metrics:
         self.terminated = self._counter(f"{claim}_terminated_total", "nodepool", "capacity_type", "zone")
         self.disrupted = self._counter(f"{claim}_disrupted_total", "reason", "nodepool", "capacity_type")
         self.termination = self._histogram(f"{claim}_termination_duration_seconds", TERMINATIONS, "nodepool")
+        self.decisions = self._counter(
+            "karpenter_voluntary_disruption_decisions_total", "decision", "reason", "consolidation_type"
+        )
+        self.drained = self._counter("karpenter_nodes_drained_total", "nodepool")
         self.nodes_created = self._counter("karpenter_nodes_created_total", "nodepool", "zone")
         self.nodes_terminated = self._counter("karpenter_nodes_terminated_total", "nodepool", "zone")
 
@@ -120,6 +137,8 @@ _TOLD = {
     "karpenter_nodeclaims_terminated": "Node claims gone.",
     "karpenter_nodeclaims_disrupted": "Node claims deleted by decision.",
     "karpenter_nodeclaims_termination_duration_seconds": "From the deletion of a node claim to its end.",
+    "karpenter_voluntary_disruption_decisions": "Decisions to disrupt a node.",
+    "karpenter_nodes_drained": "Nodes whose pods have all left.",
     "karpenter_nodes_created": "Nodes registered.",
     "karpenter_nodes_terminated": "Nodes gone.",
     "karpenter_pods_eviction_requests": "Evictions asked for, by HTTP status.",

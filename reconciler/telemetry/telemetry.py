@@ -53,6 +53,8 @@ _QUIET = frozenset({"ok", "gone", "exists", "conflict", "blocked", "world_change
 _STUCK = frozenset({"forbidden", "invalid", "failed"})
 _STUCK_TOLD_SECONDS = 600
 _EVENT_LENGTH = 1000
+#: Each command is about one node.
+_CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
@@ -161,7 +163,9 @@ class Telemetry:
         elif isinstance(action, DeleteMessage):
             self.metrics.deleted_messages.inc()
         elif verb == "StartCommand" and isinstance(action, PatchObject) and known is not None:
-            self.log.info("disrupting node(s)", **disrupting.fields(known, action.patch))
+            fields, reason = disrupting.fields(known, action.patch), action.reason.code
+            self.metrics.decisions.labels(fields["decision"], reason.lower(), _CONSOLIDATION.get(reason, "")).inc()
+            self.log.info("disrupting node(s)", **fields)
         elif verb == "TaintNode" and isinstance(action, PatchObject) and not _tainted(known):
             taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
             self.log.info("tainted node", Node={"name": action.ref.name}, **taint)

@@ -43,8 +43,11 @@ class Witness:
 
     def __call__(self, kind: Kind, old: Any | None, new: Any | None) -> None:
         """An object was seen: before (None: it was not there) and after (None: it is not there any more)."""
-        if kind.name in _WITH_CONDITIONS and old is not None and new is not None:
-            self._conditions(kind, old, new)
+        if kind.name in _WITH_CONDITIONS:
+            seen: Any = old if new is None else new
+            self._metrics.conditions.see(_WITH_CONDITIONS[kind.name], seen.metadata.name, new)
+            if old is not None and new is not None:
+                self._conditions(kind, old, new)
         if kind is kinds.NODE_CLAIM and new is None and old is not None:
             self._claim_gone(old)
         elif kind is kinds.NODE:
@@ -66,6 +69,8 @@ class Witness:
         text += f", Reason: {now.reason}" + (f", Message: {now.message}" if now.message else "")
         ref = Ref.of(kind, value)
         self._events.write(Event(ref, value.metadata.uid, "Normal", now.type, text, dedupe=text, dedupe_seconds=1))
+        if kind is kinds.NODE_CLAIM and now.status == "True" and now.type == "Drained":
+            self._metrics.drained.labels(value.pool_name).inc()
         if kind is kinds.NODE_CLAIM and now.status == "True" and now.type in _STEPS:
             self._step(_STEPS[now.type], value)
 

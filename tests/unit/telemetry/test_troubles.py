@@ -7,7 +7,7 @@ from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from reconciler.disruption.command import Command, text_of
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
-from reconciler.model.plan import EnsureInstanceProfile, EvictPod, Reason
+from reconciler.model.plan import EnsureInstanceProfile, EvictPod, PatchObject, Reason
 from reconciler.ports import Forbidden, Unavailable
 from reconciler.runtime.performing import concerned
 from reconciler.sandbox.clock import VirtualClock
@@ -83,6 +83,37 @@ def test_a_claim_that_appears_launched_was_launched() -> None:
     told.witness(kinds.NODE_CLAIM, claim(), claim(Condition(type="Launched", status="True", reason="Launched")))
     told.witness(kinds.NODE_CLAIM, claim(), claim(Condition(type="Registered")))
     assert [reason for _, _, reason in kube.events] == ["Launched"]
+
+
+def test_conditions_are_gauges_for_as_long_as_their_object_is_there() -> None:
+    told = Telemetry.quiet(Written(), VirtualClock())  # type: ignore[arg-type]
+    name = "operator_nodeclaim_status_condition_count"
+    rest = {"namespace": "", "karpenter_sh_nodepool": "p", "karpenter_k8s_aws_ec2nodeclass": "default"}
+
+    def rows(status: str) -> float | None:
+        row = {"name": "c", "type": "Drained", "status": status, "reason": "", **rest}
+        return told.metrics.registry.get_sample_value(name, row)
+
+    before, after = claim(Condition(type="Drained")), claim(Condition(type="Drained", status="True"))
+    told.witness(kinds.NODE_CLAIM, None, before)
+    assert rows("Unknown") == 1
+    told.witness(kinds.NODE_CLAIM, before, after)
+    assert (rows("Unknown"), rows("True")) == (None, 1)
+    assert told.metrics.registry.get_sample_value("karpenter_nodes_drained_total", {"nodepool": "p"}) == 1
+    told.witness(kinds.NODE_CLAIM, after, None)
+    assert rows("True") is None
+
+
+def test_a_decision_is_counted_when_its_command_is_stored() -> None:
+    told = Telemetry.quiet(Written(), VirtualClock())  # type: ignore[arg-type]
+    now = VirtualClock().now()
+    patch = {"metadata": {"annotations": {"kerf.sh/command": text_of(Command(id="7f", reason="Empty", started=now))}}}
+    ref = Ref("NodeClaim", "", "c")
+    start = PatchObject(reason=Reason("Empty"), verb="StartCommand", ref=ref, patch=patch)
+    told.done(start, "conflict", None, None, claim())
+    told.done(start, "ok", None, None, claim())
+    row = {"decision": "delete", "reason": "empty", "consolidation_type": "empty"}
+    assert told.metrics.registry.get_sample_value("karpenter_voluntary_disruption_decisions_total", row) == 1
 
 
 def test_a_command_is_told_in_the_fields_that_parsers_read() -> None:
