@@ -18,6 +18,8 @@ from reconciler.ports import Clock, Kube, Lease, PortError
 
 DURATION, RENEW_DEADLINE, RETRY = timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2)
 
+_AT_LEAST = timedelta(milliseconds=100)
+
 
 def own_identity() -> str:
     """`<hostname>_<uuid>`, new for every process."""
@@ -86,6 +88,13 @@ class Leader:
     def _duration(self, lease: Lease) -> timedelta:
         return timedelta(seconds=lease.duration_seconds or DURATION.total_seconds())
 
+    def _pause(self) -> timedelta:
+        """Until the next try; not longer than another's lease still lasts."""
+        if self._seen is None or self._seen_at is None or self._renewed is not None:
+            return RETRY
+        left = self._seen_at + self._duration(self._seen) - self._clock.now()
+        return min(max(left, _AT_LEAST), RETRY)
+
     def release(self) -> None:
         """Give the lease up, so that another need not wait for it to run out."""
         if self._renewed is None or self._seen is None or self._seen.holder != self._identity:
@@ -104,6 +113,6 @@ class Leader:
             if self.step() != leading:
                 leading = not leading
                 on_change(leading)
-            stop.wait(RETRY.total_seconds())
+            stop.wait(self._pause().total_seconds())
         if leading and self.lost:
             on_change(False)
