@@ -38,7 +38,7 @@ def listed(images: Iterable[Image]) -> tuple[ResolvedImage, ...]:
     for image in sorted(images, key=_precedence):
         if image.architecture in ARCHITECTURES:
             best[_entries(image)] = image
-    rows = sorted(best.items(), key=lambda row: (row[1].id, _variant_rank(row[1])))
+    rows = sorted(best.items(), key=lambda row: _place(row[1]))
     rows.sort(key=lambda row: row[1].created, reverse=True)
     return tuple(
         ResolvedImage(id=image.id, requirements=entries, name=image.name, deprecated=image.deprecated)
@@ -69,6 +69,11 @@ def _entries(image: Image) -> tuple[Entry, ...]:
 def _precedence(image: Image) -> tuple[bool, str, str, str]:
     """Least preferred first."""
     return (not image.deprecated, image.created, image.name, image.id)
+
+
+def _place(image: Image) -> tuple[str, int, str, str]:
+    """Among images that were created at the same time; no two of different requirements are equal."""
+    return image.id, _variant_rank(image), ARCHITECTURES[image.architecture], image.windows_build
 
 
 def _variant_rank(image: Image) -> int:

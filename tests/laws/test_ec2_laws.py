@@ -100,6 +100,11 @@ def test_the_order_of_images_never_matters(found: list[Image], random: Any) -> N
     assert len({image.requirements for image in listed}) == len(listed)
 
 
+def test_images_that_differ_only_in_architecture_have_an_order_too() -> None:
+    twins = [Image("ami-2", "b", architecture, "2026-01-01", variant="standard") for architecture in ("amd64", "arm64")]
+    assert images.listed(twins) == images.listed(twins[::-1])
+
+
 INFOS = st.builds(
     InstanceTypeInfo,
     name=st.sampled_from(["m5.large", "c6g.metal", "t3.nano", "g5.48xlarge", "odd"]),
