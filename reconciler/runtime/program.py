@@ -25,6 +25,7 @@ from reconciler.runtime.clock import SystemClock
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.leader import Leader, own_identity
 from reconciler.runtime.settings import Options, SettingsError
+from reconciler.telemetry.clouds import MeasuredCloud
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import LEVELS, Logger, make_logger
 from reconciler.telemetry.metrics import Metrics
@@ -120,9 +121,9 @@ class Process:
             return KubeClient.from_kubeconfig(path, context, on_poison=poisoned, qps=qps, burst=burst)
         return KubeClient.in_cluster(on_poison=poisoned, qps=qps, burst=burst)
 
-    def _cloud(self) -> AwsCloud:
+    def _cloud(self) -> MeasuredCloud:
         options = self._options
-        return AwsCloud(
+        cloud = AwsCloud(
             cluster_name=options.cluster_name,
             region=options.region or _region(),
             cluster_endpoint=options.cluster_endpoint,
@@ -134,6 +135,7 @@ class Process:
             kubernetes_version=self._version(),
             endpoint_url=options.aws_endpoint_url or None,
         )
+        return MeasuredCloud(cloud, self._metrics)
 
     def _version(self) -> str:
         """The API server's version, such as 1.36."""

@@ -36,6 +36,8 @@ HELP = {
     "karpenter_nodepools_nodes_consuming_budgets": "Nodes that already count against the budgets of a node pool.",
     "karpenter_cluster_state_node_count": "Nodes in the cluster, node claims without a node included.",
     "karpenter_cluster_state_synced": "1 when all that is watched has been listed; before that nothing is decided.",
+    "karpenter_scheduler_unschedulable_pods_count": "Pods for which no placement was found in the last look.",
+    "karpenter_scheduler_ignored_pods_count": "Pending pods that are not ours to place, or cannot be read.",
     "karpenter_scheduler_queue_depth": "Pods that wait for a place.",
     "kerf_refusals": "What was not done in the last look, by the code of the reason.",
 }
@@ -114,6 +116,9 @@ class Metrics:
         self.launch_failures = self._counter(
             "karpenter_cloudprovider_instance_launch_failures_total", "zone", "zone_id", "capacity_type", "reason"
         )
+        call = ("controller", "method", "provider")
+        self.cloud_calls = self._histogram("karpenter_cloudprovider_duration_seconds", Histogram.DEFAULT_BUCKETS, *call)
+        self.cloud_errors = self._counter("karpenter_cloudprovider_errors_total", *call, "error")
         self.transitions = {
             kind: self._counter(f"operator_{kind}_status_condition_transitions_total", "type", "status", "reason")
             for kind in ("nodeclaim", "nodepool", "node", "ec2nodeclass")
@@ -145,6 +150,8 @@ _TOLD = {
     "karpenter_interruption_received_messages": "Messages of the interruption queue, by kind.",
     "karpenter_interruption_deleted_messages": "Messages deleted from the interruption queue.",
     "karpenter_scheduler_scheduling_duration_seconds": "One look that placed pods.",
+    "karpenter_cloudprovider_duration_seconds": "One call of the cloud, by what it was for.",
+    "karpenter_cloudprovider_errors": "Calls of the cloud that failed, by the error.",
     "karpenter_cloudprovider_instance_launch_failures": "Launches that gave no instance, by reason.",
     "operator_nodeclaim_status_condition_transitions": "Condition changes of node claims.",
     "operator_nodepool_status_condition_transitions": "Condition changes of node pools.",

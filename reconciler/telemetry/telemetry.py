@@ -55,6 +55,8 @@ _STUCK_TOLD_SECONDS = 600
 _EVENT_LENGTH = 1000
 #: Each command is about one node.
 _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
+#: Pods that are refused before any placement is tried.
+_NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
@@ -87,6 +89,11 @@ class Telemetry:
         gauges.put(plan.gauges)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
         gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
+        pods = Counter(r.reason.code in _NOT_TRIED for r in plan.refusals if r.subject.startswith("pod/"))
+        gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(pods[True])})
+        gauges.replace(
+            "karpenter_scheduler_unschedulable_pods_count", {(("controller", "provisioner"),): float(pods[False])}
+        )
         if time.monotonic() - self._gauged < _GAUGES_EVERY_SECONDS:
             return
         self._gauged = time.monotonic()

@@ -6,8 +6,10 @@ from api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from reconciler.disruption.command import Command, text_of
 from reconciler.model import kinds
+from reconciler.model.cluster import build
 from reconciler.model.kinds import Ref
-from reconciler.model.plan import EnsureInstanceProfile, EvictPod, PatchObject, Reason
+from reconciler.model.plan import EnsureInstanceProfile, EvictPod, PatchObject, Plan, Reason, Refusal
+from reconciler.model.settings import Settings
 from reconciler.ports import Forbidden, Unavailable
 from reconciler.runtime.performing import concerned
 from reconciler.sandbox.clock import VirtualClock
@@ -102,6 +104,16 @@ def test_conditions_are_gauges_for_as_long_as_their_object_is_there() -> None:
     assert told.metrics.registry.get_sample_value("karpenter_nodes_drained_total", {"nodepool": "p"}) == 1
     told.witness(kinds.NODE_CLAIM, after, None)
     assert rows("True") is None
+
+
+def test_pods_without_a_place_are_told_from_those_that_are_not_ours() -> None:
+    told = Telemetry.quiet(Written(), VirtualClock())  # type: ignore[arg-type]
+    codes = {"pod/d/a": "OptedOut", "pod/d/b": "Incompatible", "pod/d/c": "NoRoom", "node/n": "Budget"}
+    snapshot = build([], now=VirtualClock().now(), settings=Settings(cluster_name="c"))
+    told.planned(Plan(refusals=tuple(Refusal(s, Reason(code)) for s, code in codes.items())), snapshot)
+    value = told.metrics.registry.get_sample_value
+    assert value("karpenter_scheduler_unschedulable_pods_count", {"controller": "provisioner"}) == 2
+    assert value("karpenter_scheduler_ignored_pods_count", {}) == 1
 
 
 def test_a_decision_is_counted_when_its_command_is_stored() -> None:

@@ -1,0 +1,75 @@
+"""Calls of the Cloud port, timed and counted by Karpenter's names. Source: operations reference §2.8."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.model.cloud import (
+    ClassFacts,
+    ClusterFacts,
+    FleetRequest,
+    FleetResult,
+    Instance,
+    Message,
+    Region,
+)
+from reconciler.ports import Cloud
+from reconciler.telemetry.metrics import Metrics
+
+T = TypeVar("T")
+_PROVIDER = "aws"
+
+
+class MeasuredCloud:
+    """A Cloud that hands every call on to another. `clock` is in seconds and only ever grows."""
+
+    def __init__(self, cloud: Cloud, metrics: Metrics, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._cloud, self._metrics, self._clock = cloud, metrics, clock
+
+    def _measured(self, method: str, call: Callable[[], T], *, timed: bool = True) -> T:
+        began = self._clock()
+        try:
+            return call()
+        except Exception as error:
+            self._metrics.cloud_errors.labels("", method, _PROVIDER, type(error).__name__).inc()
+            raise
+        finally:
+            if timed:
+                self._metrics.cloud_calls.labels("", method, _PROVIDER).observe(self._clock() - began)
+
+    def region(self) -> Region:
+        return self._measured("GetInstanceTypes", self._cloud.region)
+
+    def cluster(self) -> ClusterFacts:
+        return self._measured("GetCluster", self._cloud.cluster)
+
+    def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
+        return self._measured("Resolve", lambda: self._cloud.resolve(node_class, cluster))
+
+    def instances(self) -> Sequence[Instance]:
+        return self._measured("List", self._cloud.instances)
+
+    def create_fleet(self, request: FleetRequest) -> FleetResult:
+        return self._measured("Create", lambda: self._cloud.create_fleet(request))
+
+    def terminate(self, instance_id: str) -> None:
+        self._measured("Delete", lambda: self._cloud.terminate(instance_id))
+
+    def tag(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        self._measured("Tag", lambda: self._cloud.tag(instance_id, tags))
+
+    def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
+        self._measured("EnsureInstanceProfile", lambda: self._cloud.ensure_instance_profile(name, role, path, tags))
+
+    def delete_class_resources(self, class_name: str, profile_path: str) -> None:
+        self._measured("DeleteClassResources", lambda: self._cloud.delete_class_resources(class_name, profile_path))
+
+    def receive(self) -> Sequence[Message]:
+        """Waiting for messages is not work: only its errors count."""
+        return self._measured("Receive", self._cloud.receive, timed=False)
+
+    def delete_message(self, message: Message) -> None:
+        self._measured("DeleteMessage", lambda: self._cloud.delete_message(message))
