@@ -33,22 +33,28 @@ KERF: Final = (sys.executable, "-m", "reconciler.cli.main")
 
 
 class Installation:
-    """A running Kerf; a context manager. `kubectl` and `helm` are the control plane's, as administrator."""
+    """A running Kerf; a context manager. `kubectl` and `helm` are the control plane's, as administrator.
 
-    def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
-        self.control_plane, self._folder = control_plane, folder
+    Without `webhook` the charts are those of a cluster: the webhook is a Service there, whose certificate the
+    controller makes. Its pods do not run here, so nobody answers for it.
+    """
+
+    def __init__(self, control_plane: ControlPlane, folder: Path, *, webhook: bool = True) -> None:
+        self.control_plane, self._folder, self._webhook = control_plane, folder, webhook
         self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0)
         self._bootstrapper: Bootstrapper | None = None
         self._region: Region | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._webhook_port, self.metrics_port, self._health_port = free_ports(3)
+        self._webhook_port, self.metrics_port, self.health_port = free_ports(3)
+        self._settings: dict[str, str] = {}
 
     def __enter__(self) -> Installation:
         self.aws.start()
         self._bootstrapper = Bootstrapper(self.aws, self.control_plane.kubeconfig)
         self._bootstrapper.start()
         self._install_charts()
-        self._start_webhook()
+        if self._webhook:
+            self._start_webhook()
         self.start_controller()
         return self
 
@@ -64,16 +70,33 @@ class Installation:
         authority = CertificateAuthority(self._folder)
         self._webhook_keys = authority.server("kerf-webhook")
         bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
-        self.helm("install", "kerf-crd", str(ROOT / "charts/kerf-crd"), "--namespace", NAMESPACE, "--create-namespace")
         values = {
             "settings.clusterName": CLUSTER_NAME,
+            "settings.clusterEndpoint": self.control_plane.server,
             "settings.interruptionQueue": CLUSTER_NAME,
+        }
+        inside = {"webhook.timeoutSeconds": "1"}
+        outside = {
             "webhook.url": f"https://127.0.0.1:{self._webhook_port}",
             "webhook.caBundle": bundle,
             "webhook.failurePolicy": "Fail",
         }
-        flags = [f"--set-string={key}={value}" for key, value in values.items()]
-        self.helm("install", "kerf", str(ROOT / "charts/kerf"), "--namespace", NAMESPACE, *flags)
+        self._install("kerf-crd")
+        self._install(
+            "kerf", *(f"--set-string={k}={v}" for k, v in {**values, **(outside if self._webhook else inside)}.items())
+        )
+        self._settings = self._chart_settings()
+
+    def _install(self, chart: str, *flags: str) -> None:
+        """Install, or bring to these values what an earlier test installed."""
+        where = ("--namespace", NAMESPACE, "--create-namespace")
+        self.helm("upgrade", "--install", chart, str(ROOT / "charts" / chart), *where, *flags)
+
+    def _chart_settings(self) -> dict[str, str]:
+        """The environment that the chart gives to the controller's container."""
+        pod = json.loads(self.kubectl("get", "deployment/kerf", "-n", NAMESPACE, "-o", "json"))["spec"]["template"]
+        rows = pod["spec"]["containers"][0]["env"]
+        return {**{r["name"]: r["value"] for r in rows if "value" in r}, "SYSTEM_NAMESPACE": NAMESPACE}
 
     def _start_webhook(self) -> None:
         flags = ("--cert-file", str(self._webhook_keys.certificate), "--key-file", str(self._webhook_keys.key))
@@ -84,19 +107,26 @@ class Installation:
         done = self.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=_PROBE, check=False)
         return done.returncode == 0
 
-    def start_controller(self, *extra: str) -> None:
-        """Start the controller as a user outside the cluster would, with the chart's ServiceAccount's token."""
-        account = self.control_plane.service_account_kubeconfig(NAMESPACE, "kerf", self._folder / "kerf.kubeconfig")
-        ports = ("--metrics-port", str(self.metrics_port), "--health-probe-port", str(self._health_port))
-        self._start("controller", "run", "--kubeconfig", str(account), *ports, *extra)
+    def account(self) -> Path:
+        """A kubeconfig with a token of the chart's ServiceAccount."""
+        return self.control_plane.service_account_kubeconfig(NAMESPACE, "kerf", self._folder / "kerf.kubeconfig")
 
-    def kill_controller(self) -> None:
+    def start_controller(self, *extra: str, name: str = "controller") -> None:
+        """Start the controller as a user outside the cluster would, with the chart's ServiceAccount's token.
+
+        One of another `name` is another replica; it serves on ports of its own.
+        """
+        metrics, health = (self.metrics_port, self.health_port) if name == "controller" else free_ports(2)
+        ports = ("--metrics-port", str(metrics), "--health-probe-port", str(health))
+        self._start(name, "run", "--kubeconfig", str(self.account()), *ports, *extra)
+
+    def kill_controller(self, name: str = "controller") -> None:
         """kill -9, as a node that dies."""
-        self._stop("controller", signal.SIGKILL)
+        self._stop(name, signal.SIGKILL)
 
-    def stop_controller(self) -> None:
-        """SIGTERM, as a rolling update."""
-        self._stop("controller", signal.SIGTERM)
+    def stop_controller(self, name: str = "controller") -> int | None:
+        """SIGTERM, as a rolling update; the exit code, or None when none was running."""
+        return self._stop(name, signal.SIGTERM)
 
     def _start(self, name: str, *arguments: str) -> None:
         with self.log(name).open("ab") as log:
@@ -104,25 +134,19 @@ class Installation:
                 (*KERF, *arguments), cwd=ROOT, env=self._environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
 
-    def _stop(self, name: str, how: signal.Signals) -> None:
+    def _stop(self, name: str, how: signal.Signals) -> int | None:
         process = self._processes.pop(name, None)
         if process is None:
-            return
+            return None
         process.send_signal(how)
         try:
-            process.wait(timeout=20)
+            return process.wait(timeout=20)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            return process.wait()
 
     def _environment(self) -> dict[str, str]:
-        settings = {
-            "CLUSTER_NAME": CLUSTER_NAME,
-            "CLUSTER_ENDPOINT": self.control_plane.server,
-            "INTERRUPTION_QUEUE": CLUSTER_NAME,
-            "SYSTEM_NAMESPACE": NAMESPACE,
-        }
-        return {**os.environ, **self.aws.environment(), **settings}
+        return {**os.environ, **self.aws.environment(), **self._settings}
 
     def log(self, name: str) -> Path:
         """What a process wrote."""

@@ -71,3 +71,8 @@ securityContext:
 {{- define "kerf.webhookCertSecret" -}}
 {{ include "kerf.fullname" . }}-webhook-cert
 {{- end -}}
+
+{{/* Not empty when the controller makes the webhook's certificate; one who brings a CA or an address has made it. */}}
+{{- define "kerf.makesCertificate" -}}
+{{- if and .Values.webhook.enabled (not .Values.webhook.caBundle) (not .Values.webhook.url) }}yes{{ end -}}
+{{- end -}}

@@ -1,0 +1,153 @@
+"""What an operator meets: a missing permission, the webhook's certificate, a rolling update, a node that dies.
+
+Two replicas of the controller run with the environment and the ServiceAccount that the chart gives them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from reconciler.kube.client import KubeClient
+from reconciler.ports import Forbidden
+from reconciler.runtime.certificates import LIFETIME, WebhookCertificate
+
+from .control_plane import ControlPlane
+from .installation import NAMESPACE, Installation
+
+pytestmark = pytest.mark.cluster
+
+HERE = Path(__file__).parent
+SECRET = "kerf-webhook-cert"
+#: A released lease is taken at the next try (2 s); one that was not runs out after 15 s.
+HANDED_OVER, RUN_OUT = 3.0, 20.0
+ENDED = 5.0
+
+
+@pytest.fixture(scope="module")
+def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Kerf as in a cluster, with a replica that waits, a node class, a pool, and two pods on a node."""
+    with Installation(control_plane, tmp_path_factory.mktemp("operations"), webhook=False) as installation:
+        installation.wait(lambda: _holder(installation) != "", 30, "the first replica leads")
+        installation.start_controller(name="standby")
+        installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
+        installation.kubectl("scale", "deployment/web", "--replicas=2")
+        installation.wait(lambda: _running(installation) == 2, 60, "two pods run")
+        yield installation
+        installation.kubectl("scale", "deployment/web", "--replicas=0")
+        installation.kubectl("delete", "nodeclaims", "--all", "--wait=false")
+        installation.wait(lambda: not installation.get("nodeclaims"), 60, "all nodes are given back")
+
+
+def test_without_leave_to_evict_a_drain_waits_and_says_why(kerf: Installation) -> None:
+    role = json.loads(kerf.kubectl("get", "clusterrole", "kerf", "-o", "json"))
+    kept = [rule for rule in role["rules"] if "pods/eviction" not in rule["resources"]]
+    assert len(kept) < len(role["rules"])
+    _grant(kerf, kept)
+    claim = kerf.get("nodeclaims")[0]["metadata"]["name"]
+    kerf.kubectl("delete", "nodeclaim", claim, "--wait=false")
+    kerf.wait(lambda: bool(_events(kerf, "FailedEvictPod")), 20, "an event tells of the missing permission")
+    assert "pods/eviction" in _events(kerf, "FailedEvictPod")[0]["message"]
+    time.sleep(2)
+    assert _running(kerf) == 2
+    assert claim in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
+    _grant(kerf, role["rules"])
+    took = kerf.wait(lambda: claim not in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}, 60, "drained")
+    print(f"\ndrained {took:.1f} s after the permission was given back")
+
+
+def test_the_certificate_of_the_webhook_is_made_announced_and_renewed(kerf: Installation) -> None:
+    kerf.wait(lambda: all(_bundles(kerf)), 30, "the configurations know a CA")
+    first = _secret(kerf)
+    assert set(_bundles(kerf)) == {first["ca.crt"]}
+    certificate = x509.load_pem_x509_certificate(base64.b64decode(first["tls.crt"]))
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert f"kerf-webhook.{NAMESPACE}.svc" in names.get_values_for_type(x509.DNSName)
+    kube = KubeClient.from_kubeconfig(kerf.account())
+    keeper = WebhookCertificate(kube, namespace=NAMESPACE, service="kerf-webhook", secret=SECRET, configuration="kerf")
+    assert not keeper.keep(datetime.now(UTC))
+    assert keeper.keep(datetime.now(UTC) + LIFETIME - timedelta(days=30))
+    second = _secret(kerf)
+    assert second["tls.crt"] != first["tls.crt"]
+    assert set(_bundles(kerf)) == {second["ca.crt"]}
+    assert base64.b64decode(first["ca.crt"]) in base64.b64decode(second["ca.crt"])
+    with pytest.raises(Forbidden):
+        kube.request("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets")
+
+
+def test_a_rolling_update_hands_the_lease_over(kerf: Installation) -> None:
+    leader = _holder(kerf)
+    begun = time.monotonic()
+    assert kerf.stop_controller() == 0
+    ended = time.monotonic() - begun
+    kerf.wait(lambda: _holder(kerf) not in ("", leader), HANDED_OVER, "the other replica leads")
+    print(f"\nended after {ended:.1f} s, handed over after {time.monotonic() - begun:.1f} s")
+    assert ended < ENDED
+    kerf.start_controller()
+    kerf.wait(lambda: _ready(kerf), 30, "the new replica is ready")
+
+
+def test_when_the_leader_dies_the_other_replica_acts(kerf: Installation) -> None:
+    leader = _holder(kerf)
+    kerf.kill_controller("standby")
+    before = {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
+    kerf.kubectl("scale", "deployment/web", "--replicas=10")
+    seconds = kerf.wait(
+        lambda: bool({c["metadata"]["name"] for c in kerf.get("nodeclaims")} - before), RUN_OUT, "the other one acts"
+    )
+    print(f"\nthe other replica acted after {seconds:.1f} s")
+    assert _holder(kerf) != leader
+
+
+# --- aids -------------------------------------------------------------------------------------------------------
+def _holder(kerf: Installation) -> str:
+    leases = kerf.get("leases", "-n", NAMESPACE)
+    return next((x["spec"].get("holderIdentity", "") for x in leases if "leader" in x["metadata"]["name"]), "")
+
+
+def _ready(kerf: Installation) -> bool:
+    """Whether the replica `controller` says so."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{kerf.health_port}/readyz", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _grant(kerf: Installation, rules: list[dict[str, Any]]) -> None:
+    kerf.kubectl("patch", "clusterrole", "kerf", "--type=merge", "-p", json.dumps({"rules": rules}))
+
+
+def _events(kerf: Installation, reason: str) -> list[dict[str, Any]]:
+    return [event for event in kerf.get("events", "-A") if event["reason"] == reason]
+
+
+def _running(kerf: Installation) -> int:
+    pods = kerf.get("pods", "-l", "app=web")
+    return sum(p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"] for p in pods)
+
+
+def _secret(kerf: Installation) -> dict[str, str]:
+    data: dict[str, str] = json.loads(kerf.kubectl("get", "secret", SECRET, "-n", NAMESPACE, "-o", "json"))["data"]
+    return data
+
+
+def _bundles(kerf: Installation) -> list[str]:
+    """The CA bundle of each webhook of the chart, empty where there is none."""
+    kinds = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+    return [
+        hook["clientConfig"].get("caBundle", "")
+        for kind in kinds
+        for configuration in kerf.get(kind)
+        if configuration["metadata"]["name"] == "kerf"
+        for hook in configuration["webhooks"]
+    ]
