@@ -51,6 +51,7 @@ bench: $(VENV)/.dev  ## the benchmarks, printed
 	@$(BIN)/python -m benchmarks
 
 long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, scale
+	@$(BIN)/python -m pytest tests/laws --hypothesis-profile=search -n $(WORKERS) -m "not cluster"
 	@$(BIN)/python -m pytest tests -m long -n $(WORKERS)
 
 manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd
