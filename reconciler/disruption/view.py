@@ -10,9 +10,9 @@ from api.requirements import Requirements
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool, parse_entries
 from reconciler.disruption.command import Command, command_of
-from reconciler.disruption.pdbs import Pdbs
 from reconciler.model.instance_type import InstanceType
 from reconciler.model.objects import Pod
+from reconciler.model.pdbs import Pdbs
 from reconciler.model.snapshot import Snapshot
 
 

@@ -12,10 +12,10 @@ from api.requirements import EMPTY, Requirements
 from api.resources import Resources
 from reconciler.model import pods
 from reconciler.model.objects import Pod, PodAffinity
+from reconciler.model.selectors import selector_of
 from reconciler.scheduling.groups import Bond, Group
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.requirements_of import Demand, ladder
-from reconciler.scheduling.selectors import selector_of
 from reconciler.scheduling.topology import Topology
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode

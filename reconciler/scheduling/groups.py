@@ -15,8 +15,8 @@ from api import labels
 from api.requirements import Requirements
 from api.v1.meta import Taint
 from reconciler.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
+from reconciler.model.selectors import Selector, selector_of
 from reconciler.scheduling.requirements_of import accepted_by_node, tolerates_all
-from reconciler.scheduling.selectors import Selector, selector_of
 
 SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from api import labels
 from api.requirements import Requirements
 from reconciler.model.objects import Namespace, Node, Pod
+from reconciler.model.selectors import Selector
 from reconciler.scheduling.census import Census
 from reconciler.scheduling.groups import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
-from reconciler.scheduling.selectors import Selector
 
 
 @dataclass(frozen=True, slots=True, eq=False)

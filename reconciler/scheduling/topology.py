@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from api import labels
 from reconciler.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
+from reconciler.model.selectors import selector_of
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group, required_anti_affinity, term_group
 from reconciler.scheduling.requirements_of import Demand, required_terms, tolerates_all
-from reconciler.scheduling.selectors import selector_of
 from reconciler.scheduling.tallies import Tallies, less
 from reconciler.scheduling.template import Template
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model import pods
-from reconciler.model.objects import Expression, LabelSelector, Pod, PodDisruptionBudget
+from reconciler.model.objects import Pod, PodDisruptionBudget
+from reconciler.model.selectors import selector_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Pdbs:
         if rows is None:
             return []
         own = pod.metadata.labels
-        found = [pdb for pdb in rows.near(own) if selects(pdb.spec.selector, own)]
+        found = [pdb for pdb in rows.near(own) if selector_of(pdb.spec.selector, {}, ()).matches(own)]
         return sorted(found, key=_key) if found and pods.evictable(pod, now) else []
 
 
@@ -78,23 +79,6 @@ def _rows(pdbs: Iterable[PodDisruptionBudget]) -> _Rows:
     return _Rows(by_label, tuple(others))
 
 
-def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """Kubernetes' label selection: None selects nothing, an empty selector everything."""
-    if selector is None:
-        return False
-    exact = all(labels.get(key) == value for key, value in selector.match_labels.items())
-    return exact and all(_meets(row, labels) for row in selector.match_expressions)
-
-
-def _meets(row: Expression, labels: Mapping[str, str]) -> bool:
-    if row.operator == "Exists":
-        return row.key in labels
-    if row.operator == "DoesNotExist":
-        return row.key not in labels
-    listed = labels.get(row.key) in row.values
-    return listed if row.operator == "In" else not listed
-
-
 def _key(pdb: PodDisruptionBudget) -> str:
     return f"{pdb.metadata.namespace}/{pdb.metadata.name}"
 
@@ -106,4 +90,4 @@ def _forgives(pdb: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def _closed(pdb: PodDisruptionBudget) -> bool:
-    return pdb.spec.max_unavailable in (0, "0", "0%") or pdb.spec.min_available == "100%"
+    return str(pdb.spec.max_unavailable) in ("0", "0%") or pdb.spec.min_available == "100%"
