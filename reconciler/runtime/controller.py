@@ -105,6 +105,7 @@ class Controller:
         self._take_in(self.inbox.drain())
         self._observer.run_due(self._clock.now())
         if not self.state.synced or not self._may_act():
+            self._stand_by(started)
             self.next_due = self._earliest(started + timedelta(seconds=1))
             return Plan()
         with self.telemetry.tick():
@@ -113,6 +114,11 @@ class Controller:
         self._propose()
         self.next_due = self._earliest(plan.next_due, after, started + SOON if started_actions else None)
         return plan
+
+    def _stand_by(self, now: datetime) -> None:
+        """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake."""
+        self._held_until = None
+        self._propose_at = max(self._propose_at, now + self.state.settings.disruption_period)
 
     def _observe_inline(self) -> None:
         """Read what has changed, and ask until no answer makes another question due."""

@@ -52,6 +52,7 @@ class Reflector:
         now = self._clock.now()
         if self.not_before is not None and now < self.not_before:
             return False
+        self.not_before = None
         try:
             if not self._version:
                 self._list(now)

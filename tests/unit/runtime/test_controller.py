@@ -14,6 +14,7 @@ from reconciler.runtime.controller import AFTER_A_BUG, Controller
 from reconciler.sandbox.world import World
 
 WHY = Reason("Test")
+CLASS_REF = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
 
 
 class Decider:
@@ -118,3 +119,19 @@ def test_it_looks_again_when_the_plan_says_so() -> None:
     loop = controller(world, Decider(Plan(next_due=due)))
     loop.tick()
     assert loop.next_due == due
+
+
+def test_a_controller_that_leads_no_more_does_not_spin() -> None:
+    """What it wanted to do next, when it led, is no reason to look again and again."""
+    world, leads = World(), [True]
+    node(world, "a")
+    claim = {"metadata": {"name": "c"}, "spec": {"nodeClassRef": CLASS_REF, "requirements": []}}
+    world.kube.create(kinds.NODE_CLAIM, claim)
+    failing = PatchObject(verb="V", ref=Ref("Node", "", "a"), patch={}, resource_version="999", reason=WHY)
+    loop = controller(world, Decider(Plan((failing,)), Plan((failing,))), may_act=lambda: leads[0])
+    loop.tick()
+    leads[0] = False
+    world.clock.sleep(100)
+    loop.tick()
+    assert loop.next_due is not None
+    assert loop.next_due - world.clock.now() > timedelta(milliseconds=500)

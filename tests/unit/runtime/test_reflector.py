@@ -166,3 +166,14 @@ def test_a_silent_watch_is_not_believed() -> None:
     reflector.step()
     assert kube.calls == ["list", "watch 1", "list"]
     assert inbox.drain() == [Listed(kinds.POD, (), "1", clock.time)]
+
+
+def test_a_back_off_that_is_over_keeps_nobody_awake() -> None:
+    """The watch of a quiet kind came back: nothing has been learnt, and nothing is waited for any more."""
+    reflector, _, clock, _ = make([Listing((), "5")], [Unavailable("503"), ScriptedWatch([()])])
+    reflector.step()
+    reflector.step()
+    assert reflector.not_before is not None
+    clock.time = reflector.not_before
+    assert not reflector.step()
+    assert reflector.not_before is None
