@@ -17,6 +17,8 @@ from reconciler.model.snapshot import LaunchFailure
 OUT_OF_STOCK = timedelta(minutes=3)
 #: Describe shows a new instance within this time, or the instance does not exist.
 SHOWN_AFTER = timedelta(seconds=60)
+#: One whose termination EC2 accepted, and that was not shown for so long after it, is gone.
+ENDED_UNSEEN = timedelta(seconds=20)
 FAILURES_KEPT = timedelta(minutes=30)
 _GOING = "shutting-down"
 
@@ -38,13 +40,19 @@ class Fleet:
         """Take in a complete Describe that was asked at `at`."""
         self._described = {i.id: i for i in instances}
         for id_, (_, launched) in list(self._launched.items()):
-            if id_ in self._described or at - launched >= SHOWN_AFTER:
+            if id_ in self._described or at - launched >= SHOWN_AFTER or self._ended_unseen(id_, at):
                 del self._launched[id_]
         for id_, since in list(self._terminated.items()):
             told = self._described.get(id_)
-            if (at >= since and (told is None or not told.live)) or at - since >= SHOWN_AFTER:
+            unseen = id_ in self._launched
+            if (at >= since and not unseen and (told is None or not told.live)) or at - since >= SHOWN_AFTER:
                 del self._terminated[id_]
         self._view = None
+
+    def _ended_unseen(self, id_: str, at: datetime) -> bool:
+        """Whether it was ended so soon that Describe, which shows no terminated ones, will never show it."""
+        since = self._terminated.get(id_)
+        return since is not None and at - since >= ENDED_UNSEEN
 
     def launched(self, request: FleetRequest, result: FleetResult, at: datetime) -> None:
         """Take in the answer of a fleet call."""
