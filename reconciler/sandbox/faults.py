@@ -22,3 +22,7 @@ class Faults:
 
     def after(self, call: Call) -> None:
         """Raise to lose the answer of a request that took effect."""
+
+    def silent(self, call: Call) -> bool:
+        """Whether a watch says nothing now although there is news: late, or open at our end only."""
+        return False

@@ -1,0 +1,288 @@
+"""Deterministic simulation: the whole controller in the sandbox under a seed's deeds and faults, watched by invariants.
+
+    python -m tests.simulation.chaos --seeds 50          # seeds 0 … 49
+    python -m tests.simulation.chaos --seed 17 -v        # one seed, replayed exactly, with its story
+
+A seed that fails is made shorter: deeds and faults are left out one after the other for as long as it still fails, and
+what remains is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from reconciler.decide import decide
+from reconciler.model.kinds import Ref
+from reconciler.model.plan import Plan
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.runtime.controller import Controller
+from reconciler.runtime.inbox import Inbox, Proposed
+from reconciler.runtime.proposer import InlineProposer
+from reconciler.sandbox.world import Unsettled, World
+from tests.simulation.invariants import Invariants, Violation
+from tests.simulation.scripts import STORM_SECONDS, TYPES, Deed, Fault, Script, script
+from tests.simulation.trouble import Crash, Hands, Staff, Trouble
+
+SETTINGS = Settings(
+    cluster_name="sandbox",
+    interruption_queue="sandbox",
+    disruption_period=timedelta(seconds=30),
+    registration_timeout=timedelta(minutes=6),
+)
+#: After the storm: the time in which everything has to come to rest, more where nodes expire.
+REST, REST_WITH_EXPIRY, LOOK = timedelta(minutes=30), timedelta(minutes=45), timedelta(minutes=3)
+EXPIRY = timedelta(minutes=14)
+#: Then nothing may happen: one seed in so many is watched for a whole hour, the others for a short while.
+IDLE, SHORT_IDLE, ONE_IN = timedelta(minutes=60), timedelta(minutes=6), 10
+DOWNTIME = timedelta(seconds=7)
+#: How often a failing script is played to make it shorter.
+_REPLAYS = 60
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a script ended; `violation` is empty when all was well."""
+
+    script: Script
+    violation: str = ""
+    at: float = 0.0
+    launched: int = 0
+    crashes: int = 0
+    story: list[str] = field(default_factory=list)
+
+
+class Crew(Staff):
+    """The controllers: usually one, for a moment none or two. Drives the invariants after every look."""
+
+    def __init__(self, world: World, trouble: Trouble, invariants: Invariants) -> None:
+        self._world, self._trouble, self._invariants = world, trouble, invariants
+        self._at_work = [self._hire()]
+        self._back_at: datetime | None = None
+        self.crashes = 0
+        #: What the latest plans wanted done, and why.
+        self.plans: deque[str] = deque(maxlen=40)
+
+    def _hire(self) -> Controller:
+        world, proposer = self._world, Proposals()
+        made = Controller(
+            kube=world.kube,
+            cloud=world.cloud,
+            clock=world.clock,
+            settings=SETTINGS,
+            inline=True,
+            may_act=lambda: self.leads,
+            decide=self._decide,
+            proposer=proposer,
+        )
+        proposer.inbox = made.inbox
+        return made
+
+    def _decide(self, snapshot: Snapshot) -> Plan:
+        plan = decide(snapshot)
+        for action in plan.actions:
+            self.plans.append(f"{self._trouble.elapsed:8.2f} s  {action.key}  ({action.reason})")
+        return plan
+
+    # --- as the world's loop wants it -----------------------------------------------------------------------------
+    @property
+    def next_due(self) -> datetime | None:
+        dues = [controller.next_due for controller in self._at_work]
+        dues += [self._back_at, self._trouble.wakes_at]
+        return min((due for due in dues if due is not None), default=None)
+
+    def tick(self) -> None:
+        now = self._world.clock.now()
+        if self._back_at is not None and self._back_at <= now:
+            self._back_at = None
+            self._at_work.append(self._hire())
+        for controller in list(self._at_work):
+            self._one(controller)
+        self._invariants.check()
+
+    def _one(self, controller: Controller) -> None:
+        self._invariants.acting = len(self._at_work)
+        try:
+            controller.tick()
+        except Crash:
+            self.crashes += 1
+            self._at_work.remove(controller)
+            if not self._at_work:
+                self._back_at = self._world.clock.now() + DOWNTIME
+        finally:
+            self._invariants.acting = 0
+
+    # --- deeds ----------------------------------------------------------------------------------------------------
+    def lead(self) -> None:
+        self.leads = True
+        self._invariants.alone_since = self._world.clock.now()
+
+    def double(self) -> None:
+        self._at_work.append(self._hire())
+
+    def single(self) -> None:
+        """The older one is gone."""
+        del self._at_work[:-1]
+        self._invariants.alone_since = self._world.clock.now()
+
+
+class Proposals:
+    """The slow half, inline; what has nothing new to think about says again what it said last."""
+
+    inbox: Inbox
+
+    def __init__(self) -> None:
+        self._said: Proposed | None = None
+        self._since: datetime | None = None
+
+    def start(self, snapshot: Snapshot, changes: Mapping[Ref, Any | None]) -> bool:
+        rested = self._since is not None and snapshot.now - self._since < timedelta(minutes=10)
+        if changes or not rested or self._said is None or self._said.proposals:
+            InlineProposer(self.inbox).start(snapshot, changes)
+            self._since = snapshot.now
+            self._said = next((n for n in self._peek() if isinstance(n, Proposed)), None)
+        else:
+            self.inbox.put(Proposed((), snapshot.now))
+        return True
+
+    def _peek(self) -> list[Any]:
+        news = self.inbox.drain()
+        for item in news:
+            self.inbox.put(item)
+        return list(news)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+# --- playing ------------------------------------------------------------------------------------------------------
+def play(what: Script) -> Outcome:
+    """Live through a script: the storm, the rest, and an hour in which nothing may happen."""
+    trouble = Trouble(what.faults)
+    world = World(seed=what.seed, types=TYPES, weather=what.weather, faults=trouble)
+    trouble.begin(world.clock.now)
+    invariants = Invariants(world, trouble, SETTINGS)
+    crew = Crew(world, trouble, invariants)
+    hands = Hands(world, what, crew)
+    outcome = Outcome(what)
+    try:
+        _live(what, world, crew, hands)
+        trouble.end()
+        hands.calm()
+        _rest(what, world, crew, trouble, invariants)
+        _idle(what, world, crew, trouble)
+    except (Violation, Unsettled) as error:
+        outcome.violation, outcome.at = str(error), trouble.elapsed
+    outcome.story = [*_lines("last plans", crew.plans), *_lines("last writes", trouble.log)]
+    outcome.launched, outcome.crashes = len(world.ec2.instances), crew.crashes
+    return outcome
+
+
+def _live(what: Script, world: World, crew: Crew, hands: Hands) -> None:
+    started = world.clock.now()
+    hands.begin()
+    for deed in what.deeds:
+        world.run(crew, started + timedelta(seconds=deed.at))
+        getattr(hands, deed.verb)(*deed.arguments)
+    world.run(crew, started + timedelta(seconds=STORM_SECONDS))
+
+
+def _rest(what: Script, world: World, crew: Crew, trouble: Trouble, invariants: Invariants) -> None:
+    """Everything comes to rest in time. Raises Violation."""
+    end = world.clock.now() + (REST_WITH_EXPIRY if what.expires else REST)
+    if what.expires:
+        world.run(crew, EXPIRY)
+    while True:
+        trouble.writes = 0
+        world.run(crew, LOOK)
+        unrest = invariants.unrest()
+        if not unrest and not trouble.writes:
+            return
+        if world.clock.now() >= end:
+            raise Violation(f"no rest: {'; '.join(unrest) or f'{trouble.writes} writes in {LOOK}'}")
+
+
+def _idle(what: Script, world: World, crew: Crew, trouble: Trouble) -> None:
+    """An idle world stays untouched. Raises Violation."""
+    trouble.writes, pause = 0, SHORT_IDLE if what.seed % ONE_IN else IDLE
+    world.run(crew, pause)
+    if trouble.writes:
+        raise Violation(f"no peace: {trouble.writes} writes in {pause} of an idle world")
+
+
+def _lines(title: str, rows: deque[str]) -> list[str]:
+    return [f"{title}:", *(f"  {row}" for row in rows)]
+
+
+# --- making it shorter --------------------------------------------------------------------------------------------
+def minimised(failed: Outcome) -> Outcome:
+    """The shortest failing script that leaving out rows has found, within a bounded number of replays."""
+    best, replays, size = failed, 0, max(1, len(failed.script.rows) // 2)
+    while replays < _REPLAYS:
+        rows, start, shorter = best.script.rows, 0, False
+        while start < len(best.script.rows) and replays < _REPLAYS:
+            rows = best.script.rows
+            tried = play(best.script.only(rows[:start] + rows[start + size :]))
+            replays += 1
+            if _same(tried, failed):
+                best, shorter = tried, True
+            else:
+                start += size
+        if size == 1 and not shorter:
+            break
+        size = max(1, size // 2)
+    return best
+
+
+def _same(tried: Outcome, failed: Outcome) -> bool:
+    """Whether the same invariant is broken."""
+    return bool(tried.violation) and tried.violation.split(":")[0] == failed.violation.split(":")[0]
+
+
+def told(outcome: Outcome) -> str:
+    """The story of a failure."""
+    rows: tuple[Deed | Fault, ...] = outcome.script.rows
+    lines = [
+        f"seed {outcome.script.seed}, at {outcome.at:.1f} s: {outcome.violation}",
+        f"weather: {outcome.script.weather}",
+        f"{len(rows)} deeds and faults:",
+        *(f"  {row}" for row in sorted(rows, key=lambda row: row.at)),
+        *outcome.story,
+        f"replay: python -m tests.simulation.chaos --seed {outcome.script.seed} -v",
+    ]
+    return "\n".join(lines)
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+def main() -> int:
+    """Play one seed or many; 1 when an invariant was broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, help="play this seed only")
+    parser.add_argument("--seeds", type=int, default=50, help="how many seeds to play (default 50)")
+    parser.add_argument("--start", type=int, default=0, help="the first of them")
+    parser.add_argument("-v", "--verbose", action="store_true", help="tell every seed's script, not only failing ones")
+    parser.add_argument("--whole", action="store_true", help="do not make failing scripts shorter")
+    given = parser.parse_args()
+    chosen = [given.seed] if given.seed is not None else range(given.start, given.start + given.seeds)
+    began, failed = time.monotonic(), []
+    for seed in chosen:
+        outcome = play(script(seed))
+        if outcome.violation:
+            failed.append(seed)
+            print(told(outcome if given.whole else minimised(outcome)), end="\n\n", flush=True)
+        elif given.verbose:
+            print(told(outcome))
+    seconds = time.monotonic() - began
+    print(f"{len(chosen)} seeds in {seconds:.0f} s, {len(failed)} failed{': ' if failed else ''}{failed or ''}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""What must always be true of a world in trouble, and what must be true when the trouble is over.
+
+Most of it is looked at as it happens: a listener at the API server and a seam before every write of the controller.
+Only the truth of the world is consulted, never what the controller believes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from api import labels
+from api.v1.budgets import allowed_disruptions
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model import kinds, pods
+from reconciler.model.kinds import Kind
+from reconciler.model.objects import Node, Pod
+from reconciler.model.settings import Settings
+from reconciler.sandbox.api_server import Record
+from reconciler.sandbox.ec2 import Machine
+from reconciler.sandbox.faults import Call
+from reconciler.sandbox.kinds import DEPLOYMENT
+from reconciler.sandbox.world import World
+from tests.simulation.trouble import Trouble, address, lives
+
+#: How long polling, back-off and a refused termination may add to the adoption time.
+PATIENCE = timedelta(minutes=5)
+#: What the controller was told before a watch fell silent may count for so long.
+STALE = timedelta(seconds=95)
+
+
+class Violation(Exception):
+    """An invariant does not hold; the text says which, and of what."""
+
+
+class Invariants:
+    """See the module. `acting` is how many controllers are at work now (0: whatever happens is not their doing)."""
+
+    def __init__(self, world: World, trouble: Trouble, settings: Settings) -> None:
+        self._world, self._trouble, self._settings = world, trouble, settings
+        self._found: list[str] = []
+        self._orphaned: dict[str, datetime] = {}
+        self._members: dict[str, set[str]] = {}
+        self._groups: dict[str, set[str]] = {}
+        self.acting = 0
+        self.alone_since = world.clock.now()
+        world.server.listen(self._heard)
+        trouble.before_write = self._before_write
+
+    # --- as it happens ----------------------------------------------------------------------------------------------
+    def _heard(self, old: Record | None, new: Record | None) -> None:
+        record = new or old
+        if record is None or record.kind.name != "NodeClaim":
+            return
+        if new is not None:
+            self._note_group(new.value)
+        if not self.acting or new is None:
+            return
+        if old is None:
+            self._limits(new.value)
+        elif labels.COMMAND in new.value.metadata.annotations and labels.COMMAND not in old.value.metadata.annotations:
+            self._budget(new.value)
+        if old is not None and new.value.metadata.deleting and not old.value.metadata.deleting:
+            self._empty(new.value)
+
+    def _note_group(self, claim: NodeClaim) -> None:
+        group = claim.metadata.annotations.get(labels.LAUNCH_GROUP)
+        if group is not None:
+            self._members.setdefault(group, set()).add(claim.metadata.uid)
+            self._groups.setdefault(claim.metadata.uid, set()).add(group)
+
+    def _limits(self, created: NodeClaim) -> None:
+        """Limits are never exceeded by intent: what the pool's claims have or may get at most. Those that a command
+        replaces do not count."""
+        pool = self._world.server.find(kinds.NODE_POOL, "", created.pool_name)
+        if pool is None or pool.value.limits is None or not self._clear:
+            return
+        claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == created.pool_name]
+        stay = [c for c in claims if not c.metadata.deleting and labels.COMMAND not in c.metadata.annotations]
+        used = sum(self._cpus(claim) for claim in stay)
+        limit = pool.value.limits["cpu"] // 1000
+        if used > limit:
+            self._found.append(f"limits: {created.name} makes {used} CPUs of NodePool {pool.value.name}'s {limit}")
+
+    def _cpus(self, claim: NodeClaim) -> int:
+        types = self._world.ec2.region.types
+        known = claim.metadata.labels.get(labels.INSTANCE_TYPE, "")
+        if known in types:
+            return types[known].vcpus
+        allowed = claim.requirements().allowed(labels.INSTANCE_TYPE)
+        return max((info.vcpus for name, info in types.items() if allowed.has(name)), default=0)
+
+    def _budget(self, started: NodeClaim) -> None:
+        """No voluntary command starts beyond its pool's budget."""
+        reason = msgspec.json.decode(started.metadata.annotations[labels.COMMAND])["reason"]
+        pool = self._world.server.find(kinds.NODE_POOL, "", started.pool_name)
+        if pool is None or not self._clear:
+            return
+        claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == started.pool_name]
+        counted = [c for c in claims if c.is_true("Initialized") and not c.is_true("InstanceTerminating")]
+        going = [c for c in counted if c.metadata.deleting or labels.COMMAND in c.metadata.annotations]
+        budgets, now = pool.value.spec.disruption.budgets, self._world.clock.now()
+        allowed = allowed_disruptions(budgets=budgets, nodes=len(counted), now=now, reason=reason)
+        if len(going) > allowed:
+            names = ", ".join(sorted(c.name for c in going))
+            self._found.append(f"budget: {len(going)} of {allowed} allowed go for {reason}: {names}")
+
+    def _empty(self, deleted: NodeClaim) -> None:
+        """A node that goes because it is empty has no pod that wants a place elsewhere."""
+        text = deleted.metadata.annotations.get(labels.COMMAND)
+        if text is None or msgspec.json.decode(text)["reason"] != "Empty" or not deleted.status.node_name:
+            return
+        here = [p.key for p in self._pods_on(deleted.status.node_name) if pods.reschedulable(p)]
+        if here:
+            self._found.append(f"emptiness: {deleted.name} is deleted with {', '.join(here)}")
+
+    def _before_write(self, call: Call) -> None:
+        if call.port == "kube" and call.verb == "delete" and call.subject.startswith("pod/"):
+            self._forced(call)
+        elif call.port == "cloud" and call.verb == "terminate":
+            self._terminated(call.subject)
+
+    def _forced(self, call: Call) -> None:
+        """The controller deletes a pod itself only when its node's deadline leaves no more than the pod's grace."""
+        ref = address(call.subject)
+        record = self._world.server.find(kinds.POD, ref.namespace, ref.name)
+        if record is None:
+            return
+        pod: Pod = record.value
+        deadline = self._deadline(pod.spec.node_name)
+        grace = timedelta(seconds=pod.spec.termination_grace_period_seconds or 0)
+        if deadline is None or self._world.clock.now() < deadline - grace:
+            self._found.append(f"force: {call.subject} is deleted around its budget; its node's deadline is {deadline}")
+
+    def _terminated(self, instance_id: str) -> None:
+        """An instance ends only when its node's pods have been told to leave, or the deadline has passed."""
+        machine = self._world.ec2.instances.get(instance_id)
+        if machine is None or not lives(machine) or not self._clear:
+            return
+        for node in self._values(kinds.NODE):
+            if node.spec.provider_id != machine.provider_id or not self._claims_of(machine) or not node.ready:
+                continue
+            deadline, now = self._deadline(node.name), self._world.clock.now()
+            left = [p.key for p in self._pods_on(node.name) if pods.waits_for_eviction(p, now)]
+            if left and (deadline is None or now < deadline - timedelta(seconds=1)):
+                self._found.append(f"drain: {instance_id} is terminated under {', '.join(left)}")
+
+    # --- after every step ---------------------------------------------------------------------------------------
+    def check(self) -> None:
+        """Raises Violation."""
+        machines = [m for m in self._world.ec2.instances.values() if lives(m)]
+        claims: list[NodeClaim] = list(self._values(kinds.NODE_CLAIM))
+        self._check_orphans(machines, claims)
+        self._check_twins(machines, claims)
+        if self._found:
+            raise Violation("; ".join(self._found))
+
+    def _check_orphans(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
+        """No live instance without a claim for longer than the adoption time, faults not counted."""
+        now, limit = self._world.clock.now(), self._settings.adoption_time + PATIENCE
+        held = {_instance(claim) for claim in claims}
+        awaited = {c.metadata.annotations.get(labels.LAUNCH_GROUP) for c in claims if not _instance(c)}
+        orphans = {m.id for m in machines if m.id not in held and m.tags.get(labels.LAUNCH_GROUP) not in awaited}
+        self._orphaned = {id_: self._orphaned.get(id_, now) for id_ in sorted(orphans)}
+        for id_, since in self._orphaned.items():
+            if now - max(since, self._trouble.struck_at or since, self.alone_since) > limit:
+                self._found.append(f"orphan: {id_} has had no claim since {since:%H:%M:%S}")
+
+    def _check_twins(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
+        """Never two live instances for one claim, nor two claims for one instance."""
+        names = Counter(m.tags[labels.TAG_NODECLAIM] for m in machines if labels.TAG_NODECLAIM in m.tags)
+        self._found += [f"twins: {count} instances of {name}" for name, count in names.items() if count > 1]
+        ids = Counter(id_ for claim in claims if (id_ := _instance(claim)))
+        self._found += [f"shared: {count} claims have {id_}" for id_, count in ids.items() if count > 1]
+        groups = Counter(m.tags.get(labels.LAUNCH_GROUP, "") for m in machines)
+        for claim in claims:
+            mine = self._groups.get(claim.metadata.uid, set())
+            others = {uid for group in mine for uid in self._members[group]}
+            count = sum(groups[group] for group in mine)
+            if count > len(others):
+                self._found.append(f"twins: {count} instances in the launch groups of {claim.name}: {sorted(mine)}")
+
+    # --- at rest ----------------------------------------------------------------------------------------------------
+    def unrest(self) -> list[str]:
+        """What is still on its way, or left over."""
+        return [*self._claims_unrest(), *self._nodes_unrest(), *self._pods_unrest()]
+
+    def _claims_unrest(self) -> Iterator[str]:
+        claims: list[NodeClaim] = list(self._values(kinds.NODE_CLAIM))
+        for claim in claims:
+            if claim.metadata.deleting or not claim.is_true("Initialized"):
+                yield f"claim {claim.name} is {'going' if claim.metadata.deleting else 'not initialized'}"
+            for key in (labels.COMMAND, labels.TERMINATION_TIMESTAMP):
+                if key in claim.metadata.annotations:
+                    yield f"claim {claim.name} carries {key}"
+            if claim.is_true("DisruptionReason"):
+                yield f"claim {claim.name} has a DisruptionReason"
+        living = {m.id for m in self._world.ec2.instances.values() if m.state != "terminated"}
+        nodes = {n.spec.provider_id.rpartition("/")[2] for n in self._values(kinds.NODE)}
+        held = {_instance(claim) for claim in claims}
+        if not living == nodes == held:
+            yield f"instances {sorted(living)}, nodes {sorted(nodes)}, claims {sorted(held)} are not the same"
+
+    def _nodes_unrest(self) -> Iterator[str]:
+        nodes: list[Node] = list(self._values(kinds.NODE))
+        for node in nodes:
+            odd = [t.key for t in node.spec.taints if t.key != "team"]
+            if node.metadata.deleting or not node.ready or odd or labels.EXCLUDE_BALANCERS in node.metadata.labels:
+                yield f"node {node.name} is going, not ready, tainted ({', '.join(odd)}) or out of load balancers"
+
+    def _pods_unrest(self) -> Iterator[str]:
+        here: list[Pod] = [p for p in self._values(kinds.POD) if not p.metadata.deleting]
+        yield from (f"pod {p.key} is {p.status.phase}" for p in here if p.status.phase != "Running")
+        running = Counter(p.metadata.labels.get("app") for p in here if p.status.phase == "Running")
+        for record in self._world.server.records(DEPLOYMENT):
+            wanted = record.value.spec.replicas
+            if running[record.value.metadata.name] != wanted:
+                yield f"{record.value.metadata.name} has {running[record.value.metadata.name]} of {wanted} pods"
+
+    # --- aids -------------------------------------------------------------------------------------------------------
+    @property
+    def _clear(self) -> bool:
+        """Whether the one controller there is has been able to see everything for a while."""
+        since = max(self.alone_since, self._trouble.struck_at or self.alone_since)
+        return self.acting == 1 and self._world.clock.now() - since > STALE
+
+    def _values(self, kind: Kind) -> Iterator[Any]:
+        return (record.value for record in self._world.server.records(kind))
+
+    def _pods_on(self, node_name: str) -> list[Pod]:
+        return [p for p in self._values(kinds.POD) if p.spec.node_name == node_name]
+
+    def _claims_of(self, machine: Machine) -> list[NodeClaim]:
+        return [c for c in self._values(kinds.NODE_CLAIM) if _instance(c) == machine.id]
+
+    def _deadline(self, node_name: str) -> datetime | None:
+        for claim in self._values(kinds.NODE_CLAIM):
+            text = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
+            if claim.status.node_name == node_name and text is not None:
+                return datetime.fromisoformat(text)
+        return None
+
+
+def _instance(claim: NodeClaim) -> str:
+    return claim.instance_id or claim.metadata.annotations.get(labels.INSTANCE, "")

@@ -1,0 +1,52 @@
+"""Seeds of chaos: whatever happens in whatever order, nothing is lost, doubled or left over."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.chaos import minimised, play, told
+from tests.simulation.scripts import Deed, Script, script
+
+#: In one test each, so that a slow machine spreads them over its workers.
+SEEDS, LONG_SEEDS, EACH = 40, 2000, 10
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, EACH))
+def test_nothing_is_lost(first: int) -> None:
+    _play(range(first, first + EACH))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first", range(SEEDS, LONG_SEEDS, 50))
+def test_nothing_is_lost_in_the_long_run(first: int) -> None:
+    _play(range(first, min(first + 50, LONG_SEEDS)))
+
+
+def _play(seeds: range) -> None:
+    failed = [outcome for seed in seeds if (outcome := play(script(seed))).violation]
+    assert not failed, "\n\n".join(told(minimised(outcome)) for outcome in failed[:1])
+
+
+def test_a_seed_lives_the_same_life_twice() -> None:
+    first, second = play(script(4)), play(script(4))
+    assert first == second
+    assert first.launched
+    assert len(first.story) > 20
+
+
+def test_a_failure_is_made_shorter() -> None:
+    """A world whose pods can never run breaks an invariant at once, whatever else happens: nothing else is told."""
+    broken = _without_node_class(script(3))
+    failed = play(broken)
+    assert failed.violation.startswith("no rest")
+    shorter = minimised(failed)
+    assert shorter.violation.startswith("no rest")
+    assert not shorter.script.rows
+    assert f"seed {broken.seed}" in told(shorter)
+
+
+def _without_node_class(whole: Script) -> Script:
+    kept = tuple(m for m in whole.manifests if m["kind"] not in ("EC2NodeClass", "NodePool"))
+    deeds = (Deed(70.0, "compact"), Deed(80.0, "delete_pod", (0.5,)), Deed(90.0, "reclaim", (0.1,)))
+    return Script(whole.seed, whole.weather, kept, deeds, whole.faults[:3])
