@@ -48,21 +48,28 @@ def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         installation.wait(lambda: not installation.get("nodeclaims"), 60, "all nodes are given back")
 
 
-def test_without_leave_to_evict_a_drain_waits_and_says_why(kerf: Installation) -> None:
-    role = json.loads(kerf.kubectl("get", "clusterrole", "kerf", "-o", "json"))
-    kept = [rule for rule in role["rules"] if "pods/eviction" not in rule["resources"]]
-    assert len(kept) < len(role["rules"])
-    _grant(kerf, kept)
-    claim = kerf.get("nodeclaims")[0]["metadata"]["name"]
-    kerf.kubectl("delete", "nodeclaim", claim, "--wait=false")
-    kerf.wait(lambda: bool(_events(kerf, "FailedEvictPod")), 20, "an event tells of the missing permission")
-    assert "pods/eviction" in _events(kerf, "FailedEvictPod")[0]["message"]
-    time.sleep(2)
-    assert _running(kerf) == 2
-    assert claim in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
-    _grant(kerf, role["rules"])
-    took = kerf.wait(lambda: claim not in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}, 60, "drained")
-    print(f"\ndrained {took:.1f} s after the permission was given back")
+def test_when_the_leader_dies_the_other_replica_acts(kerf: Installation) -> None:
+    leader = _holder(kerf)
+    kerf.kill_controller()
+    before = {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
+    kerf.kubectl("scale", "deployment/web", "--replicas=10")
+    seconds = kerf.wait(
+        lambda: bool({c["metadata"]["name"] for c in kerf.get("nodeclaims")} - before), RUN_OUT, "the other one acts"
+    )
+    print(f"\nthe other replica acted after {seconds:.1f} s")
+    assert _holder(kerf) != leader
+    kerf.start_controller()
+    kerf.wait(lambda: _ready(kerf), 30, "the new replica is ready")
+
+
+def test_a_rolling_update_hands_the_lease_over(kerf: Installation) -> None:
+    leader = _holder(kerf)
+    begun = time.monotonic()
+    assert kerf.stop_controller("standby") == 0
+    ended = time.monotonic() - begun
+    kerf.wait(lambda: _holder(kerf) not in ("", leader), HANDED_OVER, "the other replica leads")
+    print(f"\nended after {ended:.1f} s, handed over after {time.monotonic() - begun:.1f} s")
+    assert ended < ENDED
 
 
 def test_the_certificate_of_the_webhook_is_made_announced_and_renewed(kerf: Installation) -> None:
@@ -84,28 +91,22 @@ def test_the_certificate_of_the_webhook_is_made_announced_and_renewed(kerf: Inst
         kube.request("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets")
 
 
-def test_a_rolling_update_hands_the_lease_over(kerf: Installation) -> None:
-    leader = _holder(kerf)
-    begun = time.monotonic()
-    assert kerf.stop_controller() == 0
-    ended = time.monotonic() - begun
-    kerf.wait(lambda: _holder(kerf) not in ("", leader), HANDED_OVER, "the other replica leads")
-    print(f"\nended after {ended:.1f} s, handed over after {time.monotonic() - begun:.1f} s")
-    assert ended < ENDED
-    kerf.start_controller()
-    kerf.wait(lambda: _ready(kerf), 30, "the new replica is ready")
-
-
-def test_when_the_leader_dies_the_other_replica_acts(kerf: Installation) -> None:
-    leader = _holder(kerf)
-    kerf.kill_controller("standby")
-    before = {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
-    kerf.kubectl("scale", "deployment/web", "--replicas=10")
-    seconds = kerf.wait(
-        lambda: bool({c["metadata"]["name"] for c in kerf.get("nodeclaims")} - before), RUN_OUT, "the other one acts"
-    )
-    print(f"\nthe other replica acted after {seconds:.1f} s")
-    assert _holder(kerf) != leader
+def test_without_leave_to_evict_a_drain_waits_and_says_why(kerf: Installation) -> None:
+    role = json.loads(kerf.kubectl("get", "clusterrole", "kerf", "-o", "json"))
+    kept = [rule for rule in role["rules"] if "pods/eviction" not in rule["resources"]]
+    assert len(kept) < len(role["rules"])
+    _grant(kerf, kept)
+    kerf.wait(lambda: _running(kerf) == 10, 60, "all pods run")
+    claim = _busiest(kerf)
+    kerf.kubectl("delete", "nodeclaim", claim, "--wait=false")
+    kerf.wait(lambda: bool(_events(kerf, "FailedEvictPod")), 20, "an event tells of the missing permission")
+    assert "pods/eviction" in _events(kerf, "FailedEvictPod")[0]["message"]
+    time.sleep(2)
+    assert _running(kerf) == 10
+    assert claim in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
+    _grant(kerf, role["rules"])
+    took = kerf.wait(lambda: claim not in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}, 60, "drained")
+    print(f"\ndrained {took:.1f} s after the permission was given back")
 
 
 # --- aids -------------------------------------------------------------------------------------------------------
@@ -134,6 +135,13 @@ def _events(kerf: Installation, reason: str) -> list[dict[str, Any]]:
 def _running(kerf: Installation) -> int:
     pods = kerf.get("pods", "-l", "app=web")
     return sum(p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"] for p in pods)
+
+
+def _busiest(kerf: Installation) -> str:
+    """The claim whose node has the most pods."""
+    nodes = [p["spec"].get("nodeName", "") for p in kerf.get("pods", "-l", "app=web")]
+    claims = {c["status"].get("nodeName", ""): c["metadata"]["name"] for c in kerf.get("nodeclaims")}
+    return str(claims[max(sorted(set(nodes)), key=nodes.count)])
 
 
 def _secret(kerf: Installation) -> dict[str, str]:
