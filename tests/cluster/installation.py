@@ -24,6 +24,7 @@ from .bootstrapper import Bootstrapper
 from .certificates import CertificateAuthority
 from .control_plane import ControlPlane
 from .moto_aws import MotoAws
+from .moto_aws.settings import FAMILIES
 from .processes import free_ports
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -39,9 +40,11 @@ class Installation:
     controller makes. Its pods do not run here, so nobody answers for it.
     """
 
-    def __init__(self, control_plane: ControlPlane, folder: Path, *, webhook: bool = True) -> None:
+    def __init__(
+        self, control_plane: ControlPlane, folder: Path, *, webhook: bool = True, families: tuple[str, ...] = FAMILIES
+    ) -> None:
         self.control_plane, self._folder, self._webhook = control_plane, folder, webhook
-        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0)
+        self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
         self._bootstrapper: Bootstrapper | None = None
         self._region: Region | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}

@@ -36,7 +36,8 @@ ENDED = 5.0
 @pytest.fixture(scope="module")
 def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """Kerf as in a cluster, with a replica that waits, a node class, a pool, and two pods on a node."""
-    with Installation(control_plane, tmp_path_factory.mktemp("operations"), webhook=False) as installation:
+    folder = tmp_path_factory.mktemp("operations")
+    with Installation(control_plane, folder, webhook=False, families=("c6a", "m6a")) as installation:
         installation.wait(lambda: _holder(installation) != "", 30, "the first replica leads")
         installation.start_controller(name="standby")
         installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
