@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from typing import Any
 
 from reconciler.decide import decide as decide_all
 from reconciler.ec2 import catalogue, interruptions
@@ -57,7 +58,7 @@ class Controller:
     ) -> None:
         self.telemetry = telemetry or Telemetry.quiet(kube, clock)
         self.inbox = Inbox()
-        self.state = State(settings, build=catalogue.build, interpret=self._interpret, witness=self.telemetry.witness)
+        self.state = State(settings, build=catalogue.build, interpret=self._interpret, witness=self._witness)
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()
@@ -141,6 +142,10 @@ class Controller:
                 self.telemetry.chore_failed(item.key, item.error)
             else:
                 self.state.take(item, now)
+
+    def _witness(self, kind: kinds.Kind, old: Any | None, new: Any | None) -> None:
+        """Every replica sees everything; one of them tells."""
+        self.telemetry.witness(kind, old, new, telling=self._may_act())
 
     def _interpret(self, message: Message) -> Interruption | None:
         found = interruptions.parse(message)

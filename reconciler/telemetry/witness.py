@@ -41,13 +41,18 @@ class Witness:
     def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock) -> None:
         self._log, self._metrics, self._events, self._clock = log, metrics, events, clock
 
-    def __call__(self, kind: Kind, old: Any | None, new: Any | None) -> None:
-        """An object was seen: before (None: it was not there) and after (None: it is not there any more)."""
+    def __call__(self, kind: Kind, old: Any | None, new: Any | None, *, telling: bool = True) -> None:
+        """An object was seen: before (None: it was not there) and after (None: it is not there any more).
+
+        Without `telling` only gauges follow: another replica leads, and tells.
+        """
         if kind.name in _WITH_CONDITIONS:
             seen: Any = old if new is None else new
             self._metrics.conditions.see(_WITH_CONDITIONS[kind.name], seen.metadata.name, new)
-            if old is not None and new is not None:
+            if telling and old is not None and new is not None:
                 self._conditions(kind, old, new)
+        if not telling:
+            return
         if kind is kinds.NODE_CLAIM and new is None and old is not None:
             self._claim_gone(old)
         elif kind is kinds.NODE:

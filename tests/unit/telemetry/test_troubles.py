@@ -143,3 +143,14 @@ def test_a_command_is_told_in_the_fields_that_parsers_read() -> None:
         ],
         "replacement-nodes": [{"NodeClaim": {"name": "p-1"}}],
     }
+
+
+def test_a_replica_that_waits_tells_nothing() -> None:
+    kube = Written()
+    told = Telemetry.quiet(kube, VirtualClock())  # type: ignore[arg-type]
+    after = claim(Condition(type="Launched", status="True", reason="Launched"))
+    told.witness(kinds.NODE_CLAIM, claim(Condition(type="Launched")), after, telling=False)
+    told.witness(kinds.NODE_CLAIM, after, None, telling=False)
+    assert kube.events == []
+    row = {"nodepool": "p", "capacity_type": "spot", "zone": ""}
+    assert told.metrics.registry.get_sample_value("karpenter_nodeclaims_terminated_total", row) is None
