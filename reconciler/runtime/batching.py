@@ -30,6 +30,11 @@ class BatchWindow:
         self._known.add(uid)
         self._batch = Batch(now if self._batch is None else self._batch.first, now)
 
+    def reopen(self, now: datetime) -> None:
+        """There may be room now: what was served in vain need not wait for its turn."""
+        if self._known and self._batch is None:
+            self._batch = Batch(now, now)
+
     def forget(self, uid: str) -> None:
         """It has its place, or is gone."""
         self._known.discard(uid)

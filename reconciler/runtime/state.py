@@ -14,9 +14,11 @@ from typing import Any
 
 import msgspec
 
+from api.v1.conditions import READY, TRUE, get
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import ObjectMeta
 from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
 from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
@@ -212,6 +214,8 @@ class State:
             self._noticed_node(old, new, now)
         elif kind is kinds.NODE_CLAIM:
             self._noticed_claim(old, new, now)
+        elif kind is kinds.NODE_POOL and new is not None and _usable(new) and _usable(new) != _usable(old):
+            self.batch.reopen(now)
         elif kind is kinds.NODE_CLASS and new is None and old is not None:
             self.catalogues.forget(old.name)
 
@@ -313,3 +317,9 @@ def _grace(value: Any) -> int:
         return 0
     seconds = value.spec.termination_grace_period_seconds
     return 30 if seconds is None else seconds
+
+
+def _usable(pool: NodePool | None) -> int | None:
+    """The generation at which nodes can be made from a pool; None while they cannot."""
+    ready = get(pool.status.conditions, READY) if pool is not None else None
+    return pool.metadata.generation if pool is not None and ready is not None and ready.status == TRUE else None

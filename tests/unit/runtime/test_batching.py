@@ -61,3 +61,13 @@ def test_nothing_waits_any_more() -> None:
     window.forget("a")
     assert window.at(after(60)) is None
     assert window.due(after(60), SETTINGS) is None
+
+
+def test_new_room_lets_what_was_served_in_vain_ask_at_once() -> None:
+    window = BatchWindow()
+    window.reopen(START)
+    assert window.at(START) is None, "nobody waits"
+    window.trigger("a", START)
+    window.served(after(1))
+    window.reopen(after(2))
+    assert window.due(after(2), SETTINGS) == after(3)
