@@ -14,7 +14,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -33,7 +33,6 @@ from tests.simulation.trouble import Crash, Hands, Staff, Trouble
 
 SETTINGS = Settings(
     cluster_name="sandbox",
-    interruption_queue="sandbox",
     disruption_period=timedelta(seconds=30),
     registration_timeout=timedelta(minutes=6),
 )
@@ -62,8 +61,8 @@ class Outcome:
 class Crew(Staff):
     """The controllers: usually one, for a moment none or two. Drives the invariants after every look."""
 
-    def __init__(self, world: World, trouble: Trouble, invariants: Invariants) -> None:
-        self._world, self._trouble, self._invariants = world, trouble, invariants
+    def __init__(self, world: World, trouble: Trouble, invariants: Invariants, settings: Settings) -> None:
+        self._world, self._trouble, self._invariants, self._settings = world, trouble, invariants, settings
         self._at_work = [self._hire()]
         self._back_at: datetime | None = None
         self.crashes = 0
@@ -76,7 +75,7 @@ class Crew(Staff):
             kube=world.kube,
             cloud=world.cloud,
             clock=world.clock,
-            settings=SETTINGS,
+            settings=self._settings,
             inline=True,
             may_act=lambda: self.leads,
             decide=self._decide,
@@ -103,6 +102,8 @@ class Crew(Staff):
         if self._back_at is not None and self._back_at <= now:
             self._back_at = None
             self._at_work.append(self._hire())
+        if len(self._at_work) > 1:  # where they disagree, they do so at the speed of requests
+            self._world.clock.sleep(0.1)
         for controller in list(self._at_work):
             self._one(controller)
         self._invariants.check()
@@ -169,7 +170,8 @@ def play(what: Script) -> Outcome:
     world = World(seed=what.seed, types=TYPES, weather=what.weather, faults=trouble)
     trouble.begin(world.clock.now)
     invariants = Invariants(world, trouble, SETTINGS)
-    crew = Crew(world, trouble, invariants)
+    settings = replace(SETTINGS, interruption_queue="sandbox" if what.queue else "")
+    crew = Crew(world, trouble, invariants, settings)
     hands = Hands(world, what, crew)
     outcome = Outcome(what)
     try:

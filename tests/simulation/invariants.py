@@ -58,7 +58,10 @@ class Invariants:
             return
         if new is not None:
             self._note_group(new.value)
-        if not self.acting or new is None:
+        if not self.acting:
+            return
+        if new is None:
+            self._released(record.value)
             return
         if old is None:
             self._limits(new.value)
@@ -117,6 +120,12 @@ class Invariants:
         here = [p.key for p in self._pods_on(deleted.status.node_name) if pods.reschedulable(p)]
         if here:
             self._found.append(f"emptiness: {deleted.name} is deleted with {', '.join(here)}")
+
+    def _released(self, claim: NodeClaim) -> None:
+        """The controller lets a claim go only when its instance is on its way out."""
+        machine = self._world.ec2.instances.get(_instance(claim))
+        if machine is not None and lives(machine) and not self._claims_of(machine):
+            self._found.append(f"released: {claim.name} is gone and {machine.id} is {machine.state}")
 
     def _before_write(self, call: Call) -> None:
         if call.port == "kube" and call.verb == "delete" and call.subject.startswith("pod/"):

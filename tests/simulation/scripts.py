@@ -66,6 +66,8 @@ class Script:
     deeds: tuple[Deed, ...]
     faults: tuple[Fault, ...]
     expires: bool = False
+    #: Whether there is a queue that tells of interruptions.
+    queue: bool = False
 
     @property
     def rows(self) -> tuple[Deed | Fault, ...]:
@@ -90,6 +92,7 @@ def script(seed: int) -> Script:
         manifests=(_node_class(), *pools.values(), _daemon_set(), *pdbs, *apps.values()),
         deeds=_deeds(dice, tuple(pools), tuple(apps)),
         faults=_faults(dice),
+        queue=seed % 3 == 0,
         expires=any("expireAfter" in pool["spec"]["template"]["spec"] for pool in pools.values()),
     )
 
@@ -198,13 +201,14 @@ def _deeds(dice: Random, pools: tuple[str, ...], apps: tuple[str, ...]) -> tuple
 
 def _deed(dice: Random, pools: tuple[str, ...], apps: tuple[str, ...]) -> Deed:
     """One thing that a person or AWS does. `pick` chooses one of what is there then: a number in [0, 1)."""
-    at, pick = round(dice.uniform(60, STORM_SECONDS - 60), 1), round(dice.random(), 3)
+    at, pick = round(dice.uniform(60, STORM_SECONDS - 60), 1), min(round(dice.random(), 3), 0.999)
     pool, app, lasts = dice.choice(pools), dice.choice(apps), dice.randint(30, 400)
     rows: tuple[tuple[Any, ...], ...] = (
         ("scale", app, dice.randint(0, 6)),
         ("scale", app, dice.randint(0, 6)),
         ("delete_node", pick),
         ("delete_claim", pick),
+        ("abandon_claim", pick),
         ("delete_pod", pick),
         ("delete_pool", pool, lasts),
         ("relabel_pool", pool, f"v{dice.randint(1, 3)}"),

@@ -186,6 +186,14 @@ class Hands:
     def delete_claim(self, pick: float) -> None:
         self._delete(kinds.NODE_CLAIM, pick)
 
+    def abandon_claim(self, pick: float) -> None:
+        """A person takes the finalizers off a claim and deletes it: its instance has nobody any more."""
+        claim = self._one(kinds.NODE_CLAIM, pick)
+        if claim is not None:
+            self._world.server.patch(kinds.NODE_CLAIM, *claim.key, {"metadata": {"finalizers": []}})
+            if self._world.server.find(kinds.NODE_CLAIM, *claim.key) is not None:
+                self._world.server.delete(kinds.NODE_CLAIM, *claim.key)
+
     def taint(self, pick: float, effect: str, seconds: int) -> None:
         node = self._one(kinds.NODE, pick)
         if node is not None:
