@@ -10,19 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from api import labels
+from api.v1.ec2nodeclass import ALIAS_FAMILIES
 
 from . import nearest
 
 Advice = Callable[[Any], str]
-
-_FAMILIES: Final = {
-    "al2": "AL2",
-    "al2023": "AL2023",
-    "bottlerocket": "Bottlerocket",
-    "windows2019": "Windows2019",
-    "windows2022": "Windows2022",
-    "windows2025": "Windows2025",
-}
 
 
 def advice(rule: str, value: Any) -> str:
@@ -61,7 +53,7 @@ def _alias(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     family, _, version = value.partition("@")
-    close = nearest.name(family, _FAMILIES)
+    close = nearest.name(family, ALIAS_FAMILIES)
     return f"did you mean {close}@{version or 'latest'}?" if close else "the simplest is al2023@latest"
 
 

@@ -134,10 +134,11 @@ class EC2NodeClass(Value, frozen=True, kw_only=True):
         if self.spec.ami_family:
             return self.spec.ami_family
         alias = next((term.alias for term in self.spec.ami_selector_terms if term.alias), "")
-        return _FAMILIES.get(alias.split("@", 1)[0], "Custom")
+        return ALIAS_FAMILIES.get(alias.split("@", 1)[0], "Custom")
 
 
-_FAMILIES = {
+#: The AMI family that an alias (the text before its `@`) stands for.
+ALIAS_FAMILIES = {
     "al2": "AL2",
     "al2023": "AL2023",
     "bottlerocket": "Bottlerocket",

@@ -93,11 +93,6 @@ def decode(kind: type[T], manifest: Mapping[str, Any]) -> T:
     return msgspec.convert(manifest, kind, strict=True)
 
 
-def decode_json(kind: type[T], raw: bytes | msgspec.Raw) -> T:
-    """Like `decode`, straight from JSON bytes."""
-    return msgspec.json.decode(raw, type=kind, strict=True)
-
-
 def encode(value: Value) -> dict[str, Any]:
     """A typed value as plain JSON-ready data (times as RFC 3339 text), defaults omitted."""
     data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))

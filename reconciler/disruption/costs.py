@@ -13,8 +13,9 @@ from typing import Final
 
 from api import labels
 from reconciler.model import pods
-from reconciler.model.instance_type import InstanceType, Offering
+from reconciler.model.instance_type import InstanceType
 from reconciler.model.objects import Pod
+from reconciler.scheduling.prices import price_of
 
 #: The eviction cost of a pod without priority and deletion cost.
 ONE: Final = 2**27
@@ -51,18 +52,9 @@ def empty(node_pods: Iterable[Pod]) -> bool:
     return not any(pods.reschedulable(pod) and eviction_cost(pod) > 0 for pod in node_pods)
 
 
-def offering(instance_type: InstanceType | None, node_labels: Mapping[str, str]) -> Offering | None:
-    """What a node with these labels was bought as, available or not."""
-    if instance_type is None:
-        return None
-    wanted = node_labels.get(labels.ZONE), node_labels.get(labels.CAPACITY_TYPE)
-    return next((o for o in instance_type.offerings if (o.zone, o.capacity_type) == wanted), None)
-
-
 def price(instance_type: InstanceType | None, node_labels: Mapping[str, str]) -> int:
     """Millionths of a dollar per hour; 0 when it is not known."""
-    found = offering(instance_type, node_labels)
-    return found.price if found is not None else 0
+    return price_of(node_labels, () if instance_type is None else (instance_type,)) or 0
 
 
 def savings_ratio(price_per_hour: int, cost: int) -> Fraction:

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from api.v1.ec2nodeclass import EC2NodeClass, SelectorTerm
+from api.v1.ec2nodeclass import ALIAS_FAMILIES, EC2NodeClass, SelectorTerm
 from reconciler.model.cloud import Image, SecurityGroup, Subnet
 
 DISCOVERY_TAG = "karpenter.sh/discovery"
-_FAMILIES = {
-    "al2": "AL2",
-    "al2023": "AL2023",
-    "bottlerocket": "Bottlerocket",
-    "windows2019": "Windows2019",
-    "windows2022": "Windows2022",
-    "windows2025": "Windows2025",
-}
 _ADDRESSES = 8187
 
 
@@ -51,7 +43,7 @@ def security_groups(cluster: str) -> tuple[Tagged, ...]:
 def images(version: str) -> tuple[Tagged, ...]:
     """The two latest releases of each family's images for a Kubernetes version, newest first."""
     rows = []
-    for number, (alias, family) in enumerate(_FAMILIES.items(), 1):
+    for number, (alias, family) in enumerate(ALIAS_FAMILIES.items(), 1):
         for release, created in (("v20260101", "2025-12-28"), ("v20251201", "2025-11-28")):
             for code, (variant, architecture) in enumerate(_variants(alias), 1):
                 name = f"{family.lower()}-{version}-{variant or 'core'}-{architecture}-{release}"

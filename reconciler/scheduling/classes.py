@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from api import labels
 from api.requirements import EMPTY, Requirements
 from api.resources import Resources
 from reconciler.model import pods
@@ -159,7 +158,3 @@ def _affinity_keys(affinity: PodAffinity | None) -> set[str]:
         return set()
     terms = (*affinity.required, *(w.pod_affinity_term for w in affinity.preferred))
     return {key for term in terms for key in selector_of(term.label_selector, {}, ()).keys}
-
-
-def hostname_bonds(rung: Rung) -> tuple[Bond, ...]:
-    return tuple(bond for bond in rung.bonds if bond.key == labels.HOSTNAME)

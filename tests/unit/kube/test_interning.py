@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from api.v1.meta import ObjectMeta, decode_json
+import msgspec
+
+from api.v1.meta import ObjectMeta
 from reconciler.kube.interning import Interner
 from reconciler.model.objects import ClaimSource, Container, Pod, PodCondition, PodSpec, PodStatus, Volume
 
@@ -13,7 +15,7 @@ def pod(name: str, node: str = "n") -> Pod:
     "tolerations": [{{"key": "x", "operator": "Exists"}}],
     "volumes": [{{"name": "token-{name}"}}, {{"name": "data", "persistentVolumeClaim": {{"claimName": "p"}}}}]}},
     "status": {{"phase": "Running", "conditions": [{{"type": "Ready", "status": "True"}}, {{"type": "Odd"}}]}}}}"""
-    return decode_json(Pod, raw.encode())
+    return msgspec.json.decode(raw, type=Pod)
 
 
 def test_parts_that_are_equal_are_the_same() -> None:
