@@ -23,6 +23,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.settings import Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.world import World
+from tests.worlds import deployment, node_class, node_pool
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 STEP = timedelta(seconds=2)
@@ -59,15 +60,7 @@ class Story:
             getattr(self, f"do_{verb}")(given)
 
     def do_stage(self, given: Mapping[str, Any]) -> None:
-        selector = [{"tags": {"karpenter.sh/discovery": "sandbox"}}]
-        spec = {
-            "role": "KerfNodeRole-sandbox",
-            "amiSelectorTerms": [{"alias": "al2023@latest"}],
-            "subnetSelectorTerms": selector,
-            "securityGroupSelectorTerms": selector,
-        }
-        kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
-        self.world.apply({**kind, "metadata": {"name": "default"}, "spec": spec})
+        self.world.apply(node_class())
         for name, pool in (given.get("pools") or {"general": {}}).items():
             self.world.apply(node_pool(name, pool or {}))
         self.do_run("10s")
@@ -220,38 +213,6 @@ def _lives(machine: Any) -> bool:
 
 def _disrupted(node: Mapping[str, Any]) -> bool:
     return any(t["key"] == labels.DISRUPTED_TAINT for t in node["spec"].get("taints") or [])
-
-
-def node_pool(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A NodePool from its short form: `requirements`, `taints`, `labels`, …, `disruption`, `limits`, `weight`."""
-    wide = [{"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"]}]
-    spec = {
-        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-        "requirements": [*(given.get("requirements") or wide), *given.get("also", [])],
-        **{k: given[k] for k in ("taints", "startupTaints", "expireAfter", "terminationGracePeriod") if k in given},
-    }
-    template = {"metadata": {"labels": given.get("labels", {})}, "spec": spec}
-    rest = {k: given[k] for k in ("disruption", "limits", "weight") if k in given}
-    kind = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool"}
-    return {**kind, "metadata": {"name": name}, "spec": {"template": template, **rest}}
-
-
-def deployment(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A Deployment from its short form: `replicas`, `cpu`, `memory`, `annotations`, and anything of a pod spec."""
-    requests = {"cpu": str(given.get("cpu", "500m")), "memory": given.get("memory", "512Mi")}
-    spec = {k: v for k, v in given.items() if k not in ("replicas", "cpu", "memory", "annotations")}
-    app = {"app": name}
-    pod = {"containers": [{"name": "main", "image": "main", "resources": {"requests": requests}}], **spec}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": given.get("replicas", 1),
-            "selector": {"matchLabels": app},
-            "template": {"metadata": {"labels": app, "annotations": given.get("annotations", {})}, "spec": pod},
-        },
-    }
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)

@@ -13,6 +13,7 @@ from typing import Any
 
 from reconciler.model import kinds
 from reconciler.sandbox.weather import Weather
+from tests.worlds import node_class
 
 #: The storm lasts this long; what a user began ends with it.
 STORM_SECONDS = 24 * 60
@@ -89,7 +90,7 @@ def script(seed: int) -> Script:
     return Script(
         seed=seed,
         weather=_weather(dice),
-        manifests=(_node_class(), *pools.values(), _daemon_set(), *pdbs, *apps.values()),
+        manifests=(node_class(), *pools.values(), _daemon_set(), *pdbs, *apps.values()),
         deeds=_deeds(dice, tuple(pools), tuple(apps)),
         faults=_faults(dice),
         queue=seed % 3 == 0,
@@ -109,18 +110,6 @@ def _weather(dice: Random) -> Weather:
 
 
 # --- the cluster ------------------------------------------------------------------------------------------------
-def _node_class() -> dict[str, Any]:
-    selector = [{"tags": {"karpenter.sh/discovery": "sandbox"}}]
-    spec = {
-        "role": "KerfNodeRole-sandbox",
-        "amiSelectorTerms": [{"alias": "al2023@latest"}],
-        "subnetSelectorTerms": selector,
-        "securityGroupSelectorTerms": selector,
-    }
-    kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
-    return {**kind, "metadata": {"name": "default"}, "spec": spec}
-
-
 def _pool(dice: Random, name: str) -> dict[str, Any]:
     """The general pool can host everything without limits, so that at the end every pod has a place."""
     bought = {"spot": ["spot"], "data": ["on-demand"]}.get(name) or dice.choice((["on-demand"], ["spot", "on-demand"]))

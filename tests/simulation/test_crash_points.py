@@ -16,7 +16,7 @@ from reconciler.model.settings import Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import ControllerLike, World
-from tests.scenarios.test_scenarios import deployment, node_pool
+from tests.worlds import deployment, node_class, node_pool
 
 READS = frozenset({"list", "watch", "read", "get", "region", "cluster", "resolve", "instances", "receive", "get_lease"})
 REPLICAS = 5
@@ -83,15 +83,7 @@ class Life:
 
     def run(self) -> dict[str, Any]:
         """A scale-out and a scale-in; what was there at the height and at the end."""
-        selector = [{"tags": {"karpenter.sh/discovery": "sandbox"}}]
-        spec = {
-            "role": "KerfNodeRole-sandbox",
-            "amiSelectorTerms": [{"alias": "al2023@latest"}],
-            "subnetSelectorTerms": selector,
-            "securityGroupSelectorTerms": selector,
-        }
-        kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
-        self.world.apply({**kind, "metadata": {"name": "default"}, "spec": spec})
+        self.world.apply(node_class())
         quick = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
         self.world.apply(node_pool("general", {"disruption": quick}))
         self.world.apply(deployment("web", {"replicas": REPLICAS, "topologySpreadConstraints": [SPREAD]}))

@@ -8,18 +8,9 @@ from typing import Any
 from reconciler.model.settings import Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.world import World
+from tests.worlds import node_class
 
-NODE_CLASS = {
-    "apiVersion": "karpenter.k8s.aws/v1",
-    "kind": "EC2NodeClass",
-    "metadata": {"name": "default"},
-    "spec": {
-        "role": "KerfNodeRole-sandbox",
-        "amiSelectorTerms": [{"alias": "al2023@latest"}],
-        "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": "sandbox"}}],
-        "securityGroupSelectorTerms": [{"tags": {"karpenter.sh/discovery": "sandbox"}}],
-    },
-}
+NODE_CLASS = node_class()
 NODE_POOL = {
     "apiVersion": "karpenter.sh/v1",
     "kind": "NodePool",
