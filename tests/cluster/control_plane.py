@@ -132,10 +132,13 @@ class ControlPlane:
         """Run Helm as administrator, with caches and settings of its own."""
         return self._run("helm", args, input, check, timeout)
 
-    def service_account_kubeconfig(self, namespace: str, name: str, path: Path) -> Path:
-        """Write a kubeconfig for that service account, with a token of the kind that its pods would get."""
+    def service_account_kubeconfig(self, namespace: str, name: str, path: Path, *, server: str = "") -> Path:
+        """Write a kubeconfig for that service account, with a token of the kind that its pods would get.
+
+        `server` is another address of the API server, such as a proxy's.
+        """
         token = self.kubectl("create", "token", name, "--namespace", namespace, "--duration", TOKEN_LIFETIME)
-        return kubeconfig.write_for_token(path, self.server, self.ca_file, token.stdout.strip())
+        return kubeconfig.write_for_token(path, server or self.server, self.ca_file, token.stdout.strip())
 
     @property
     def components(self) -> tuple[Component, ...]:

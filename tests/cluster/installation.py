@@ -26,6 +26,7 @@ from .control_plane import ControlPlane
 from .moto_aws import MotoAws
 from .moto_aws.settings import FAMILIES
 from .processes import free_ports
+from .proxy import Proxy
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NAMESPACE: Final = "kerf"
@@ -38,13 +39,22 @@ class Installation:
 
     Without `webhook` the charts are those of a cluster: the webhook is a Service there, whose certificate the
     controller makes. Its pods do not run here, so nobody answers for it.
+
+    With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does.
     """
 
     def __init__(
-        self, control_plane: ControlPlane, folder: Path, *, webhook: bool = True, families: tuple[str, ...] = FAMILIES
+        self,
+        control_plane: ControlPlane,
+        folder: Path,
+        *,
+        webhook: bool = True,
+        families: tuple[str, ...] = FAMILIES,
+        proxied: bool = False,
     ) -> None:
         self.control_plane, self._folder, self._webhook = control_plane, folder, webhook
         self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
+        self._proxied = proxied
         self._bootstrapper: Bootstrapper | None = None
         self._region: Region | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -53,6 +63,10 @@ class Installation:
 
     def __enter__(self) -> Installation:
         self.aws.start()
+        if self._proxied:
+            plane = self.control_plane
+            self.proxy = Proxy(kube=plane.server, ca_file=plane.ca_file, aws=self.aws.endpoint_url)
+            self.proxy.start()
         self._bootstrapper = Bootstrapper(self.aws, self.control_plane.kubeconfig)
         self._bootstrapper.start()
         self._install_charts()
@@ -66,6 +80,8 @@ class Installation:
             self._stop(name, signal.SIGTERM)
         if self._bootstrapper is not None:
             self._bootstrapper.stop()
+        if self._proxied:
+            self.proxy.stop()
         self.aws.stop()
 
     # --- installing ---------------------------------------------------------------------------------------------
@@ -112,7 +128,8 @@ class Installation:
 
     def account(self) -> Path:
         """A kubeconfig with a token of the chart's ServiceAccount."""
-        return self.control_plane.service_account_kubeconfig(NAMESPACE, "kerf", self._folder / "kerf.kubeconfig")
+        path, server = self._folder / "kerf.kubeconfig", self.proxy.kube_url if self._proxied else ""
+        return self.control_plane.service_account_kubeconfig(NAMESPACE, "kerf", path, server=server)
 
     def start_controller(self, *extra: str, name: str = "controller") -> None:
         """Start the controller as a user outside the cluster would, with the chart's ServiceAccount's token.
@@ -149,7 +166,8 @@ class Installation:
             return process.wait()
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, **self.aws.environment(), **self._settings}
+        aws = self.aws.environment() | ({"AWS_ENDPOINT_URL": self.proxy.aws_url} if self._proxied else {})
+        return {**os.environ, **aws, **self._settings}
 
     def log(self, name: str) -> Path:
         """What a process wrote."""
