@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -112,6 +113,24 @@ class ControlPlane:
         self._restart(self._etcd)
         self._apiserver.wait_ready()
 
+    @contextmanager
+    def down(self, program: str) -> Iterator[None]:
+        """Kill `etcd` or `kube-apiserver` outright; after the block it is started again, with its address and data."""
+        component = {"etcd": self._etcd, "kube-apiserver": self._apiserver}[program]
+        component.kill()
+        try:
+            yield
+        finally:
+            self._start_again(component)
+            self._apiserver.wait_ready()
+
+    def forget_history(self) -> None:
+        """Compact etcd to its present revision: who asks for what was before is told that it is gone (410).
+
+        The API server's watch cache still knows the latest of it, until it is restarted.
+        """
+        self._factory.compact_etcd()
+
     def kubectl(
         self,
         *args: str,
@@ -167,6 +186,11 @@ class ControlPlane:
         if self._group is None:
             raise RuntimeError("the control plane is not running")
         component.stop()
+        self._start_again(component)
+
+    def _start_again(self, component: Component) -> None:
+        if self._group is None:
+            raise RuntimeError("the control plane is not running")
         component.start(self._group.id)
         component.wait_ready()
 

@@ -87,6 +87,12 @@ class Component:
             self._process.kill()
             self._process.wait()
 
+    def kill(self) -> None:
+        """End it as a machine does that loses its power; return once it is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
     def forget(self) -> None:
         """Collect the exit code of a program that something else has killed."""
         if self._process is not None:
