@@ -58,7 +58,9 @@ class Request:
 # --- what can become of a request -------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """It is passed on, and its answer passed back."""
+    """It is passed on, with another body if one is given, and its answer passed back."""
+
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,8 @@ class Proxy:
                 decision = decision.then
             if request.is_watch and isinstance(decision, (Pass, Cut)):
                 return await self._stream(incoming, decision)
+            if isinstance(decision, Pass) and decision.body is not None:
+                body = decision.body
             # A request that was passed on takes effect, even if its sender dies meanwhile.
             return await asyncio.shield(asyncio.ensure_future(self._exchange(port, incoming, body, decision)))
         except aiohttp.ClientError:  # the server is not there, or hung up: so do we
