@@ -231,7 +231,8 @@ class Controller:
         told = False
         while not stop.is_set():
             began = self._clock.now()
-            self.tick()
+            with self.telemetry.turns.timed():
+                self.tick()
             if self.synced and not told:
                 told = True
                 on_sync()

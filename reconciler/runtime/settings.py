@@ -228,7 +228,10 @@ class Options:
     )
     karpenter_service: str = field(default="", metadata=_about("KARPENTER_SERVICE", _text, "accepted, without effect"))
     enable_profiling: bool = field(
-        default=False, metadata=_about("ENABLE_PROFILING", _boolean, "accepted, without effect")
+        default=False,
+        metadata=_about(
+            "ENABLE_PROFILING", _boolean, "serve what each turn of the loop took, at /debug/turns of metrics"
+        ),
     )
     disable_controller_warmup: bool = field(
         default=True, metadata=_about("DISABLE_CONTROLLER_WARMUP", _boolean, "accepted, without effect")

@@ -33,6 +33,7 @@ from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger, silent
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.repeats import Repeats
+from reconciler.telemetry.turns import Turns
 from reconciler.telemetry.witness import Witness, snake_case
 
 #: HTTP status of an eviction, by how it went.
@@ -65,7 +66,8 @@ class Telemetry:
 
     def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock) -> None:
         self.log, self.metrics, self.events = log, metrics, events
-        self.witness = Witness(log, metrics, events, clock)
+        self.turns = Turns()
+        self.witness = Witness(log, metrics, events, clock, self.turns)
         self._repeats = Repeats()
         self._gauged = self._began = 0.0
 
