@@ -81,7 +81,9 @@ class Telemetry:
         """Times one look."""
         self._began = time.perf_counter()
         yield
-        self.metrics.ticks.observe(time.perf_counter() - self._began)
+        took = time.perf_counter() - self._began
+        self.metrics.ticks.observe(took)
+        self.turns.decided(took)
 
     def planned(self, plan: Plan, snapshot: Snapshot) -> None:
         """What a plan says in numbers. Node pools are counted anew only every few seconds."""

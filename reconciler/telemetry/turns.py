@@ -20,12 +20,13 @@ KEPT = 20_000
 class Turn(msgspec.Struct, frozen=True, gc=False):
     """One turn. `ended` is the time of day in seconds; `seconds` it took, of which `cpu_seconds` were its own thread's.
 
-    `newest_pod` is the highest resource version of a pod that the state had at its end.
+    `deciding_seconds` went into the snapshot and the decision (0: a replica that waits); `newest_pod` is the highest resource version of a pod that the state had at its end.
     """
 
     ended: float
     seconds: float
     cpu_seconds: float
+    deciding_seconds: float
     newest_pod: int
 
 
@@ -35,19 +36,25 @@ class Turns:
     def __init__(self, kept: int = KEPT) -> None:
         self._turns: deque[Turn] = deque(maxlen=kept)
         self._newest_pod = 0
+        self._deciding = 0.0
 
     def saw_pod(self, resource_version: str) -> None:
         """A pod of this version was taken in."""
         if resource_version.isdigit():
             self._newest_pod = max(self._newest_pod, int(resource_version))
 
+    def decided(self, seconds: float) -> None:
+        """In this turn something was decided, which took so long."""
+        self._deciding += seconds
+
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Times one turn."""
+        self._deciding = 0.0
         began, cpu = time.perf_counter(), time.thread_time()
         yield
         took, own = time.perf_counter() - began, time.thread_time() - cpu
-        self._turns.append(Turn(time.time(), took, own, self._newest_pod))
+        self._turns.append(Turn(time.time(), took, own, self._deciding, self._newest_pod))
 
     def latest(self) -> list[Turn]:
         """The turns that are kept, oldest first."""
