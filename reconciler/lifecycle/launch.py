@@ -6,7 +6,7 @@ crash anywhere leads to the same call again, or to instances that are recognised
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 import msgspec
@@ -129,9 +129,9 @@ def _wait(view: View, claim: NodeClaim, reason: str, message: str) -> Plan:
 # --- calls ------------------------------------------------------------------------------------------------------
 def _calls(view: View, ready: Sequence[NodeClaim]) -> Iterator[Plan]:
     """Groups that are on their way, then new ones for the claims that are in none."""
-    requests, taken = _requests(view, ready), dict[str, str]()
     by_name = {claim.name: claim for claim in ready}
     own = {claim.name: claim.metadata.annotations.get(labels.LAUNCH_GROUP, "") for claim in ready}
+    requests, taken = _whole(_requests(view, ready), own), dict[str, str]()
     for group, request in sorted(requests.items()):
         for name in request.members:
             if name in by_name and (own[name] == group or own[name] not in requests):
@@ -152,6 +152,18 @@ def _requests(view: View, ready: Iterable[NodeClaim]) -> dict[str, FleetRequest]
         if request is not None and request.group == group and claim.name in request.members:
             found[group] = request
     return found
+
+
+def _whole(requests: Mapping[str, FleetRequest], own: Mapping[str, str]) -> dict[str, FleetRequest]:
+    """Those without a member that another call has got: that one's write was under way when the group was made.
+
+    Such a call has not been made, since not all of its claims carried it, and would launch for the lost member too.
+    """
+    return {
+        group: request
+        for group, request in requests.items()
+        if all(own.get(name) in (None, group) or own[name] not in requests for name in request.members)
+    }
 
 
 def _read(text: str) -> FleetRequest | None:

@@ -135,6 +135,22 @@ def test_a_request_that_cannot_be_read_is_made_anew() -> None:
     assert world.claim().is_true("Launched")
 
 
+def test_a_claim_that_went_into_another_call_meanwhile_is_not_launched_twice() -> None:
+    """Two claims appear while the first one's group is being written: that write wins, theirs names all three."""
+    world = prepared(node_claim("a"))
+    first = world.decide()
+    for name in ("b", "c"):
+        world.put(node_claim(name))
+    second = world.decide()
+    world.obey(first)
+    world.obey(second)
+    groups = {name: world.claim(name).metadata.annotations[labels.LAUNCH_GROUP] for name in ("a", "b", "c")}
+    assert groups["a"] != groups["b"] == groups["c"]
+    world.settle()
+    assert all(world.claim(name).is_true("Launched") for name in groups)
+    assert len(world.instances) == 3
+
+
 def test_what_cannot_be_had_now_is_not_asked_for() -> None:
     world = prepared(node_claim("a"))
     world.facts["out_of_stock"] = {("m5.large", "us-west-2a", "on-demand"): NOW + timedelta(minutes=3)}
