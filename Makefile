@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit e2e cluster bench chaos long manifests clean
+.PHONY: help demo test check unit e2e cluster bench bench-feed chaos long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ cluster: $(VENV)/.dev  ## start a real control plane and print its kubeconfig (C
 
 bench: $(VENV)/.dev  ## the benchmarks, printed
 	@$(BIN)/python -m benchmarks
+
+bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, over HTTP; then lease hand-over there
+	@$(BIN)/python -m benchmarks.feed
 
 chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing ones told as short as they get
 	@$(BIN)/python -m tests.simulation.chaos --seeds $(SEEDS)

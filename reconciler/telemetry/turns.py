@@ -20,7 +20,8 @@ KEPT = 20_000
 class Turn(msgspec.Struct, frozen=True, gc=False):
     """One turn. `ended` is the time of day in seconds; `seconds` it took, of which `cpu_seconds` were its own thread's.
 
-    `deciding_seconds` went into the snapshot and the decision (0: a replica that waits); `newest_pod` is the highest resource version of a pod that the state had at its end.
+    `deciding_seconds` went into the snapshot and the decision (0: a replica that waits); `newest_pod` is the highest
+    resource version of a pod that the state had at its end.
     """
 
     ended: float

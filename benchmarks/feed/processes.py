@@ -1,0 +1,196 @@
+"""The processes of the benchmark: the feed's server, and controllers as `kerf run` starts them; what they use."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.feed.specimens import CLUSTER
+from benchmarks.feed.store import Write
+from reconciler.telemetry.turns import Turn
+from tests.cluster.processes import free_ports
+
+Json = dict[str, Any]
+ROOT: Final = Path(__file__).resolve().parents[2]
+_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+_PATIENCE: Final = 120.0
+
+
+class Server:
+    """The feed in a process of its own; a context manager."""
+
+    def __init__(self, nodes: int, pods: int) -> None:
+        given = json.dumps({"nodes": nodes, "pods": pods})
+        command = [sys.executable, "-m", "benchmarks.feed.server", given]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the feed ended with exit code {self._process.wait()}")
+        self.told: Json = json.loads(line)
+        self.url: str = self.told["server"]
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    @property
+    def peak_bytes(self) -> int:
+        return _peak(self._process.pid)
+
+    def ask(self, command: str, **query: object) -> Any:
+        """The answer to a command under /feed/."""
+        text = "&".join(f"{name}={value}" for name, value in query.items())
+        return msgspec.json.decode(fetch(f"{self.url}/feed/{command}?{text}"))
+
+    def writes(self, start: int = 0) -> list[Write]:
+        """The write log from an index on."""
+        return msgspec.convert(self.ask("writes", **{"from": start}), list[Write])
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds and peak resident bytes of a process and of each of its children by name."""
+
+    cpu_seconds: float
+    peak_bytes: Mapping[str, int]
+
+
+class Controller:
+    """`kerf run` against the feed. `name` is also its bearer token, by which the feed tells replicas apart."""
+
+    def __init__(self, server: Server, folder: Path, name: str = "controller") -> None:
+        self.name, self._log = name, folder / f"{name}.log"
+        metrics, probes = free_ports(2)
+        self._metrics, self._probes = f"http://127.0.0.1:{metrics}", f"http://127.0.0.1:{probes}"
+        ports = ("--metrics-port", str(metrics), "--health-probe-port", str(probes))
+        where = ("--kubeconfig", str(_kubeconfig(server, folder, name)))
+        command = (sys.executable, "-m", "reconciler.cli.main", "run", *where, *ports, "--enable-profiling")
+        settings = {"CLUSTER_NAME": CLUSTER, "SYSTEM_NAMESPACE": "kerf", "INTERRUPTION_QUEUE": CLUSTER}
+        environment = {**os.environ, **server.told["environment"], **settings}
+        self.started = time.time()
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def __enter__(self) -> Controller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self.signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(10)
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def turns(self, since: float = 0.0) -> list[Turn]:
+        """What the loop's latest turns took, as the process itself says."""
+        found = msgspec.json.decode(fetch(f"{self._metrics}/debug/turns"), type=list[Turn])
+        return [turn for turn in found if turn.ended >= since]
+
+    def scrape(self) -> float:
+        """Read the metrics as Prometheus would; the seconds that it took."""
+        began = time.perf_counter()
+        fetch(f"{self._metrics}/metrics")
+        return time.perf_counter() - began
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything has been listed."""
+        with contextlib.suppress(OSError):
+            return fetch(f"{self._probes}/readyz") == b"ok\n"
+        return False
+
+    def usage(self) -> Usage:
+        own = {"controller": self.pid, **{_role(pid): pid for pid in _children(self.pid)}}
+        return Usage(sum(map(_cpu, own.values())), {role: _peak(pid) for role, pid in own.items()})
+
+    def wait(self, reached: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> None:
+        """Wait until it is so. Raises RuntimeError, with the end of the log, when the process ends or time is over."""
+        end = time.monotonic() + seconds
+        while not reached():
+            if self._process.poll() is not None or time.monotonic() > end:
+                tail = self._log.read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"{self.name}: not within {seconds:.0f} s: {what}\n{tail}")
+            time.sleep(0.1)
+
+    def log_lines(self) -> list[str]:
+        return self._log.read_text(errors="replace").splitlines()
+
+
+def fetch(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        body: bytes = answer.read()
+        return body
+
+
+def _kubeconfig(server: Server, folder: Path, name: str) -> Path:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "feed", "cluster": {"server": server.url}}],
+        "users": [{"name": name, "user": {"token": name}}],
+        "contexts": [{"name": "feed", "context": {"cluster": "feed", "user": name}}],
+        "current-context": "feed",
+    }
+    path = folder / f"{name}.kubeconfig"
+    path.write_text(json.dumps(document))
+    return path
+
+
+# --- /proc ------------------------------------------------------------------------------------------------------------
+def _children(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        return sorted({int(child) for task in tasks for child in (task / "children").read_text().split()})
+    return []
+
+
+def _role(pid: int) -> str:
+    """What a child of the controller is for: Python's own resource tracker, or the worker that proposes."""
+    with contextlib.suppress(OSError):
+        if b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return "resource tracker"
+    return f"worker {pid}"
+
+
+def _peak(pid: int) -> int:
+    """The most memory that was ever resident, in bytes; 0 when there is no such process."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _cpu(pid: int) -> float:
+    """User and system time of a process in seconds."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+    return 0.0

@@ -1,0 +1,199 @@
+"""One settled node of each sort: the sandbox lives for a while under the real controller, and its objects are taken.
+
+What AWS says of types, images, subnets, groups and profiles comes from the same emulator that the measured controller
+asks later, so that nothing has drifted when it looks. The feed stamps thousands of nodes out of these few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.aws.cloud import AwsCloud
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Region
+from reconciler.model.settings import Settings
+from reconciler.runtime.controller import Controller
+from reconciler.sandbox.cloud import SandboxCloud
+from reconciler.sandbox.ec2 import Machine
+from reconciler.sandbox.world import ZONES, World
+
+Json = dict[str, Any]
+
+CLUSTER: Final = "feed"
+LIVES: Final = timedelta(minutes=20)
+#: Pods of Deployments on each node, beside its daemons, and what each of them asks for in cpu (milli) and memory (MiB).
+WORKLOAD_PODS: Final = 17
+CPU_MILLIS: Final = 400
+MEMORY_MIB: Final = {"general": 1024, "spot": 1024, "memory": 3072, "arm": 1024}
+DAEMONS: Final = ("aws-node", "kube-proxy", "log-agent")
+#: NodePools: what a requirement on top of size, and the rest of the spec says.
+POOLS: Final[Mapping[str, Json]] = {
+    "general": {"category": ["m"], "arch": "amd64", "capacity": "on-demand", "budgets": [{"nodes": "10%"}]},
+    "spot": {"category": ["m", "c"], "arch": "amd64", "capacity": "spot", "budgets": [{"nodes": "5%"}]},
+    "memory": {"category": ["r"], "arch": "amd64", "capacity": "on-demand", "budgets": [{"nodes": "20"}]},
+    "arm": {
+        "category": ["m"],
+        "arch": "arm64",
+        "capacity": "on-demand",
+        "budgets": [{"nodes": "10%"}, {"nodes": "0", "schedule": "0 0 1 1 *", "duration": "1m"}],
+    },
+}
+#: The label of a pool's nodes that its workloads select.
+TIER: Final = "example.com/tier"
+_GROUP: Final = "karpenter.k8s.aws"
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """A node as the API server has it, its claim and its instance."""
+
+    pool: str
+    claim: Json
+    node: Json
+    machine: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The specimens, and the objects of which there are few, by kind name."""
+
+    specimens: tuple[Specimen, ...]
+    others: Mapping[str, list[Json]]
+
+
+class _BorrowedFacts(SandboxCloud):
+    """Instances are the sandbox's; what selectors match, types and prices are told by another AWS."""
+
+    def __init__(self, world: World, aws: AwsCloud) -> None:
+        super().__init__(world.ec2, world.clock, world.faults, CLUSTER)
+        self._aws = aws
+        self._region: Region | None = None
+
+    def region(self) -> Region:
+        if self._region is None:
+            self._region = self._aws.region()
+        return self._region
+
+    def cluster(self) -> ClusterFacts:
+        return self._aws.cluster()
+
+    def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
+        facts = self._aws.resolve(node_class, cluster)
+        self._ec2.subnets = {subnet.id: subnet for subnet in facts.subnets}
+        return facts
+
+    def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
+        self._aws.ensure_instance_profile(name, role, path, tags)
+
+
+def settle(aws: AwsCloud, role: str) -> Settled:
+    """Let the sandbox live up to now; its nodes. Raises RuntimeError when it has not come out as planned."""
+    world = World(seed=1, start=datetime.now(UTC) - LIVES, cluster_name=CLUSTER)
+    cloud = _BorrowedFacts(world, aws)
+    world.ec2.region = cloud.region()
+    controller = Controller(
+        kube=world.kube, cloud=cloud, clock=world.clock, settings=Settings(cluster_name=CLUSTER), inline=True
+    )
+    for manifest in (node_class(role), *map(node_pool, POOLS), *map(daemon_set, DAEMONS)):
+        world.apply(manifest)
+    for pool in POOLS:
+        for zone in ZONES:
+            world.apply(_filler(pool, zone))
+    world.run(controller, LIVES)
+    controller.stop()
+    found = _specimens(world)
+    if len(found) != len(POOLS) * len(ZONES):
+        raise RuntimeError(f"{len(found)} nodes came out of {len(POOLS)} pools in {len(ZONES)} zones")
+    kept = ("NodePool", "EC2NodeClass", "DaemonSet", "Namespace")
+    return Settled(found, {kind: world.objects(kind) for kind in kept})
+
+
+def _specimens(world: World) -> tuple[Specimen, ...]:
+    nodes = {node["spec"]["providerID"]: node for node in world.objects("Node")}
+    machines = {machine.provider_id: machine for machine in world.ec2.instances.values()}
+    found = []
+    for claim in world.objects("NodeClaim"):
+        provider = claim["status"].get("providerID", "")
+        pool = claim["metadata"]["labels"]["karpenter.sh/nodepool"]
+        found.append(Specimen(pool, claim, nodes[provider], machines[provider]))
+    return tuple(found)
+
+
+# --- manifests --------------------------------------------------------------------------------------------------------
+def node_class(role: str) -> Json:
+    selector = [{"tags": {"karpenter.sh/discovery": CLUSTER}}]
+    spec = {
+        "role": role,
+        "amiSelectorTerms": [{"alias": "al2023@latest"}],
+        "subnetSelectorTerms": selector,
+        "securityGroupSelectorTerms": selector,
+    }
+    return {"apiVersion": f"{_GROUP}/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"}, "spec": spec}
+
+
+def node_pool(name: str) -> Json:
+    given = POOLS[name]
+    rules = {
+        f"{_GROUP}/instance-category": given["category"],
+        f"{_GROUP}/instance-size": ["2xlarge"],
+        "kubernetes.io/arch": [given["arch"]],
+        "karpenter.sh/capacity-type": [given["capacity"]],
+    }
+    spec = {
+        "nodeClassRef": {"group": _GROUP, "kind": "EC2NodeClass", "name": "default"},
+        "requirements": [{"key": key, "operator": "In", "values": values} for key, values in rules.items()],
+        "expireAfter": "720h",
+    }
+    disruption = {
+        "consolidationPolicy": "WhenEmptyOrUnderutilized",
+        "consolidateAfter": "10m",
+        "budgets": given["budgets"],
+    }
+    template = {"metadata": {"labels": {TIER: name}}, "spec": spec}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": {"template": template, "disruption": disruption},
+    }
+
+
+def daemon_set(name: str) -> Json:
+    requests = {"cpu": "50m", "memory": "64Mi"}
+    pod = {
+        "containers": [{"name": name, "image": f"registry.example/{name}:v1", "resources": {"requests": requests}}],
+        "tolerations": [{"operator": "Exists"}],
+        "priorityClassName": "system-node-critical",
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": pod},
+        },
+    }
+
+
+def _filler(pool: str, zone: str) -> Json:
+    """A Deployment that fills one node of a pool in a zone."""
+    name = f"filler-{pool}-{zone}"
+    requests = {"cpu": f"{CPU_MILLIS}m", "memory": f"{MEMORY_MIB[pool]}Mi"}
+    pod = {
+        "containers": [{"name": "main", "image": "main", "resources": {"requests": requests}}],
+        "nodeSelector": {TIER: pool, "topology.kubernetes.io/zone": zone},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": WORKLOAD_PODS,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": pod},
+        },
+    }
