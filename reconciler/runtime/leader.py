@@ -17,6 +17,8 @@ from datetime import datetime, timedelta
 from reconciler.ports import Clock, Kube, Lease, PortError
 
 DURATION, RENEW_DEADLINE, RETRY = timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2)
+#: A renewal that failed is tried again sooner: the deadline is near, and a server that starts may answer any moment.
+RETRY_RENEWAL = timedelta(milliseconds=500)
 
 _AT_LEAST = timedelta(milliseconds=100)
 
@@ -43,6 +45,7 @@ class Leader:
         self._seen: Lease | None = None
         self._seen_at: datetime | None = None
         self._renewed: datetime | None = None
+        self._failing = False
 
     def may_act(self) -> bool:
         """Whether the lease is ours, and was renewed recently enough to start something now."""
@@ -57,10 +60,13 @@ class Leader:
     def step(self) -> bool:
         """Try once to take or renew the lease; whether it is ours."""
         try:
-            return self._try(self._clock.now())
+            leading = self._try(self._clock.now())
         except PortError as error:  # a lease that cannot be read or written is not renewed; the deadline decides
+            self._failing = True
             self._on_error(error)
             return self.may_act()
+        self._failing = False
+        return leading
 
     def _try(self, now: datetime) -> bool:
         lease = self._kube.get_lease(self._namespace, self._name)
@@ -88,15 +94,20 @@ class Leader:
     def _duration(self, lease: Lease) -> timedelta:
         return timedelta(seconds=lease.duration_seconds or DURATION.total_seconds())
 
-    def _pause(self) -> timedelta:
+    def pause(self) -> timedelta:
         """Until the next try; not longer than another's lease still lasts."""
+        if self._failing and self.may_act():
+            return RETRY_RENEWAL
         if self._seen is None or self._seen_at is None or self._renewed is not None:
             return RETRY
         left = self._seen_at + self._duration(self._seen) - self._clock.now()
         return min(max(left, _AT_LEAST), RETRY)
 
     def release(self) -> None:
-        """Give the lease up, so that another need not wait for it to run out."""
+        """Give the lease up, so that another need not wait for it to run out.
+
+        Also after the renew deadline: whoever took it meanwhile has changed it, and keeps it.
+        """
         if self._renewed is None or self._seen is None or self._seen.holder != self._identity:
             return
         self._renewed = None
@@ -113,6 +124,6 @@ class Leader:
             if self.step() != leading:
                 leading = not leading
                 on_change(leading)
-            stop.wait(self._pause().total_seconds())
+            stop.wait(self.pause().total_seconds())
         if leading and self.lost:
             on_change(False)

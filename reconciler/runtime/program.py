@@ -94,17 +94,17 @@ class Process:
         try:
             self._controller.run(self._stop, on_sync=_quiet_collector)
         finally:
+            lost = self._leader is not None and self._leader.lost
             self._end(threads, servers)
-        return 1 if self._leader is not None and self._leader.lost else 0
+        return 1 if lost else 0
 
     def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
         self._log.info("stopping")
-        lost = self._leader is not None and self._leader.lost
         self._stop.set()
         self._controller.stop(GRACE_SECONDS)
         for thread in threads:
             thread.join(5.0)
-        if self._leader is not None and not lost:
+        if self._leader is not None:
             self._leader.release()
         for server in servers:
             server.close()

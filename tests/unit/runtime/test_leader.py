@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.ports import Lease, Unavailable
-from reconciler.runtime.leader import RENEW_DEADLINE, Leader
+from reconciler.runtime.leader import RENEW_DEADLINE, RETRY, Leader
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.kube import SandboxKube
 from reconciler.sandbox.world import World
@@ -72,6 +72,22 @@ def test_a_released_lease_is_taken_at_once() -> None:
     assert lease(world).holder == "two"
 
 
+def test_a_lease_that_was_lost_is_given_up_unless_another_has_it() -> None:
+    world = World()
+    one, two, three = (candidate(world, who) for who in ("one", "two", "three"))
+    one.step()
+    world.clock.sleep(12)
+    assert one.lost
+    one.release()
+    assert two.step()
+    world.clock.sleep(15)
+    assert not three.step()
+    world.clock.sleep(15)
+    assert three.step()
+    two.release()
+    assert lease(world).holder == "three"
+
+
 def test_the_clock_of_another_is_not_believed() -> None:
     world = World()
     behind = VirtualClock(world.clock.now() - timedelta(hours=1))
@@ -109,3 +125,21 @@ def test_a_leader_that_cannot_reach_the_server_stops_acting_in_time() -> None:
         world.clock.sleep(2)
     assert acted_until - lease(world).renewed < RENEW_DEADLINE  # type: ignore[operator]
     assert errors
+
+
+def test_a_renewal_that_failed_is_tried_again_sooner_while_it_still_counts() -> None:
+    world = World()
+    kube = Unreachable(world.kube)
+    one = Leader(kube, world.clock, "default", NAME, "one")  # type: ignore[arg-type]
+    kube.down = True
+    one.step()
+    assert one.pause() == RETRY
+    kube.down = False
+    one.step()
+    assert one.pause() == RETRY
+    kube.down = True
+    one.step()
+    assert one.pause() < RETRY
+    world.clock.sleep(10)
+    one.step()
+    assert one.pause() == RETRY
