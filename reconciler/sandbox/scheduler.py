@@ -2,7 +2,8 @@
 
 Filters: room, node selector and required node affinity, taints, host ports, hard topology spread, required pod
 affinity and anti-affinity (both directions), zones of volumes. Score: the least allocated node, ties by name. It knows
-no preemption and no preferences. Source: Kubernetes, "kube-scheduler" and "Scheduling framework".
+no preemption and no preferences, and leaves pods alone that name another scheduler. Source: Kubernetes,
+"kube-scheduler" and "Scheduling framework".
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from reconciler.sandbox.volumes import Volumes
 #: Tells of a pod and a node whether the pod may go there for the sake of other pods.
 Allows = Callable[[NodeView], bool]
 _SCORED = ("cpu", "memory")
+_NAME = "default-scheduler"
 
 
 class Scheduler:
@@ -48,11 +50,12 @@ class Scheduler:
             elif self._nodes.see(new.value):
                 self._look_again()
         elif record.kind.name == "Pod":
-            self._heard_pod(record.value, gone=new is None)
+            self._heard_pod(record, gone=new is None)
         elif record.kind.name in ("PersistentVolumeClaim", "PersistentVolume", "StorageClass"):
             self._look_again()
 
-    def _heard_pod(self, pod: Pod, *, gone: bool) -> None:
+    def _heard_pod(self, record: Record, *, gone: bool) -> None:
+        pod: Pod = record.value
         uid = pod.metadata.uid
         if gone or terminal(pod):
             self._pending.pop(uid, None)
@@ -61,7 +64,7 @@ class Scheduler:
         elif pod.spec.node_name:
             self._pending.pop(uid, None)
             self._nodes.add(pod, self._demand(pod))
-        elif pod.metadata.deleting or pod.spec.scheduling_gates:
+        elif pod.metadata.deleting or pod.spec.scheduling_gates or _of_another(record):
             self._pending.pop(uid, None)
         else:
             self._fresh = self._fresh or uid not in self._pending
@@ -191,6 +194,10 @@ class Scheduler:
         views = (self._nodes.by_name.get(name) for name, count in counts.items() if count)
         labels = (view.labels for view in views if view is not None)
         return {own[term.topology_key] for own in labels if term.topology_key in own}
+
+
+def _of_another(record: Record) -> bool:
+    return record.manifest["spec"].get("schedulerName", _NAME) != _NAME
 
 
 def _turn(pod: Pod) -> tuple[int, str, str, str]:

@@ -189,3 +189,14 @@ def test_priority_goes_first() -> None:
     world.apply(node("one", cpu="1"))
     wait(world, 10)
     assert places(world) == {"high": "one", "low": ""}
+
+
+def test_a_pod_of_another_scheduler_is_left_alone_and_takes_room_once_it_is_bound() -> None:
+    world = world_of(node("one", cpu="1"))
+    world.apply(pod("theirs", "800m", schedulerName="slow"))
+    wait(world, 10)
+    assert [p.status.conditions for p in pods(world)] == [()]
+    world.server.bind("default", "theirs", "one", "2026-01-01T00:00:20Z")
+    world.apply(pod("ours", "300m"))
+    wait(world, 10)
+    assert places(world) == {"theirs": "one", "ours": ""}
