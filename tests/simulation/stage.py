@@ -1,0 +1,235 @@
+"""A stage for tests of one rule: a small cluster in the sandbox, one controller after another, and a seam to disturb.
+
+stage = Stage(replicas=2)
+stage.settle()                                     # the pods run
+stage.seam.fails["kube", "evict"] = EvictionBlocked("not now")
+stage.run(60)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from reconciler.model import kinds
+from reconciler.model.settings import Settings
+from reconciler.runtime.controller import Controller
+from reconciler.runtime.leader import Leader
+from reconciler.sandbox.ec2 import Machine
+from reconciler.sandbox.faults import Call, Faults
+from reconciler.sandbox.weather import Weather
+from reconciler.sandbox.world import World
+from tests.simulation.scripts import TYPES
+from tests.simulation.trouble import HARMLESS, READS, lives
+from tests.worlds import deployment, node_class, node_pool
+
+SETTINGS = Settings(cluster_name="sandbox")
+#: Nodes of this pool stay until a test wants them to go.
+STILL = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never", "budgets": [{"nodes": "100%"}]}
+#: Nodes of this one go as soon as they are empty.
+EAGER = {**STILL, "consolidateAfter": "0s"}
+#: At most one pod of an app on a node.
+ALONE = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
+        }
+    }
+}
+
+
+#: An error, or what is asked about a call and may raise one.
+Trouble = BaseException | Callable[[Call], None]
+
+
+class Killed(BaseException):
+    """The process is gone; nothing of it runs on, not even error handling."""
+
+
+class Seam(Faults):
+    """What went through the ports, and what is to fail there.
+
+    `fails` refuses requests and `loses` drops answers, by port and verb; an entry stays until it is taken out. It is
+    an error, or is asked about each call and may raise one. `silent_kinds` are plurals whose watches say nothing.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.fails: dict[tuple[str, str], Trouble] = {}
+        self.loses: dict[tuple[str, str], Trouble] = {}
+        self.silent_kinds: set[str] = set()
+
+    def before(self, call: Call) -> None:
+        self.calls.append(call)
+        _strike(self.fails.get((call.port, call.verb)), call)
+
+    def after(self, call: Call) -> None:
+        _strike(self.loses.get((call.port, call.verb)), call)
+
+    def silent(self, call: Call) -> bool:
+        return call.subject in self.silent_kinds
+
+    def writes(self, *verbs: str) -> list[str]:
+        """`verb subject` of the writes so far, in order; all that change something, or those of some verbs."""
+        wanted = [c for c in self.calls if (c.verb in verbs if verbs else c.verb not in READS | HARMLESS)]
+        return [f"{c.verb} {c.subject}" for c in wanted]
+
+
+def _strike(trouble: Trouble | None, call: Call) -> None:
+    if isinstance(trouble, BaseException):
+        raise trouble
+    if trouble is not None:
+        trouble(call)
+
+
+def of(subject: str, error: BaseException) -> Trouble:
+    """The error for calls whose subject begins so."""
+
+    def strike(call: Call) -> None:
+        if call.subject.startswith(subject):
+            raise error
+
+    return strike
+
+
+class Stage:
+    """See the module. `replicas` pods named `web-…` with a node each; `disruption` is the pool's."""
+
+    def __init__(
+        self,
+        *,
+        replicas: int = 1,
+        disruption: Mapping[str, Any] = STILL,
+        pool: Mapping[str, Any] | None = None,
+        weather: Weather | None = None,
+    ) -> None:
+        self.seam = Seam()
+        self.world = World(seed=7, types=TYPES, weather=weather, faults=self.seam)
+        self._leader: Leader | None = None
+        self.world.apply(node_class())
+        self.world.apply(node_pool("general", {"disruption": disruption, **(pool or {})}))
+        self.world.apply(deployment("web", {"replicas": replicas, **ALONE}))
+        self.controller = self.hire()
+
+    def hire(self) -> Controller:
+        """Another controller on the same world, one that remembers nothing."""
+        world = self.world
+        return Controller(
+            kube=world.kube,
+            cloud=world.cloud,
+            clock=world.clock,
+            settings=SETTINGS,
+            inline=True,
+            may_act=lambda: self._leader is None or self._leader.may_act(),
+        )
+
+    def restart(self) -> None:
+        self.controller = self.hire()
+
+    def lead_by(self, leader: Leader) -> None:
+        """From now on the controller acts while this one leads; the lease is renewed before each of its looks."""
+        self._leader = leader
+
+    # --- as the world's loop wants it -------------------------------------------------------------------------------
+    @property
+    def next_due(self) -> datetime | None:
+        return self.controller.next_due
+
+    def tick(self) -> None:
+        if self._leader is not None:
+            self._leader.step()
+        self.controller.tick()
+
+    # --- time -------------------------------------------------------------------------------------------------------
+    def run(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
+        """Live for a while, or until something is so; then it must be so. A killed controller is replaced at once."""
+        end = self.world.clock.now() + timedelta(seconds=seconds)
+        while True:
+            try:
+                self.world.run(self, end, stop_when=until)
+                break
+            except Killed:
+                self.seam.fails.clear()
+                self.seam.loses.clear()
+                self.restart()
+        assert until is None or until(), f"not so after {seconds} s"
+
+    def settle(self) -> None:
+        """Until every pod runs and the world is quiet; forget the calls so far."""
+        self.run(300, until=self.all_run)
+        self.run(30)
+        self.seam.calls.clear()
+
+    def all_run(self) -> bool:
+        pods = self.values(kinds.POD)
+        return bool(pods) and all(p.status.phase == "Running" and not p.metadata.deleting for p in pods)
+
+    # --- what is there ----------------------------------------------------------------------------------------------
+    def values(self, kind: kinds.Kind) -> list[Any]:
+        """All objects of a kind as they are, by name."""
+        return [record.value for record in self.world.server.select(kind, "", "", "")]
+
+    @property
+    def claims(self) -> list[Any]:
+        return self.values(kinds.NODE_CLAIM)
+
+    @property
+    def nodes(self) -> list[Any]:
+        return self.values(kinds.NODE)
+
+    @property
+    def machines(self) -> list[Machine]:
+        """Instances that live, by ID."""
+        return sorted((m for m in self.world.ec2.instances.values() if lives(m)), key=lambda m: m.id)
+
+    def machine_of(self, claim: Any) -> Machine:
+        return self.world.ec2.instances[claim.instance_id]
+
+    def pods_on(self, node_name: str) -> list[Any]:
+        return [pod for pod in self.values(kinds.POD) if pod.spec.node_name == node_name]
+
+    # --- what people do ---------------------------------------------------------------------------------------------
+    def scale(self, replicas: int) -> None:
+        self.world.scale("default", "web", replicas)
+
+    def protect(self) -> None:
+        """A PodDisruptionBudget that lets no pod go."""
+        metadata, selector = {"name": "web", "namespace": "default"}, {"matchLabels": {"app": "web"}}
+        spec = {"selector": selector, "maxUnavailable": 0}
+        self.world.apply({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec})
+
+    def delete_claim(self, name: str) -> None:
+        self.world.delete("NodeClaim", name)
+
+    def abandon_claim(self, name: str) -> None:
+        """A person takes the finalizers off a claim and deletes it."""
+        self._release(kinds.NODE_CLAIM, name)
+
+    def annotate_node(self, name: str, key: str, value: str | None) -> None:
+        self.world.server.patch(kinds.NODE, "", name, {"metadata": {"annotations": {key: value}}})
+
+    def rename_node(self, claim: Any, name: str) -> None:
+        """The kubelet of the claim's instance registers once more, under the name of another node."""
+        self._release(kinds.NODE, name)
+        self.world.server.create(
+            kinds.NODE, {"metadata": {"name": name}, "spec": {"providerID": claim.status.provider_id}}
+        )
+
+    def create_pod(self, name: str, *, node_name: str = "", scheduler: str = "") -> None:
+        """A small pod of nobody's: bound to a node from the start, or refused once by a scheduler of its own."""
+        resources = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+        spec: dict[str, Any] = {"containers": [{"name": "main", "image": "main", "resources": resources}]}
+        spec |= {"nodeName": node_name} if node_name else {"schedulerName": scheduler}
+        self.world.server.create(kinds.POD, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+        if scheduler:
+            refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "not now"}
+            self.world.server.patch(
+                kinds.POD, "default", name, {"status": {"conditions": [refused]}}, subresource="status"
+            )
+
+    def _release(self, kind: kinds.Kind, name: str) -> None:
+        self.world.server.patch(kind, "", name, {"metadata": {"finalizers": []}})
+        self.world.server.delete(kind, "", name)
