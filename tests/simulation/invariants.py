@@ -46,6 +46,8 @@ class Invariants:
         self._orphaned: dict[str, datetime] = {}
         self._members: dict[str, set[str]] = {}
         self._groups: dict[str, set[str]] = {}
+        #: Instances whose claim has been on its way out.
+        self._given_up: set[str] = set()
         self.acting = 0
         self.alone_since = world.clock.now()
         world.server.listen(self._heard)
@@ -58,6 +60,8 @@ class Invariants:
             return
         if new is not None:
             self._note_group(new.value)
+            if new.value.metadata.deleting:
+                self._given_up.add(_instance(new.value))
         if not self.acting:
             return
         if new is None:
@@ -105,7 +109,9 @@ class Invariants:
             return
         claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == started.pool_name]
         counted = [c for c in claims if c.is_true("Initialized") and not c.is_true("InstanceTerminating")]
-        going = [c for c in counted if c.metadata.deleting or labels.COMMAND in c.metadata.annotations]
+        away = {n.spec.provider_id for n in self._values(kinds.NODE) if n.metadata.deleting or not n.ready}
+        marked = [c for c in counted if c.metadata.deleting or labels.COMMAND in c.metadata.annotations]
+        going = [*marked, *(c for c in counted if c not in marked and c.status.provider_id in away)]
         budgets, now = pool.value.spec.disruption.budgets, self._world.clock.now()
         allowed = allowed_disruptions(budgets=budgets, nodes=len(counted), now=now, reason=reason)
         if len(going) > allowed:
@@ -131,7 +137,10 @@ class Invariants:
         if call.port == "kube" and call.verb == "delete" and call.subject.startswith("pod/"):
             self._forced(call)
         elif call.port == "cloud" and call.verb == "terminate":
+            self._owned(call.subject)
             self._terminated(call.subject)
+        elif call.port == "cloud" and call.verb == "create_fleet" and call.subject not in self._members:
+            self._found.append(f"launch: group {call.subject} was written to no claim first")
 
     def _forced(self, call: Call) -> None:
         """The controller deletes a pod itself only when its node's deadline leaves no more than the pod's grace."""
@@ -144,6 +153,16 @@ class Invariants:
         grace = timedelta(seconds=pod.spec.termination_grace_period_seconds or 0)
         if deadline is None or self._world.clock.now() < deadline - grace:
             self._found.append(f"force: {call.subject} is deleted around its budget; its node's deadline is {deadline}")
+
+    def _owned(self, instance_id: str) -> None:
+        """An instance ends only with its claim; one that never had a claim, or lost it by hand, when it is old."""
+        machine = self._world.ec2.instances.get(instance_id)
+        if machine is None or not lives(machine) or instance_id in self._given_up or not self._clear:
+            return
+        age = self._world.clock.now() - machine.launched
+        if self._claims_of(machine) or age < self._settings.adoption_time:
+            claims = ", ".join(claim.name for claim in self._claims_of(machine))
+            self._found.append(f"owned: {instance_id}, {age.seconds} s old, is ended; its claim: {claims or 'none'}")
 
     def _terminated(self, instance_id: str) -> None:
         """An instance ends only when its node's pods have been told to leave, or the deadline has passed."""
