@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit e2e cluster bench bench-feed chaos long manifests clean
+.PHONY: help demo test check unit e2e cluster bench bench-feed chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +56,10 @@ bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, ove
 chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing ones told as short as they get
 	@$(BIN)/python -m tests.simulation.chaos --seeds $(SEEDS)
 
-long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, scale
+mutations: $(VENV)/.dev  ## plant each of fifteen bugs in a copy of the sources and see the suite find it
+	@$(BIN)/python -m tests.mutations
+
+long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, scale, planted bugs
 	@$(BIN)/python -m pytest tests/laws --hypothesis-profile=search -n $(WORKERS) -m "not cluster"
 	@$(BIN)/python -m pytest tests -m long -n $(WORKERS)
 

@@ -20,6 +20,7 @@ from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = (sys.executable, "-m", "pytest")
 NOT_LONG = "not cluster and not long"
+SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations")
 WORKERS = str(min(4, os.cpu_count() or 1))
 
 
@@ -49,7 +50,7 @@ TIERS = (
     Tier("unit and laws", ((*PYTEST, "tests/unit", "tests/laws", "-n", WORKERS, "-m", NOT_LONG),)),
     Tier(
         "scenarios, contracts and simulation",
-        ((*PYTEST, "tests/scenarios", "tests/contract", "tests/simulation", "-n", WORKERS, "-m", NOT_LONG),),
+        ((*PYTEST, *SANDBOX, "-n", WORKERS, "-m", NOT_LONG),),
     ),
     Tier(
         "real control plane",

@@ -1,0 +1,266 @@
+"""The planted bugs: what a careless change might do to the controller, as replacements of short pieces of its source.
+
+A piece must occur exactly once in its file, so that a change of the source that moves it away is noticed at once
+(`test_mutations.py`) and the bug is planted anew where it belongs now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class DoesNotApply(Exception):
+    """A piece of source that should be replaced occurs never, or more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """In `file` (relative to the root of the repository), `new` takes the place of `old`."""
+
+    file: str
+    old: str
+    new: str
+
+    def applied(self, text: str) -> str:
+        """The file's text with the change. Raises DoesNotApply."""
+        count = text.count(self.old)
+        if count != 1:
+            raise DoesNotApply(f"{self.file} has {count} times, not once:\n{self.old}")
+        return text.replace(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """`breaks` says in one sentence what goes wrong.
+
+    `tests` (pytest's node IDs) fail with it, one after another by themselves; with `seeds`, so does one of the first
+    so many seeds of the simulation (0: none is known to).
+    """
+
+    name: str
+    breaks: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+    seeds: int = 0
+
+    def plant(self, root: Path) -> None:
+        """Change the sources below `root`. Raises DoesNotApply."""
+        for edit in self.edits:
+            file = root / edit.file
+            file.write_text(edit.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _rule(name: str) -> str:
+    return f"tests/simulation/test_rules.py::{name}"
+
+
+BUGS = (
+    Bug(
+        "no taint before drain",
+        "Pods are evicted from a node that takes new ones, so they come back to it and the drain never ends.",
+        (
+            Edit(
+                "reconciler/lifecycle/termination.py",
+                "    untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]\n",
+                "    untainted: list[tuple[Node, Node]] = []\n",
+            ),
+        ),
+        (_rule("test_a_node_takes_no_new_pods_while_it_is_drained"),),
+        seeds=10,
+    ),
+    Bug(
+        "budget counts only ready nodes",
+        "A node that is not ready uses up no budget, so one more goes while it is away already.",
+        (
+            Edit(
+                "reconciler/disruption/budgets.py",
+                "and state.initialized and not claim.is_true(",
+                "and state.initialized and state.node.ready and not claim.is_true(",
+            ),
+        ),
+        (_rule("test_a_node_that_is_not_ready_uses_up_budget"),),
+        seeds=40,
+    ),
+    Bug(
+        "launch without token",
+        "A fleet call that is repeated because its answer was lost launches a second time.",
+        (Edit("reconciler/aws/fleets.py", '        "ClientToken": request.group,\n', ""),),
+        ("tests/contract/test_cloud_contract.py::test_the_same_request_twice_launches_once[aws]",),
+    ),
+    Bug(
+        "claim written after launch",
+        "Between the launch and the write nothing but a tag says whose the instances are.",
+        (
+            Edit(
+                "reconciler/lifecycle/launch.py",
+                "        return _write(request, members)\n    if request.kind == fleet.CAPACITY:",
+                "        names = tuple(claim.name for claim in members)\n"
+                "        call = LaunchInstances(reason=_reason(members[0]), request=request, claims=names)\n"
+                "        return joined((act(call), _write(request, members)))\n"
+                "    if request.kind == fleet.CAPACITY:",
+            ),
+        ),
+        (_rule("test_a_launch_is_written_to_its_claims_first"),),
+        seeds=10,
+    ),
+    Bug(
+        "PDB ignored on retry",
+        "A pod whose eviction its PodDisruptionBudget refused is deleted instead.",
+        (
+            Edit(
+                "reconciler/runtime/performing.py",
+                "    kube.evict(action.ref, uid=action.uid)\n",
+                "    from reconciler.ports import EvictionBlocked\n\n"
+                "    try:\n"
+                "        kube.evict(action.ref, uid=action.uid)\n"
+                "    except EvictionBlocked:\n"
+                "        kube.delete(action.ref, uid=action.uid)\n",
+            ),
+        ),
+        (_rule("test_an_eviction_that_was_refused_is_asked_again_and_nothing_else"),),
+        seeds=10,
+    ),
+    Bug(
+        "finalizer removed before the instance is gone",
+        "The claim lets go as soon as the termination has been asked for, whether or not it took effect.",
+        (
+            Edit(
+                "reconciler/lifecycle/instance_end.py",
+                "    if begun and listed and instance is None:\n",
+                "    if begun:\n",
+            ),
+        ),
+        (_rule("test_a_claim_lets_go_when_its_instance_is_gone"),),
+        seeds=10,
+    ),
+    Bug(
+        "expired watch treated as empty",
+        "When a watch's version is too old, everything of its kind counts as gone until it is listed again.",
+        (
+            Edit(
+                "reconciler/runtime/reflector.py",
+                "            self._lost(error, relist=True)\n",
+                "            self._lost(error, relist=True)\n"
+                '            self._inbox.put(Listed(self.kind, (), "", now))\n',
+            ),
+        ),
+        (_rule("test_an_expired_watch_is_listed_again_and_nothing_is_destroyed"),),
+        seeds=30,
+    ),
+    Bug(
+        "forbidden list treated as empty",
+        "A list that we may not read counts as a list of nothing.",
+        (
+            Edit(
+                "reconciler/runtime/reflector.py",
+                "        listing = self._kube.list(self.kind)\n",
+                "        from reconciler.ports import Forbidden, Listing\n\n"
+                "        try:\n"
+                "            listing = self._kube.list(self.kind)\n"
+                "        except Forbidden:\n"
+                '            listing = Listing((), "0")\n',
+            ),
+        ),
+        (_rule("test_a_forbidden_list_is_not_an_empty_one"),),
+    ),
+    Bug(
+        "own writes not overlaid",
+        "What was written counts only when the watch shows it, so it is decided and written again until then.",
+        (
+            Edit(
+                "reconciler/runtime/results.py",
+                "        _succeeded(done.action, done, state)\n",
+                "",
+            ),
+        ),
+        (_rule("test_own_writes_count_before_a_watch_shows_them"),),
+        seeds=10,
+    ),
+    Bug(
+        "back-off forgotten on restart",
+        "That a replacement failed is remembered in memory only; a restarted controller tries again at once.",
+        (
+            Edit(
+                "reconciler/disruption/commands.py",
+                "        annotations[labels.COMMAND_FAILED] = text_of(failure)\n",
+                "        assert failure.count\n",
+            ),
+            Edit(
+                "reconciler/runtime/results.py",
+                "def _(action: PatchObject, done: Done, state: State) -> None:\n",
+                "def _(action: PatchObject, done: Done, state: State) -> None:\n"
+                '    if action.verb == "RollBackCommand":\n'
+                '        state.actions.failed(f"StartCommand {action.ref}", done.at, 60.0)\n',
+            ),
+        ),
+        (_rule("test_backoff_survives_a_restart"),),
+    ),
+    Bug(
+        "limits checked against nodes instead of claims",
+        "Claims that have no Node yet do not count against their pool's limits.",
+        (
+            Edit(
+                "reconciler/scheduling/world.py",
+                "        if state.pool_name == pool.name and not state.deleting\n",
+                "        if state.pool_name == pool.name and not state.deleting and state.node is not None\n",
+            ),
+        ),
+        (_rule("test_limits_count_claims_that_have_no_node_yet"),),
+    ),
+    Bug(
+        "nomination ignored by emptiness",
+        "An empty node goes although a pending pod is expected there.",
+        (
+            Edit(
+                "reconciler/disruption/candidates.py",
+                "    until = view.snapshot.nominated_until.get(key)\n",
+                "    until = None\n",
+            ),
+            Edit(
+                "reconciler/disruption/commands.py",
+                "    until = snapshot.nominated_until.get(name)\n",
+                "    until = None\n",
+            ),
+        ),
+        (_rule("test_a_nominated_node_is_not_empty"),),
+    ),
+    Bug(
+        "lease not re-checked before terminate",
+        "A termination starts although the lease's renew deadline has passed while the plan was being performed.",
+        (
+            Edit(
+                "reconciler/runtime/executor.py",
+                "        if not self._may_act():\n",
+                '        if not self._may_act() and type(action).__name__ != "TerminateInstance":\n',
+            ),
+        ),
+        (_rule("test_no_action_starts_after_the_renew_deadline"),),
+    ),
+    Bug(
+        "terminate by node name",
+        "The instance that ends is the one behind the Node of the claim's node name, whoever registered under it.",
+        (
+            Edit(
+                "reconciler/lifecycle/instance_end.py",
+                "    instance_id = assigned_instance(claim)\n",
+                "    named = view.snapshot.nodes.get(claim.status.node_name)\n"
+                '    own = named.spec.provider_id.rsplit("/", 1)[-1] if named is not None else ""\n'
+                "    instance_id = own or assigned_instance(claim)\n",
+            ),
+        ),
+        (_rule("test_an_instance_ends_by_its_id"),),
+    ),
+    Bug(
+        "garbage collection younger than the adoption time",
+        "An instance without a claim is ended at once, though its claim may only not have been seen yet.",
+        (
+            Edit(
+                "reconciler/lifecycle/garbage.py",
+                "    return view.snapshot.now - instance.launched >= view.snapshot.settings.adoption_time\n",
+                "    return True\n",
+            ),
+        ),
+        (_rule("test_a_young_instance_without_a_claim_is_left_alone"),),
+    ),
+)
