@@ -78,7 +78,8 @@ class Reflector:
         listing = self._kube.list(self.kind)
         self._inbox.put(Listed(self.kind, listing.items, listing.resource_version, now))
         self._version, self.synced = listing.resource_version, True
-        self._alive = self._told = now
+        # A long list is no silence of the watch that follows it.
+        self._alive, self._told = self._clock.now(), now
         self._calm()
 
     def _take(self, changes: Sequence[Change]) -> bool:

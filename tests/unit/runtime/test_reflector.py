@@ -56,6 +56,20 @@ class ScriptedKube:
         return _next(self.watches)
 
 
+class SlowKube(ScriptedKube):
+    """One whose lists take so many seconds."""
+
+    def __init__(
+        self, lists: list[Listing | PortError], watches: list[ScriptedWatch | PortError], clock: Clock, seconds: float
+    ) -> None:
+        super().__init__(lists, watches)
+        self._clock, self._seconds = clock, seconds
+
+    def list(self, kind: Any, **selectors: str) -> Any:
+        self._clock.sleep(self._seconds)
+        return super().list(kind, **selectors)
+
+
 def _next(script: list[Any]) -> Any:
     step = script.pop(0)
     if isinstance(step, PortError):
@@ -72,6 +86,20 @@ def make(
 ) -> tuple[Reflector, ScriptedKube, Clock, Inbox]:
     kube, clock, inbox = ScriptedKube(lists, watches), Clock(), Inbox()
     return Reflector(kinds.POD, kube, clock, inbox), kube, clock, inbox  # type: ignore[arg-type]
+
+
+def test_a_list_that_took_long_is_no_silence_of_its_watch() -> None:
+    clock, inbox = Clock(), Inbox()
+    kube = SlowKube([Listing((pod("a"),), "10")], [ScriptedWatch([])], clock, SILENCE.total_seconds() + 15)
+    reflector = Reflector(kinds.POD, kube, clock, inbox)  # type: ignore[arg-type]
+    assert reflector.step()
+    for _ in range(3):
+        assert not reflector.step()
+        clock.sleep(1)
+    assert kube.calls == ["list", "watch 10"]
+    (listed,) = inbox.drain()
+    assert isinstance(listed, Listed)
+    assert listed.at == START
 
 
 def test_a_list_and_then_changes() -> None:
