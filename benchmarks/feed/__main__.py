@@ -1,4 +1,4 @@
-"""`python -m benchmarks.feed`: the controller on the scale feed, as a table; with `--handover` how leadership changes."""
+"""`python -m benchmarks.feed`: the controller on the scale feed, as a table; `--handover` how leaders change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.feed import measuring
+from benchmarks.feed import handover, measuring
 from benchmarks.feed.measuring import Load
 from benchmarks.table import text
 
@@ -23,13 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pod-events", type=float, default=standard.pod_events, help="a second")
     parser.add_argument("--node-events", type=float, default=standard.node_events, help="a second")
     parser.add_argument("--seconds", type=float, default=standard.seconds, help="how long events are measured")
+    parser.add_argument("--handover", action="store_true", help="measure lease hand-over instead")
     parser.add_argument("--keep", type=Path, help="a folder in which the controllers' logs stay")
     given = parser.parse_args(arguments)
     load = Load(given.nodes, given.pods, given.pod_events, given.node_events, given.seconds)
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        rows = measuring.run(load, folder)
+        rows = (handover if given.handover else measuring).run(load, folder)
     print(text(rows))
     print(f"\n{os.cpu_count()} cores, load average of the last minute {os.getloadavg()[0]:.1f}")
     return 0

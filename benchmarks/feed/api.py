@@ -210,7 +210,9 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     headers = {name.lower(): value.strip() for name, _, value in (row.partition(":") for row in rows if row)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     parts = urlsplit(url)
-    return Request(method, parts.path, dict(parse_qsl(parts.query)), body, headers.get("authorization", ""))
+    return Request(
+        method, parts.path, dict(parse_qsl(parts.query)), body, headers.get("authorization", "").removeprefix("Bearer ")
+    )
 
 
 _REASONS: Final = {200: "OK", 201: "Created"}
