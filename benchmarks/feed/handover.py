@@ -1,0 +1,118 @@
+"""Lease hand-over on the whole feed: how soon the second replica acts when the first is killed, or asked to stop.
+
+A replica acts when it writes anything but the lease; pods without a place see to it that there is something to write,
+just before the leader goes (so that its launch is under way) and just after. What both did is then read from the feed's
+write log and EC2's calls: nothing may have been done twice.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.feed.measuring import NEEDS_A_NODE_CPU_MILLIS, Load, say
+from benchmarks.feed.processes import Controller, Server
+from benchmarks.feed.store import Write
+from benchmarks.table import Row
+
+Json = dict[str, Any]
+PODS: Final = 20
+#: How long before its end the leader gets work: the batch has closed, its claims are being launched.
+BEFORE_SECONDS: Final = 2.5
+WARM_SECONDS: Final = 15.0
+#: After a hand-over, until what it began has been launched.
+AFTER_SECONDS: Final = 15.0
+_LIMIT: Final = 120.0
+_GROUP, _PODS = "kerf.sh/launch-group", "kerf.sh/planned-pods"
+
+
+def run(load: Load, folder: Path) -> list[Row]:
+    """Both hand-overs one after the other, while pods and nodes change."""
+    say(f"making {load.nodes} nodes and {load.pods} pods …")
+    with Server(load.nodes, load.pods) as server, Controller(server, folder, "first") as first:
+        _ready(first)
+        with Controller(server, folder, "second") as second:
+            _ready(second)
+            server.ask("churn", pod_events=load.pod_events, node_events=load.node_events, seconds=3600)
+            time.sleep(WARM_SECONDS)
+            killed = _handed_over(server, first, second, signal.SIGKILL)
+            with Controller(server, folder, "third") as third:
+                _ready(third)
+                time.sleep(WARM_SECONDS)
+                stopped = _handed_over(server, second, third, signal.SIGTERM)
+        return [
+            Row("kill -9 of the leader until another replica acts", f"{killed:.1f} s", "≤ 20 s"),
+            Row("SIGTERM of the leader until another replica acts", f"{stopped:.1f} s", "≤ 3 s"),
+            *_twice_rows(server.writes(), server.ask("state")["fleets"]),
+        ]
+
+
+def _ready(controller: Controller) -> None:
+    say(f"starting replica {controller.name} …")
+    controller.wait(lambda: controller.ready, "everything listed", 600)
+
+
+def _handed_over(server: Server, leader: Controller, other: Controller, how: signal.Signals) -> float:
+    """End the leader while it works; the seconds until the other one acts."""
+    if _holder(server) != leader.name:
+        raise RuntimeError(f"{leader.name} was to lead, and {_holder(server)} does")
+    say(f"{how.name} to {leader.name} …")
+    _work(server, f"before-{how.name.lower()}")
+    time.sleep(BEFORE_SECONDS)
+    known, ended = len(server.writes()), time.time()
+    leader.signal(how)
+    _work(server, f"after-{how.name.lower()}")
+
+    def acted() -> list[Write]:
+        return [write for write in server.writes(known) if write.by == other.name and write.kind != "Lease"]
+
+    other.wait(lambda: bool(acted()), "the other replica acts", _LIMIT)
+    first = acted()[0].at
+    time.sleep(AFTER_SECONDS)
+    return first - ended
+
+
+def _work(server: Server, name: str) -> None:
+    server.ask("unschedulable", count=PODS, pool="general", cpu_millis=NEEDS_A_NODE_CPU_MILLIS, name=name)
+
+
+def _holder(server: Server) -> str:
+    """Who wrote the lease last."""
+    return next((write.by for write in reversed(server.writes()) if write.kind == "Lease"), "")
+
+
+# --- was anything done twice? -----------------------------------------------------------------------------------------
+def _twice_rows(writes: Sequence[Write], fleets: Sequence[Json]) -> list[Row]:
+    claims = [write for write in writes if (write.verb, write.kind) == ("create", "NodeClaim")]
+    pods = Counter(mark for write in claims for mark in _annotation(write, _PODS).split(",") if mark)
+    twice = sum(count > 1 for count in pods.values())
+    groups: dict[str, set[str]] = defaultdict(set)
+    for write in writes:
+        if write.kind == "NodeClaim" and (group := _annotation(write, _GROUP)):
+            groups[write.name].add(group)
+    tokens: dict[str, set[str]] = defaultdict(set)
+    for call in fleets:
+        tokens[call["ClientToken"]].add(call["TargetCapacitySpecification.TotalTargetCapacity"])
+    launched = sum(int(size) for sizes in tokens.values() for size in sizes)
+    return [
+        Row("NodeClaims created, by replica", _by_replica(claims)),
+        Row("  pods that two of them were made for", str(twice), "0"),
+        Row("  claims with two launch groups", str(sum(len(found) > 1 for found in groups.values())), "0"),
+        Row("CreateFleet calls / different tokens", f"{len(fleets)} / {len(tokens)}"),
+        Row("  instances asked for", str(launched), f"≤ {len(claims)}, the claims"),
+    ]
+
+
+def _by_replica(claims: Sequence[Write]) -> str:
+    return ", ".join(f"{count} by {name}" for name, count in Counter(write.by for write in claims).items()) or "none"
+
+
+def _annotation(write: Write, name: str) -> str:
+    body: Json = msgspec.json.decode(write.body)
+    return str((body.get("metadata", {}).get("annotations") or {}).get(name) or "")
