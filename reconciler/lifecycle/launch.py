@@ -62,7 +62,7 @@ def _settled(view: View, claim: NodeClaim, instance: Instance | None) -> Plan | 
         finalizers = (*claim.metadata.finalizers, labels.TERMINATION_FINALIZER)
         return act(*changed(claim, with_metadata(claim, finalizers=finalizers), "UpdateClaim", _reason(claim)))
     if instance is not None:
-        return joined((finish(assign(start, instance), claim), end))
+        return _types_gate(view, claim) or joined((finish(assign(start, instance), claim), end))
     if assigned_instance(claim):
         return end  # chosen, and gone since: its time runs out
     return _class_gate(view, claim) or _failed(view, claim)
@@ -70,6 +70,14 @@ def _settled(view: View, claim: NodeClaim, instance: Instance | None) -> Plan | 
 
 def _reason(claim: NodeClaim) -> Reason:
     return Reason("Launch", f"node claim {claim.name}")
+
+
+def _types_gate(view: View, claim: NodeClaim) -> Plan | None:
+    """None when it is known what the instance's type is like: a claim labelled without it would be drifted for good."""
+    node_class = view.class_of(claim)
+    if node_class is None or node_class.metadata.deleting or node_class.name in view.snapshot.catalogues:
+        return None
+    return _wait(view, claim, "InstanceTypesUnknown", f"the types of node class {node_class.name} are not read yet")
 
 
 def _class_gate(view: View, claim: NodeClaim) -> Plan | None:

@@ -267,6 +267,23 @@ def test_the_class_is_looked_up_by_name() -> None:
     assert [r.reason.code for r in plan.refusals] == ["NodeClassReadinessUnknown"]
 
 
+def test_an_instance_waits_for_its_type_to_be_known() -> None:
+    """A restart repeats the call before it has read the types; labelled without its type, the node would be drifted."""
+    world = prepared(node_claim("a"))
+    world.obey(world.decide())
+    world.facts["catalogues"] = {}
+    world.settle()
+    assert len(world.calls) == 1
+    assert world.condition("Launched") == ("Unknown", "InstanceTypesUnknown")
+    assert labels.INSTANCE not in world.claim().metadata.annotations
+    del world.facts["catalogues"]
+    world.settle()
+    assert world.condition("Launched") == ("True", "Launched")
+    assert world.claim().metadata.labels[labels.ARCH] == "amd64"
+    assert world.claim().status.capacity["cpu"] == "2"
+    assert len(world.calls) == 1
+
+
 def test_an_instance_that_is_ending_is_given_to_nobody() -> None:
     world = prepared(node_claim("a"))
     world.obey(world.decide())
