@@ -7,6 +7,7 @@ from datetime import UTC
 from typing import Any, Final
 
 from api import labels
+from reconciler.aws import instance_rows
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.model.cloud import Instance
@@ -24,6 +25,7 @@ def read_instances(ec2: Any, cluster_name: str) -> tuple[Instance, ...]:
         {"Name": f"tag:{labels.TAG_EKS_CLUSTER}", "Values": [cluster_name]},
         {"Name": "instance-state-name", "Values": list(STATES)},
     ]
+    instance_rows.install(ec2)
     with translated("ec2:DescribeInstances"):
         reservations = pages(
             ec2, "describe_instances", "Reservations", Filters=filters, PaginationConfig={"PageSize": 1000}

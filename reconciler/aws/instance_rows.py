@@ -1,0 +1,98 @@
+"""DescribeInstances read from its XML directly: only what is used, in small steps.
+
+The SDK builds every field of every instance in Python: 0.8 ms for each, which is four seconds of a core for 5,000, once
+a minute. Here the XML goes through the C parser a piece at a time, so that no other thread waits long, and a tenth of
+its elements become values (0.1 ms for each instance). What the SDK is then left to parse is the page's token.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+from xml.etree.ElementTree import Element, XMLParser
+
+EVENT: Final = "before-parse.ec2.DescribeInstances"
+#: Bytes that are parsed without letting another thread run: about a millisecond.
+PIECE: Final = 32 * 1024
+_PLAIN: Final = {
+    "instanceId": "InstanceId",
+    "instanceType": "InstanceType",
+    "imageId": "ImageId",
+    "subnetId": "SubnetId",
+    "instanceLifecycle": "InstanceLifecycle",
+    "spotInstanceRequestId": "SpotInstanceRequestId",
+    "capacityReservationId": "CapacityReservationId",
+}
+
+Row = dict[str, Any]
+
+
+def install(ec2: Any) -> None:
+    """Have a client's DescribeInstances read this way. Repeating it changes nothing."""
+    ec2.meta.events.register(EVENT, _read, unique_id="kerf-instance-rows")
+
+
+def _read(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
+    """Called by the SDK before it parses an answer; what the second dictionary has replaces the SDK's findings."""
+    if response_dict["status_code"] != 200:
+        return
+    rows, token = parse(response_dict["body"])
+    customized_response_dict["Reservations"] = [{"Instances": rows}]
+    if token:
+        customized_response_dict["NextToken"] = token
+    response_dict["body"] = b"<DescribeInstancesResponse/>"
+
+
+def parse(body: bytes) -> tuple[list[Row], str]:
+    """The instances of a page, shaped as the SDK shapes them, and the token of the next page (empty: none).
+
+    Raises xml.etree.ElementTree.ParseError.
+    """
+    parser = XMLParser()
+    for start in range(0, len(body), PIECE):
+        parser.feed(body[start : start + PIECE])
+    page: Element = parser.close()
+    rows, token = list[Row](), ""
+    for part in page:
+        if _name(part) == "nextToken":
+            token = part.text or ""
+        elif _name(part) == "reservationSet":
+            rows += [_row(item) for reservation in part for item in _instances(reservation)]
+    return rows, token
+
+
+def _instances(reservation: Element) -> list[Element]:
+    return [item for part in reservation if _name(part) == "instancesSet" for item in part]
+
+
+def _row(item: Element) -> Row:
+    row: Row = {}
+    for part in item:
+        name = _name(part)
+        if name in _PLAIN:
+            row[_PLAIN[name]] = part.text or ""
+        elif name == "placement":
+            found = _texts(part)
+            zone = {"AvailabilityZone": "availabilityZone", "AvailabilityZoneId": "availabilityZoneId"}
+            row["Placement"] = {key: found[own] for key, own in zone.items() if own in found}
+        elif name == "instanceState":
+            row["State"] = {"Name": _texts(part).get("name", "")}
+        elif name == "launchTime":
+            row["LaunchTime"] = datetime.fromisoformat(part.text or "")
+        elif name == "groupSet":
+            row["SecurityGroups"] = [{"GroupId": _texts(group).get("groupId", "")} for group in part]
+        elif name == "tagSet":
+            row["Tags"] = [{"Key": tag.get("key", ""), "Value": tag.get("value", "")} for tag in map(_texts, part)]
+        elif name == "capacityReservationSpecification":
+            preference = _texts(part).get("capacityReservationPreference", "")
+            row["CapacityReservationSpecification"] = {"CapacityReservationPreference": preference}
+    return row
+
+
+def _texts(element: Element) -> dict[str, str]:
+    return {_name(part): part.text or "" for part in element}
+
+
+def _name(element: Element) -> str:
+    """Without the API version's namespace."""
+    return element.tag.rpartition("}")[2]
