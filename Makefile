@@ -52,6 +52,7 @@ bench: $(VENV)/.dev  ## the benchmarks, printed
 
 bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, over HTTP; then lease hand-over there
 	@$(BIN)/python -m benchmarks.feed
+	@$(BIN)/python -m benchmarks.feed --handover
 
 chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing ones told as short as they get
 	@$(BIN)/python -m tests.simulation.chaos --seeds $(SEEDS)

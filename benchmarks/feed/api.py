@@ -62,6 +62,7 @@ class Api:
         self._pages: dict[str, tuple[list[Stored], int]] = {}
         self._tokens = itertools.count(1)
         self._server: asyncio.Server | None = None
+        self._open: set[asyncio.Task[Any] | None] = set()
 
     async def serve(self, port: int = 0) -> int:
         """Begin to serve on loopback; the port."""
@@ -70,6 +71,7 @@ class Api:
         return address[1]
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(asyncio.current_task())  # the loop itself holds tasks weakly
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             while (request := await _read(reader)) is not None:
                 if request.query.get("watch") == "true":
@@ -80,6 +82,7 @@ class Api:
                 await writer.drain()
         with contextlib.suppress(ConnectionError):
             writer.close()
+        self._open.discard(asyncio.current_task())
 
     # --- one request --------------------------------------------------------------------------------------------------
     def _answer(self, request: Request) -> tuple[int, bytes]:
@@ -178,7 +181,7 @@ class Api:
         ends = time.monotonic() + float(query.get("timeoutSeconds", "3600"))
         marked = time.monotonic()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
-        while time.monotonic() < ends:
+        while time.monotonic() < ends and not writer.is_closing():
             news.clear()
             try:
                 lines = list(self._store.since(kind, seen))

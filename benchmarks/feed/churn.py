@@ -111,7 +111,7 @@ class Churn:
     def unschedulable(self, count: int, pool: str, cpu_millis: int, name: str) -> None:
         """So many pods of a new Deployment for which the scheduler finds no place."""
         requests, wishes = {"cpu": f"{cpu_millis}m", "memory": "1024Mi"}, {"nodeSelector": {TIER: pool}}
-        service = Service(name, "default", "ReplicaSet", services.uid("replicaset", name), requests, wishes)
+        service = Service.of(name, "default", ("ReplicaSet", services.uid("replicaset", name)), requests, wishes)
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
         for _ in range(count):
             self._world.number += 1

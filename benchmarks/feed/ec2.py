@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from xml.sax.saxutils import escape
 
@@ -33,6 +33,7 @@ class Ec2Proxy:
         ordered = [self._rows[id_] for id_ in sorted(self._rows)]
         self._pages = [b"".join(ordered[start : start + PAGE]) for start in range(0, len(ordered), PAGE)]
         self._server: asyncio.Server | None = None
+        self._open: set[asyncio.Task[Any] | None] = set()
         self.calls: Counter[str] = Counter()
         #: Client tokens of CreateFleet calls with a digest of the rest, in the order in which they came.
         self.fleets: list[dict[str, str]] = []
@@ -44,6 +45,7 @@ class Ec2Proxy:
         return address[1]
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(asyncio.current_task())  # the loop itself holds tasks weakly
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -56,6 +58,7 @@ class Ec2Proxy:
                 await writer.drain()
         with contextlib.suppress(ConnectionError):
             writer.close()
+        self._open.discard(asyncio.current_task())
 
     # --- what is known here -------------------------------------------------------------------------------------------
     def _own(self, body: bytes) -> bytes | None:
@@ -95,7 +98,7 @@ class Ec2Proxy:
         kept += [b"Connection: close", b"Content-Length: " + str(len(body)).encode()]
         reader, onward = await asyncio.open_connection(*self._moto)
         onward.write(b"\r\n".join(kept) + b"\r\n\r\n" + body)
-        while chunk := await reader.read(65536):
+        while not writer.is_closing() and (chunk := await reader.read(65536)):
             writer.write(chunk)
             await writer.drain()
         onward.close()

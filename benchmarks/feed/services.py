@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from benchmarks.feed import shapes
 from benchmarks.feed.specimens import CPU_MILLIS, DAEMONS, MEMORY_MIB, POOLS, TIER
 
@@ -15,6 +17,8 @@ Json = dict[str, Any]
 SERVICES_PER_POOL: Final = 50
 #: One service in so many has a PodDisruptionBudget, and prefers to be spread over zones.
 GUARDED_EVERY, SPREAD_EVERY = 5, 3
+_PART: Final = "app.kubernetes.io"
+_LABELS: Final = (f"{_PART}/name", f"{_PART}/instance", f"{_PART}/version", "team", "pod-template-hash")
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -37,19 +41,24 @@ class Service:
     namespace: str
     owner_kind: str
     owner_uid: str
-    requests: Mapping[str, str]
-    wishes: Mapping[str, Any]
+    #: What the specs of its pods have in common, and which fields its controller set.
+    spec: Mapping[str, Any]
+    set_fields: msgspec.Raw
     daemon: bool = False
+
+    @classmethod
+    def of(
+        cls, name: str, namespace: str, owner: tuple[str, str], requests: Mapping[str, str], wishes: Mapping[str, Any]
+    ) -> Service:
+        """One whose pods ask for so much and have these wishes about their place; `owner` is a kind and a UID."""
+        kind, own = owner
+        spec = shapes.pod_spec(name, requests, wishes)
+        return cls(name, namespace, kind, own, spec, shapes.set_by_controller(_LABELS, own), kind == "DaemonSet")
 
     @property
     def labels(self) -> dict[str, str]:
-        return {
-            "app.kubernetes.io/name": self.name,
-            "app.kubernetes.io/instance": self.name,
-            "app.kubernetes.io/version": "2026.11.20",
-            "team": f"team-{int(self.owner_uid[:4], 16) % 17}",
-            "pod-template-hash": self.owner_uid[:10],
-        }
+        team = f"team-{int(self.owner_uid[:4], 16) % 17}"
+        return dict(zip(_LABELS, (self.name, self.name, "2026.11.20", team, self.owner_uid[:10]), strict=True))
 
     def pod(self, number: int, moment: str, node: str = "", host_ip: str = "", *, running: bool = False) -> Json:
         """Its pod of that number: new and unbound, bound to a node, or running there."""
@@ -71,7 +80,7 @@ class Service:
                     "checksum/config": self.owner_uid.replace("-", "") * 2,
                 },
                 "ownerReferences": [self._owner()],
-                "managedFields": shapes.pod_managed_fields(tuple(self.labels), self.owner_uid, moment, running),
+                "managedFields": shapes.pod_managed_fields(self.set_fields, moment, running),
             },
             "spec": {**self._spec(node), **({"nodeName": node} if node else {})},
             "status": self._status(own, node, host_ip, number, moment, running),
@@ -83,12 +92,12 @@ class Service:
         return {"apiVersion": "apps/v1", "kind": self.owner_kind, "name": name, "uid": self.owner_uid, **flags}
 
     def _spec(self, node: str) -> Json:
-        wishes = dict(self.wishes)
-        if self.daemon:
-            field = {"key": "metadata.name", "operator": "In", "values": [node]}
-            required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-            wishes["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-        return shapes.pod_spec(self.name, self.requests, wishes)
+        if not self.daemon:
+            return {**self.spec}
+        field = {"key": "metadata.name", "operator": "In", "values": [node]}
+        required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+        return {**self.spec, "affinity": affinity}
 
     def _status(self, own: str, node: str, host_ip: str, number: int, moment: str, running: bool) -> Json:
         if running:
@@ -110,7 +119,7 @@ def _deployment(name: str, pool: str, requests: Mapping[str, str], number: int) 
         constraint = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
         selected = {"labelSelector": {"matchLabels": {"app.kubernetes.io/name": name}}}
         wishes["topologySpreadConstraints"] = [constraint | selected]
-    return Service(name, "default", "ReplicaSet", uid("replicaset", name), requests, wishes)
+    return Service.of(name, "default", ("ReplicaSet", uid("replicaset", name)), requests, wishes)
 
 
 def daemons(manifests: list[Json]) -> tuple[Service, ...]:
@@ -123,7 +132,7 @@ def _daemon(manifest: Json) -> Service:
     spec, meta = manifest["spec"]["template"]["spec"], manifest["metadata"]
     wishes = {key: spec[key] for key in ("tolerations", "priorityClassName")}
     requests = spec["containers"][0]["resources"]["requests"]
-    return Service(meta["name"], meta["namespace"], "DaemonSet", meta["uid"], requests, wishes, daemon=True)
+    return Service.of(meta["name"], meta["namespace"], ("DaemonSet", meta["uid"]), requests, wishes)
 
 
 def budgets(pods_per_service: int) -> list[Json]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 Json = dict[str, Any]
 
 _REGISTRY: Final = "123456789012.dkr.ecr.us-west-2.amazonaws.com"
@@ -34,10 +36,13 @@ IMAGES_PER_NODE: Final = 24
 
 # --- pods -------------------------------------------------------------------------------------------------------------
 def pod_spec(app: str, requests: Mapping[str, str], wishes: Mapping[str, Any]) -> Json:
-    """The spec of a service's pod as the API server has stored it, defaults and all. `wishes` are about its place."""
+    """The spec of a service's pod as the API server has stored it, defaults and all. `wishes` are about its place.
+
+    Parts that are the same in all of a service's pods are encoded here, once.
+    """
     return {
-        "volumes": _volumes(app),
-        "containers": [_container(app, requests)],
+        "volumes": msgspec.Raw(msgspec.json.encode(_volumes(app))),
+        "containers": msgspec.Raw(msgspec.json.encode([_container(app, requests)])),
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst",
@@ -106,8 +111,8 @@ def _probe(path: str) -> Json:
     return {"httpGet": get, "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 
 
-def pod_managed_fields(labels: Sequence[str], owner_uid: str, moment: str, running: bool) -> list[Json]:
-    """Who set which field: the ReplicaSet's controller the spec, the kubelet the status."""
+def set_by_controller(labels: Sequence[str], owner_uid: str) -> msgspec.Raw:
+    """The fields of a pod that its ReplicaSet's controller set, in the form of managed fields."""
     container: Json = {
         f"f:{name}": {} for name in ("image", "imagePullPolicy", "name", "args", "terminationMessagePath")
     }
@@ -119,16 +124,26 @@ def pod_managed_fields(labels: Sequence[str], owner_uid: str, moment: str, runni
         "f:labels": {".": {}, **{f"f:{label}": {} for label in labels}},
         "f:ownerReferences": {".": {}, f'k:{{"uid":"{owner_uid}"}}': {}},
     }
-    made = {"f:metadata": meta, "f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, **container}}, **spec}}
-    found = [_managed(_CONTROLLER, moment, made)]
-    if running:
-        parts: Json = {f"f:{n}": {} for n in ("containerStatuses", "hostIP", "phase", "podIP", "podIPs", "startTime")}
-        told: Json = {f'k:{{"type":"{n}"}}': {".": {}, "f:status": {}, "f:type": {}} for n in ("Ready", "Initialized")}
-        found.append(_managed(_KUBELET, moment, {"f:status": {"f:conditions": told, **parts}}, "status"))
-    return found
+    containers = {'k:{"name":"main"}': {".": {}, **container}}
+    return msgspec.Raw(msgspec.json.encode({"f:metadata": meta, "f:spec": {"f:containers": containers, **spec}}))
 
 
-def _managed(manager: str, moment: str, fields: Json, subresource: str = "") -> Json:
+def _set_by_kubelet() -> msgspec.Raw:
+    parts: Json = {f"f:{n}": {} for n in ("containerStatuses", "hostIP", "phase", "podIP", "podIPs", "startTime")}
+    told: Json = {f'k:{{"type":"{n}"}}': {".": {}, "f:status": {}, "f:type": {}} for n in ("Ready", "Initialized")}
+    return msgspec.Raw(msgspec.json.encode({"f:status": {"f:conditions": told, **parts}}))
+
+
+_SET_BY_KUBELET: Final = _set_by_kubelet()
+
+
+def pod_managed_fields(by_controller: msgspec.Raw, moment: str, running: bool) -> list[Json]:
+    """Who set which field: the controller the spec, the kubelet the status of a pod that runs."""
+    found = [_managed(_CONTROLLER, moment, by_controller)]
+    return [*found, _managed(_KUBELET, moment, _SET_BY_KUBELET, "status")] if running else found
+
+
+def _managed(manager: str, moment: str, fields: Json | msgspec.Raw, subresource: str = "") -> Json:
     row = {"manager": manager, "operation": "Update", "apiVersion": "v1", "time": moment, "fieldsType": "FieldsV1"}
     return {**row, "fieldsV1": fields, **({"subresource": subresource} if subresource else {})}
 
