@@ -243,10 +243,11 @@ BUGS = (
         (
             Edit(
                 "reconciler/lifecycle/instance_end.py",
-                "    instance_id = assigned_instance(claim)\n",
+                "    instance, asked = view.snapshot.instances.get(instance_id),",
                 "    named = view.snapshot.nodes.get(claim.status.node_name)\n"
                 '    own = named.spec.provider_id.rsplit("/", 1)[-1] if named is not None else ""\n'
-                "    instance_id = own or assigned_instance(claim)\n",
+                "    instance_id = own or instance_id\n"
+                "    instance, asked = view.snapshot.instances.get(instance_id),",
             ),
         ),
         (_rule("test_an_instance_ends_by_its_id"),),
@@ -262,5 +263,84 @@ BUGS = (
             ),
         ),
         (_rule("test_a_young_instance_without_a_claim_is_left_alone"),),
+    ),
+    Bug(
+        "no last look",
+        "An empty node is deleted although a pod has come to it that the watch has not told of.",
+        (
+            Edit(
+                "reconciler/runtime/performing.py",
+                "    if action.expected_pods is not None and action.node_name:\n",
+                "    if action.expected_pods is not None and not action.node_name:\n",
+            ),
+        ),
+        (_rule("test_pods_are_listed_once_more_before_an_empty_node_goes"),),
+    ),
+    Bug(
+        "old news believed",
+        "Nodes are drained and instances ended by what was true an hour ago.",
+        (
+            Edit(
+                "reconciler/runtime/state.py",
+                "        limit = now - self.settings.stale_after\n",
+                "        limit = now - 40 * self.settings.stale_after\n",
+            ),
+            Edit(
+                "reconciler/model/snapshot.py",
+                "        limit = self.now - self.settings.stale_after\n",
+                "        limit = self.now - 40 * self.settings.stale_after\n",
+            ),
+        ),
+        (_rule("test_nothing_is_destroyed_on_old_news"),),
+    ),
+    Bug(
+        "names that differ each time",
+        "A creation that is repeated makes a second claim instead of meeting the first.",
+        (
+            Edit(
+                "reconciler/scheduling/claims.py",
+                '    digest = hashlib.sha256("\\n".join([salt, node.pool, *uids]).encode()).hexdigest()\n',
+                "    once = snapshot.now.isoformat()\n"
+                '    digest = hashlib.sha256("\\n".join([once, salt, node.pool, *uids]).encode()).hexdigest()\n',
+            ),
+        ),
+        (_rule("test_a_creation_whose_answer_was_lost_meets_its_own_name"),),
+    ),
+    Bug(
+        "retried in place",
+        "What failed is tried again at once, by the same news, without a look at the world.",
+        (
+            Edit(
+                "reconciler/runtime/executor.py",
+                "                done = self._perform(action)\n",
+                "                done = self._perform(action)\n"
+                '                done = self._perform(action) if done.outcome == "unavailable" else done\n',
+            ),
+        ),
+        (_rule("test_what_failed_is_left_alone_for_longer_each_time"),),
+    ),
+    Bug(
+        "one back-off for all",
+        "While one object is left alone because something failed, nothing else is done either.",
+        (
+            Edit(
+                "reconciler/runtime/controller.py",
+                "                waiting[action.lane] = until\n",
+                "                return [], until\n",
+            ),
+        ),
+        (_rule("test_a_pool_whose_claims_fail_holds_up_no_other"),),
+    ),
+    Bug(
+        "one odd object stops everything",
+        "An annotation that cannot be read keeps the whole plan from being made.",
+        (
+            Edit(
+                "reconciler/lifecycle/writes.py",
+                "        return step()\n    except ValueError as error:\n",
+                "        return step()\n    except KeyError as error:\n",
+            ),
+        ),
+        (_rule("test_an_object_that_cannot_be_understood_holds_up_only_itself"),),
     ),
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.mutations.copies import ROOT, Broken, copy, found, named_tests, run, unmutated
 from tests.mutations.planted import BUGS, Bug, DoesNotApply, Edit
 
+RULES = "tests/simulation/test_rules.py"
 _each = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
 
 
@@ -27,6 +30,20 @@ def test_a_bug_names_tests_that_exist(bug: Bug) -> None:
     for test in bug.tests:
         file, _, name = test.partition("::")
         assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_the_documentation_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(?:(tests/\S+\.py)::)?(test_\w+)`", text)
+    assert len(named) > 20
+    for file, name in named:
+        assert f"def {name}(" in (ROOT / (file or RULES)).read_text(encoding="utf-8"), name
+
+
+def test_every_rule_is_in_the_documentation() -> None:
+    rules = re.findall(r"^def (test_\w+)", (ROOT / RULES).read_text(encoding="utf-8"), re.MULTILINE)
+    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    assert [rule for rule in rules if f"`{rule}`" not in text] == []
 
 
 @pytest.mark.parametrize("text", ["", "twice twice"])

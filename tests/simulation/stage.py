@@ -208,8 +208,9 @@ class Stage:
         """A person takes the finalizers off a claim and deletes it."""
         self._release(kinds.NODE_CLAIM, name)
 
-    def annotate_node(self, name: str, key: str, value: str | None) -> None:
-        self.world.server.patch(kinds.NODE, "", name, {"metadata": {"annotations": {key: value}}})
+    def annotate(self, kind: kinds.Kind, name: str, key: str, value: str | None) -> None:
+        """Of a kind without namespaces; None takes the annotation away."""
+        self.world.server.patch(kind, "", name, {"metadata": {"annotations": {key: value}}})
 
     def rename_node(self, claim: Any, name: str) -> None:
         """The kubelet of the claim's instance registers once more, under the name of another node."""

@@ -30,11 +30,11 @@ def test_a_node_that_is_not_ready_uses_up_budget() -> None:
     stage = Stage(replicas=3, disruption={**EAGER, "budgets": [{"nodes": "1"}]})
     stage.settle()
     sick = stage.nodes[0].name
-    stage.annotate_node(sick, NOT_READY, "true")
+    stage.annotate(kinds.NODE, sick, NOT_READY, "true")
     stage.scale(0)
     stage.run(120)
     assert not stage.seam.writes("delete")
-    stage.annotate_node(sick, NOT_READY, None)
+    stage.annotate(kinds.NODE, sick, NOT_READY, None)
     stage.run(600, until=lambda: not stage.claims)
 
 
@@ -60,11 +60,17 @@ def test_own_writes_count_before_a_watch_shows_them() -> None:
     assert len(stage.machines) == 2
 
 
-def test_a_creation_whose_answer_was_lost_is_not_made_twice() -> None:
+def test_a_creation_whose_answer_was_lost_meets_its_own_name() -> None:
+    """Neither the answer nor the watch says that the claims are there, so they are created once more."""
     stage = Stage(replicas=2)
+    stage.seam.silent_kinds.add("nodeclaims")
     stage.seam.loses["kube", "create"] = Unavailable("cut off")
     stage.run(8, until=lambda: len(stage.claims) == 2)
     stage.seam.loses.clear()
+    stage.run(20)
+    stage.seam.silent_kinds.clear()
+    made = stage.seam.writes("create")
+    assert len(made) > len(set(made)) == 2
     stage.settle()
     assert len(stage.claims) == len(stage.world.ec2.instances) == 2
 
@@ -281,14 +287,30 @@ def test_a_launch_whose_answer_was_lost_launches_once(trouble: BaseException) ->
 # --- no global gate -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("verb", ["create", "patch"])
 def test_a_pool_whose_claims_fail_holds_up_no_other(verb: str) -> None:
-    stage = Stage(replicas=2)
+    """By then the back-off of what fails is long; others are served at once all the same."""
+    stage = Stage(replicas=0)
     taint = {"key": "broken", "effect": "NoSchedule"}
     stage.world.apply(node_pool("broken", {"taints": [taint], "labels": {"of": "broken"}}))
     tolerant = {"tolerations": [{"key": "broken", "operator": "Exists"}], "nodeSelector": {"of": "broken"}}
     stage.world.apply(deployment("other", {"replicas": 1, **tolerant}))
     stage.seam.fails["kube", verb] = of("nodeclaim/broken-", Invalid("no"))
-    stage.run(60, until=lambda: len(stage.nodes) == 2)
-    assert not any(claim.is_true("Launched") for claim in stage.claims if claim.name.startswith("broken-"))
+    stage.run(100)
+    assert not stage.machines
+    stage.scale(2)
+    stage.run(5, until=lambda: len(stage.machines) == 2)
+
+
+def test_an_object_that_cannot_be_understood_holds_up_only_itself() -> None:
+    stage = Stage(replicas=2)
+    stage.settle()
+    odd, plain = stage.claims
+    stage.annotate(kinds.NODE_CLAIM, odd.name, labels.TERMINATION_TIMESTAMP, "tomorrow")
+    stage.delete_claim(odd.name)
+    stage.delete_claim(plain.name)
+    stage.run(180, until=lambda: not lives(stage.machine_of(plain)))
+    assert lives(stage.machine_of(odd))
+    stage.annotate(kinds.NODE_CLAIM, odd.name, labels.TERMINATION_TIMESTAMP, None)
+    stage.run(180, until=lambda: not lives(stage.machine_of(odd)))
 
 
 def test_what_failed_is_left_alone_for_longer_each_time() -> None:
