@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 #: What a path answers: status, content type, body.
@@ -27,9 +26,9 @@ def check(passed: Callable[[], str]) -> Callable[[], Answer]:
     return answer
 
 
-def metrics(registry: CollectorRegistry) -> Callable[[], Answer]:
-    """A registry in Prometheus' text format."""
-    return lambda: (200, CONTENT_TYPE_LATEST, generate_latest(registry))
+def metrics(text: Callable[[], bytes]) -> Callable[[], Answer]:
+    """What is written in Prometheus' text format."""
+    return lambda: (200, CONTENT_TYPE_LATEST, text())
 
 
 class Server:

@@ -169,7 +169,7 @@ class Process:
 
     def _serve(self) -> list[health.Server]:
         probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready)}
-        metrics = {"/metrics": health.metrics(self._metrics.registry)}
+        metrics = {"/metrics": health.metrics(self._metrics.text)}
         if self._options.enable_profiling:
             metrics["/debug/turns"] = lambda: (200, "application/json", self._telemetry.turns.as_json())
         if self._options.metrics_port == self._options.health_probe_port != 0:

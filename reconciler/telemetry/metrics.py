@@ -10,7 +10,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -70,13 +70,12 @@ class LateGauges(Collector):
 
 
 class Metrics:
-    """All metrics, in a registry of their own."""
+    """All metrics: a registry of their own, and beside it the conditions, which are too many for one."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         self.gauges, self.conditions = LateGauges(), ConditionGauges()
         self.registry.register(self.gauges)
-        self.registry.register(self.conditions)
         self.gauges.replace("karpenter_cluster_state_synced", {(): 0.0})
         self._claims()
         self._others()
@@ -94,6 +93,10 @@ class Metrics:
         }
         self.gauges.replace("karpenter_build_info", {tuple(build.items()): 1.0})
         return self
+
+    def text(self) -> bytes:
+        """Everything in Prometheus' text format. Any thread may ask."""
+        return generate_latest(self.registry) + self.conditions.text()
 
     def _claims(self) -> None:
         claim = "karpenter_nodeclaims"

@@ -6,7 +6,7 @@ import http.client
 from collections.abc import Iterator
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from reconciler.runtime.health import Server, check, metrics
 
@@ -27,7 +27,7 @@ def probe() -> Probe:
 def server(probe: Probe) -> Iterator[Server]:
     registry = CollectorRegistry()
     Counter("seen", "Seen.", registry=registry).inc()
-    made = Server(0, {"/readyz": check(probe), "/metrics": metrics(registry)}, "127.0.0.1")
+    made = Server(0, {"/readyz": check(probe), "/metrics": metrics(lambda: generate_latest(registry))}, "127.0.0.1")
     yield made
     made.close()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from reconciler.disruption.command import Command, text_of
@@ -94,7 +96,9 @@ def test_conditions_are_gauges_for_as_long_as_their_object_is_there() -> None:
 
     def rows(status: str) -> float | None:
         row = {"name": "c", "type": "Drained", "status": status, "reason": "", **rest}
-        return told.metrics.registry.get_sample_value(name, row)
+        families = text_string_to_metric_families(told.metrics.text().decode())
+        found = [s.value for family in families for s in family.samples if (s.name, s.labels) == (name, row)]
+        return found[0] if found else None
 
     before, after = claim(Condition(type="Drained")), claim(Condition(type="Drained", status="True"))
     told.witness(kinds.NODE_CLAIM, None, before)
@@ -104,6 +108,14 @@ def test_conditions_are_gauges_for_as_long_as_their_object_is_there() -> None:
     assert told.metrics.registry.get_sample_value("karpenter_nodes_drained_total", {"nodepool": "p"}) == 1
     told.witness(kinds.NODE_CLAIM, after, None)
     assert rows("True") is None
+
+
+def test_what_a_condition_says_is_escaped() -> None:
+    told = Telemetry.quiet(Written(), VirtualClock())  # type: ignore[arg-type]
+    odd = 'a "quoted" \\ line\nbreak'
+    told.witness(kinds.NODE_CLAIM, None, claim(Condition(type="Drained", reason=odd)))
+    families = text_string_to_metric_families(told.metrics.text().decode())
+    assert odd in [sample.labels.get("reason") for family in families for sample in family.samples]
 
 
 def test_pods_without_a_place_are_told_from_those_that_are_not_ours() -> None:
