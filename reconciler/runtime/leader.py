@@ -124,6 +124,7 @@ class Leader:
             if self.step() != leading:
                 leading = not leading
                 on_change(leading)
-            stop.wait(self.pause().total_seconds())
+            if not self.lost:
+                stop.wait(self.pause().total_seconds())
         if leading and self.lost:
             on_change(False)
