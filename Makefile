@@ -8,10 +8,10 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit e2e cluster bench bench-feed chaos mutations long manifests clean
+.PHONY: help demo test check unit e2e cluster bench bench-feed crash-points chaos mutations long manifests clean
 
 help:  ## list the verbs
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.base: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (once, about half a minute)"
@@ -53,6 +53,10 @@ bench: $(VENV)/.dev  ## the benchmarks, printed
 bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, over HTTP; then lease hand-over there
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
+
+crash-points: $(VENV)/.dev  ## the controller killed at every call of a scale-out and a scale-in, on real parts
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m tests.cluster.crash_points
 
 chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing ones told as short as they get
 	@$(BIN)/python -m tests.simulation.chaos --seeds $(SEEDS)

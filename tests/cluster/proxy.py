@@ -193,24 +193,27 @@ class Proxy:
         body = await incoming.read()
         request = _request(port, incoming, body)
         decision = self.rule(request)
-        try:
-            while isinstance(decision, Delay):
-                await asyncio.sleep(decision.seconds)
-                decision = decision.then
-            if request.is_watch and isinstance(decision, (Pass, Cut)):
+        while isinstance(decision, Delay):
+            await asyncio.sleep(decision.seconds)
+            decision = decision.then
+        if request.is_watch and isinstance(decision, (Pass, Cut)):
+            try:
                 return await self._stream(incoming, decision)
-            if isinstance(decision, Pass) and decision.body is not None:
-                body = decision.body
-            # A request that was passed on takes effect, even if its sender dies meanwhile.
-            return await asyncio.shield(asyncio.ensure_future(self._exchange(port, incoming, body, decision)))
-        except aiohttp.ClientError:  # the server is not there, or hung up: so do we
-            return _broken(incoming)
+            except aiohttp.ClientError:
+                return _broken(incoming)
+        if isinstance(decision, Pass) and decision.body is not None:
+            body = decision.body
+        # A request that was passed on takes effect, even if its sender dies meanwhile.
+        return await asyncio.shield(asyncio.ensure_future(self._exchange(port, incoming, body, decision)))
 
     async def _exchange(self, port: str, incoming: web.Request, body: bytes, decision: Decision) -> web.StreamResponse:
         found: web.StreamResponse | None = None
         if not isinstance(decision, (Answer, Lose)) or decision.after:
-            async with self._forward(port, incoming, body) as answer:
-                found = web.Response(status=answer.status, headers=_passed_on(answer.headers), body=await answer.read())
+            # Without a server, or when it hangs up, nothing is found, and so do we.
+            with contextlib.suppress(aiohttp.ClientError):
+                async with self._forward(port, incoming, body) as answer:
+                    headers = _passed_on(answer.headers)
+                    found = web.Response(status=answer.status, headers=headers, body=await answer.read())
         if isinstance(decision, Answer):
             return web.Response(status=decision.status, body=decision.body, headers=decision.headers)
         if isinstance(decision, Lose) and decision.first is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from .certificates import CertificateAuthority
-from .proxy import PASS, Answer, Cut, Decision, Delay, Lose, Proxy, Request
+from .proxy import PASS, Answer, Cut, Decision, Delay, Lose, Pass, Proxy, Request
 
 pytestmark = pytest.mark.cluster
 
@@ -66,12 +67,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _lines(self) -> None:
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for number in range(LINES):
-            line = f"{number}\n".encode()
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
-            self.wfile.flush()
-            time.sleep(BETWEEN_LINES)
-        self.wfile.write(b"0\r\n\r\n")
+        with contextlib.suppress(ConnectionError):  # whoever watched has gone
+            for number in range(LINES):
+                line = f"{number}\n".encode()
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
+                self.wfile.flush()
+                time.sleep(BETWEEN_LINES)
+            self.wfile.write(b"0\r\n\r\n")
 
 
 @pytest.fixture
@@ -96,6 +98,11 @@ def _ask(url: str, body: bytes | None = None, **headers: str) -> Any:
 def test_a_request_passes_as_it_is(proxy: Proxy) -> None:
     told = _ask(f"{proxy.kube_url}{PODS}?labelSelector=a%3Db", b'{"kind": "Pod"}', Authorization="Bearer abc")
     assert told == {"path": f"{PODS}?labelSelector=a%3Db", "body": '{"kind": "Pod"}', "token": "Bearer abc"}
+
+
+def test_a_request_passes_with_another_body(proxy: Proxy) -> None:
+    proxy.rule = lambda _: Pass(b"another, and longer")
+    assert _ask(proxy.kube_url + PODS, b"one")["body"] == "another, and longer"
 
 
 @pytest.mark.parametrize(

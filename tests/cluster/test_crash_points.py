@@ -1,0 +1,82 @@
+"""On real parts: wherever the controller is killed, its successor reaches the same end, and no instance is doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .control_plane import ControlPlane
+from .crash_points import Point, Stage, every_point, mutating, stage, summary
+from .crash_world import World
+from .proxy import AWS, KUBE, Request
+
+pytestmark = pytest.mark.cluster
+
+SHARES = 2
+OUT = [
+    Point(1, False, "CreateInstanceProfile"),
+    Point(2, True, "POST nodeclaims"),
+    Point(1, False, "CreateFleet"),
+    Point(2, True, "CreateFleet"),
+]
+IN = [
+    Point(1, False, "DELETE nodeclaims"),
+    Point(1, True, "POST pods/eviction"),
+    Point(2, True, "TerminateInstances"),
+    Point(1, False, "DeleteLaunchTemplate"),
+]
+
+
+@pytest.fixture(scope="module")
+def runs(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage(control_plane, tmp_path_factory.mktemp("crash")) as ready:
+        yield ready
+
+
+@pytest.mark.parametrize(
+    ("port", "method", "path", "operation", "expected"),
+    [
+        (KUBE, "POST", "/apis/karpenter.sh/v1/nodeclaims", "POST nodeclaims", True),
+        (KUBE, "PATCH", "/api/v1/nodes/a", "PATCH nodes", True),
+        (KUBE, "POST", "/api/v1/namespaces/default/pods/a/eviction", "POST pods/eviction", True),
+        (KUBE, "GET", "/api/v1/nodes/a", "GET nodes", False),
+        (KUBE, "POST", "/api/v1/namespaces/default/events", "POST events", False),
+        (KUBE, "PUT", "/apis/coordination.k8s.io/v1/namespaces/kerf/leases/a", "PUT leases", False),
+        (AWS, "POST", "/", "CreateFleet", True),
+        (AWS, "POST", "/", "DeleteMessage", True),
+        (AWS, "POST", "/", "ReceiveMessage", False),
+        (AWS, "POST", "/", "DescribeInstances", False),
+    ],
+)
+def test_what_counts_as_a_mutating_call(port: str, method: str, path: str, operation: str, expected: bool) -> None:
+    assert mutating(Request(port, method, path, {}, b"", operation)) is expected
+
+
+def test_a_controller_that_dies_eight_times_in_one_run_reaches_the_same_end(runs: Stage) -> None:
+    outcome = runs.run(OUT, IN)
+    print(f"\n{len(outcome.struck)} deaths in {outcome.seconds:.1f} s: {'; '.join(map(str, outcome.struck))}")
+    assert [point.struck for point in outcome.struck] == [point.operation for point in OUT + IN]
+    assert not outcome.problems
+
+
+def test_an_instance_that_nobody_owns_is_noticed(runs: Stage) -> None:
+    world = World(runs.kerf, "nobody")
+    assert world.amiss_when_empty() == world.amiss_at_end() == []
+    ec2 = runs.kerf.aws.client("ec2")
+    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    made = ec2.run_instances(ImageId=image, InstanceType="c6a.large", MinCount=1, MaxCount=1)["Instances"][0]
+    assert world.amiss_when_empty() == [f"instance {made['InstanceId']} has no claim"]
+    ec2.terminate_instances(InstanceIds=[made["InstanceId"]])
+    assert world.amiss_when_empty() == []
+    assert world.doubled() == ["instances ever: 1 instead of 2", f"claim (none) had {made['InstanceId']}"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_call_of_a_run_may_be_the_last(runs: Stage, share: int) -> None:
+    outcomes = list(every_point(runs, share, SHARES))
+    print(summary(outcomes))
+    assert outcomes
+    assert not [(outcome.struck, outcome.problems) for outcome in outcomes if outcome.problems]
