@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.model.kinds import Kind
-from reconciler.ports import Change, Clock, Disconnected, Expired, Kube, PortError, Watch
+from reconciler.ports import Change, Clock, Disconnected, Expired, Kube, PortError, Throttled, Watch
 from reconciler.runtime.backoff import Steps
 from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed
 
@@ -119,7 +119,8 @@ class Reflector:
     def _failed(self, error: PortError) -> None:
         self._drop_watch()
         self._failures += 1
-        self.not_before = self._clock.now() + STEPS.after(self._failures, self.kind.name)
+        asked = timedelta(seconds=error.retry_after_seconds if isinstance(error, Throttled) else 0)
+        self.not_before = self._clock.now() + max(STEPS.after(self._failures, self.kind.name), asked)
         self._on_error(self.kind, error)
 
     def _drop_watch(self) -> None:

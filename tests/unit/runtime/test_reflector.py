@@ -9,7 +9,7 @@ from typing import Any
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
 from reconciler.model.objects import Pod
-from reconciler.ports import Change, Disconnected, Expired, Forbidden, Listing, PortError, Unavailable
+from reconciler.ports import Change, Disconnected, Expired, Forbidden, Listing, PortError, Throttled, Unavailable
 from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed
 from reconciler.runtime.reflector import SILENCE, Reflector
 
@@ -125,6 +125,12 @@ def test_a_forbidden_list_says_nothing_and_is_tried_again_later() -> None:
     clock.time = reflector.not_before
     assert reflector.step()
     assert reflector.synced
+
+
+def test_a_server_that_says_when_to_come_again_is_believed() -> None:
+    reflector, _, clock, _ = make([Throttled("busy", 7.0)], [])
+    assert not reflector.step()
+    assert reflector.not_before == clock.now() + timedelta(seconds=7)
 
 
 def test_failures_wait_longer_each_time() -> None:
