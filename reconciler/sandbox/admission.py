@@ -6,7 +6,7 @@ webhooks refuse beyond that is not its business (`World.apply` asks them).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,10 +16,11 @@ from api.lint import cel, schema
 from api.v1.meta import decode
 from reconciler.model.kinds import Kind
 from reconciler.ports import Invalid
+from reconciler.sandbox import metadata
 from reconciler.sandbox.kinds import CUSTOM
 
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_UNPRUNED = "KERF-SCHEMA-UNKNOWN"
+_UNKNOWN = "KERF-SCHEMA-UNKNOWN"
 _DEFAULT_GRACE_SECONDS = 30
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _PATIENCE = tuple(
@@ -39,6 +40,7 @@ class Refused(Exception):
 def on_create(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest as it is stored first. Raises Invalid."""
     fresh = {**manifest, "apiVersion": kind.api_version, "kind": kind.name}
+    metadata.check(kind.name, fresh["metadata"], {})
     if kind.name == "Pod":
         return _new_pod(fresh)
     if kind.name == "Node":
@@ -48,36 +50,52 @@ def on_create(kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
         fresh = default(fresh)
     elif kind.name in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget"):
         fresh.pop("status", None)
-    checked(kind, fresh, None)
-    return fresh
+    return checked(kind, fresh, None)
 
 
 def on_change(kind: Kind, manifest: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest as it replaces an older self. Raises Invalid."""
     changed = dict(manifest)
+    metadata.check(kind.name, changed["metadata"], before["metadata"])
     if kind.name in CUSTOM and manifest.get("spec") != before.get("spec"):
-        changed = default(changed)
-        checked(kind, changed, before)
+        changed = checked(kind, default(changed), before)
     added = set(_finalizers(manifest)) - set(_finalizers(before))
     if before["metadata"].get("deletionTimestamp") and added:
         raise Invalid(f"{kind.name} {_name(manifest)}: no new finalizers can be added if the object is being deleted")
     return changed
 
 
-def checked(kind: Kind, manifest: Mapping[str, Any], old: Mapping[str, Any] | None) -> None:
-    """Refuse a custom object that breaks its definition, and any object whose shape cannot be read."""
+def checked(kind: Kind, manifest: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The manifest without fields that its definition does not know.
+
+    Refuses a custom object that breaks its definition, and any object whose shape cannot be read.
+    """
     try:
         decode(kind.type, manifest)
     except msgspec.ValidationError as error:
         raise Invalid(f"{kind.name} {_name(manifest)}: {error}") from error
-    if kind.name not in CUSTOM:
-        return
     body = dict(manifest)
-    shape = [problem for problem in schema.check(kind.name, body) if problem.rule != _UNPRUNED]
+    if kind.name not in CUSTOM:
+        return body
+    found = list(schema.check(kind.name, body))
+    shape = [problem for problem in found if problem.rule != _UNKNOWN]
     faulty = frozenset(problem.steps for problem in shape)
     problems = shape + list(cel.check(kind.name, body, None if old is None else dict(old), faulty))
     if problems:
         raise Invalid(f"{kind.name} {_name(manifest)}: " + "; ".join(str(problem) for problem in problems))
+    for problem in found:
+        body = _without(body, problem.steps)
+    return body
+
+
+def _without(value: Any, steps: Sequence[str | int]) -> Any:
+    """The same without the field at this place; what is beside the way is shared."""
+    step, rest = steps[0], steps[1:]
+    if isinstance(value, list):
+        return [_without(one, rest) if index == step else one for index, one in enumerate(value)]
+    if rest:
+        return {**value, step: _without(value[step], rest)}
+    return {name: part for name, part in value.items() if name != step}
 
 
 def _new_pod(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from api.v1.meta import decode
 from reconciler.model.kinds import POD, Kind
-from reconciler.ports import AlreadyExists, AlreadyGone, Conflict, Invalid
+from reconciler.ports import AlreadyExists, AlreadyGone, Conflict, Invalid, Unavailable
 from reconciler.sandbox import admission, kinds, selectors
 from reconciler.sandbox.history import Entry, History
 from reconciler.sandbox.manifests import Manifest, copied, digest, instant, merged, suffix, timestamp
@@ -30,6 +30,10 @@ _OWNED_BY_SERVER = (
     "deletionGracePeriodSeconds",
     "generation",
 )
+
+
+#: What a client may send without effect; another deletion time than the server's is refused.
+_SILENTLY_KEPT = frozenset({*_OWNED_BY_SERVER, "resourceVersion"}) - {"deletionTimestamp"}
 
 
 class Record:
@@ -114,10 +118,12 @@ class ApiServer:
 
     # --- writing --------------------------------------------------------------------------------------------------
     def create(self, kind: Kind, manifest: Manifest) -> Record:
-        """Raises AlreadyExists, AlreadyGone (no such namespace), Invalid."""
+        """Raises AlreadyExists, AlreadyGone (no such namespace), Invalid, Unavailable (it names a version: a 500)."""
         kind = self.kinds.get(kind.name, kind)
         fresh = copied(manifest)
         given = fresh.get("metadata") or {}
+        if given.get("resourceVersion"):
+            raise Unavailable("resourceVersion should not be set on objects to be created")
         name = given.get("name") or self._generated(given.get("generateName", ""))
         namespace = "" if kind.cluster_scoped else given.get("namespace") or "default"
         if not name:
@@ -260,10 +266,10 @@ def _spec(manifest: Manifest) -> dict[str, Any]:
 
 
 def _kept(before: Manifest, wanted: Manifest) -> dict[str, Any]:
-    """Metadata that a client may change, over what only the server may."""
+    """Metadata that a client may change, over what only the server may (a deletion it will refuse)."""
     own = {key: before[key] for key in (*_OWNED_BY_SERVER, "resourceVersion") if key in before}
-    rest = {key: value for key, value in wanted.items() if key not in _OWNED_BY_SERVER and value not in ({}, [])}
-    return {**rest, **own}
+    rest = {key: value for key, value in wanted.items() if key not in _SILENTLY_KEPT and value not in ({}, [])}
+    return {**own, **rest}
 
 
 def _grace(record: Record, wanted: int | None) -> int:

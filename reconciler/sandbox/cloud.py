@@ -59,7 +59,7 @@ class SandboxCloud:
         return self._request("resolve", node_class.name, lambda: self._resolved(node_class))
 
     def instances(self) -> Sequence[Instance]:
-        return self._request("instances", "", self._ec2.describe)
+        return self._request("instances", "", lambda: [one for one in self._ec2.describe() if self._ours(one)])
 
     def create_fleet(self, request: FleetRequest) -> FleetResult:
         def launch() -> FleetResult:
@@ -100,6 +100,14 @@ class SandboxCloud:
         answer = effect()
         self._faults.after(call)
         return answer
+
+    def _ours(self, instance: Instance) -> bool:
+        """Whether an instance was launched for a node pool of this cluster."""
+        tags = instance.tags
+        return (
+            tags.get(labels.TAG_EKS_CLUSTER) == self._name
+            and {labels.TAG_NODEPOOL, labels.TAG_NODECLASS} <= tags.keys()
+        )
 
     def _resolved(self, node_class: EC2NodeClass) -> ClassFacts:
         spec = node_class.spec

@@ -7,15 +7,16 @@ cloud.py is what the controller sees of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import product
 from math import log
 
 from api import labels
 from api.v1.ec2nodeclass import BlockDeviceMapping
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Message, Override, Region, Subnet
-from reconciler.ports import AlreadyGone, IdempotencyMismatch
+from reconciler.ports import AlreadyGone, IdempotencyMismatch, Invalid
 from reconciler.sandbox.clock import Agenda
 from reconciler.sandbox.manifests import chance, digest, timestamp
 from reconciler.sandbox.weather import Weather
@@ -24,6 +25,8 @@ from reconciler.sandbox.weather import Weather
 VISIBILITY = timedelta(seconds=20)
 _BATCH = 10
 SPOT_NOTICE = timedelta(minutes=2)
+#: So long after its end an instance can still be named.
+REMEMBERED = timedelta(hours=1)
 
 
 @dataclass(slots=True)
@@ -111,6 +114,7 @@ class Ec2:
         self.used_addresses: dict[str, int] = {}
         self.changes = 0
         self._stock_outs: dict[tuple[str, str, str], datetime] = {}
+        self._left: dict[tuple[str, str, str], int] = {}
         self._fleets: dict[str, _Fleet] = {}
         self._queue: dict[str, _Queued] = {}
         self._sent = 0
@@ -120,6 +124,10 @@ class Ec2:
     def stock_out(self, instance_type: str, zone: str, capacity_type: str, until: datetime) -> None:
         """Nothing to have of this type there until then; `*` stands for every type, zone or capacity type."""
         self._stock_outs[(instance_type, zone, capacity_type)] = until
+
+    def leave(self, instance_type: str, zone: str, capacity_type: str, count: int) -> None:
+        """Only so many more are to be had of this type there; `*` as above."""
+        self._left[(instance_type, zone, capacity_type)] = count
 
     def reclaim_spot(self, instance_id: str) -> None:
         """Announce the end of a spot instance now; it ends two minutes later. Nothing if it is ending already."""
@@ -159,7 +167,10 @@ class Ec2:
         return [machine.shown() for machine in alive]
 
     def fleet(self, request: FleetRequest) -> FleetResult:
-        """CreateFleet of type instant. Raises IdempotencyMismatch."""
+        """CreateFleet of type instant. Raises IdempotencyMismatch, Invalid (a pool named twice)."""
+        pools = [(one.instance_type, one.zone) for one in request.overrides]
+        if len(set(pools)) < len(pools):
+            raise Invalid("InvalidFleetConfig: The fleet configuration contains duplicate instance pools.")
         known = self._fleets.get(request.group)
         if known is not None:
             if known.request != request:
@@ -183,11 +194,11 @@ class Ec2:
 
     def terminate(self, instance_id: str) -> None:
         """Raises AlreadyGone."""
-        self.end(self._living(instance_id))
+        self.end(self._known(instance_id))
 
     def tag(self, instance_id: str, tags: Mapping[str, str]) -> None:
         """Raises AlreadyGone."""
-        self._living(instance_id).tags.update(tags)
+        self._known(instance_id).tags.update(tags)
         self.changes += 1
 
     def receive(self) -> list[Message]:
@@ -228,12 +239,10 @@ class Ec2:
         return None
 
     def out_of_stock(self, instance_type: str, zone: str, capacity_type: str) -> bool:
-        for kind in (instance_type, "*"):
-            for where in (zone, "*"):
-                for how in (capacity_type, "*"):
-                    until = self._stock_outs.get((kind, where, how))
-                    if until is not None and until > self._now():
-                        return True
+        for row in _rows(instance_type, zone, capacity_type):
+            until = self._stock_outs.get(row)
+            if (until is not None and until > self._now()) or self._left.get(row) == 0:
+                return True
         hour = int(self._now().timestamp()) // 3600
         die = chance("stock", self._seed, instance_type, zone, capacity_type, hour)
         return die < self.weather.stock_out_rate
@@ -263,6 +272,9 @@ class Ec2:
         )
         self.instances[machine.id] = machine
         self.used_addresses[machine.subnet_id] = self.used_addresses.get(machine.subnet_id, 0) + 1
+        for row in _rows(kind, zone, request.capacity_type):
+            if row in self._left:
+                self._left[row] -= 1
         self._agenda.after(self.weather.launch_seconds, lambda: self._start(machine))
         self._agenda.at(machine.visible_at, self._count)
         if spot and self.weather.spot_reclaim_per_hour > 0:
@@ -286,8 +298,15 @@ class Ec2:
     def _count(self) -> None:
         self.changes += 1
 
-    def _living(self, instance_id: str) -> Machine:
+    def _known(self, instance_id: str) -> Machine:
+        """EC2 knows a terminated instance for a while yet."""
         machine = self.instances.get(instance_id)
-        if machine is None or machine.state == "terminated":
+        forgotten = machine is not None and machine.ended is not None and machine.ended + REMEMBERED <= self._now()
+        if machine is None or forgotten:
             raise AlreadyGone(f"InvalidInstanceID.NotFound: {instance_id}")
         return machine
+
+
+def _rows(instance_type: str, zone: str, capacity_type: str) -> Iterator[tuple[str, str, str]]:
+    """The ways to say a part of the stock that an instance comes from."""
+    return product((instance_type, "*"), (zone, "*"), (capacity_type, "*"))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from api.v1.meta import decode
 from reconciler.model.kinds import Kind, Ref
-from reconciler.ports import AlreadyGone, Change, Conflict, Expired, Lease, Listing
+from reconciler.ports import AlreadyExists, AlreadyGone, Change, Conflict, Disconnected, Expired, Lease, Listing
 from reconciler.sandbox import kinds
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.eviction import evict
@@ -101,13 +101,16 @@ class SandboxKube:
         manifest = {"metadata": {"namespace": namespace, "name": name}, "spec": _lease_spec(lease)}
 
         def write() -> Lease:
-            if lease.resource_version:
+            """A lease that is not there is made anew, also by who thinks that he replaces it."""
+            known = self._server.find(kinds.LEASE, namespace, name)
+            if known is not None and lease.resource_version:
                 return _lease(
                     self._server.patch(kinds.LEASE, namespace, name, manifest, resource_version=lease.resource_version)
                 )
-            if self._server.find(kinds.LEASE, namespace, name) is not None:
-                raise Conflict(f"lease {namespace}/{name} is there already")
-            return _lease(self._server.create(kinds.LEASE, manifest))
+            try:
+                return _lease(self._server.create(kinds.LEASE, manifest))
+            except (AlreadyExists, AlreadyGone) as error:
+                raise Conflict(str(error)) from error
 
         return self._request("put_lease", f"lease/{namespace}/{name}", write)
 
@@ -135,9 +138,12 @@ class SandboxWatch:
         self._first = [] if version not in ("", "0") else list(server.select(kind, "", "", ""))
         self._seen = int(version) if version not in ("", "0") else server.version
         self._marked = now()
+        self._closed = False
 
     def read(self, timeout_seconds: float) -> Sequence[Change]:
         """What has changed since the last read. Never waits: time does not pass while somebody reads."""
+        if self._closed:
+            raise Disconnected(f"{self._kind.plural}: closed")
         call = Call("kube", "read", self._kind.plural)
         self._faults.before(call)
         if self._faults.silent(call):
@@ -155,7 +161,7 @@ class SandboxWatch:
         return tuple(changes)
 
     def close(self) -> None:
-        self._first = []
+        self._closed = True
 
 
 def _change(type_: str, manifest: Mapping[str, Any], kind: Kind) -> Change:

@@ -17,7 +17,9 @@ _FIELDS = {
     "Event": ("involvedObject.name", "involvedObject.kind", "involvedObject.namespace", "reason", "type"),
 }
 _ALWAYS = ("metadata.name", "metadata.namespace")
-_SET = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)")
+_SET = re.compile(r"(?P<key>[\w./-]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)")
+_EQUAL = re.compile(r"(?P<key>[\w./-]+)\s*(?P<sign>!=|==|=)\s*(?P<value>[\w.-]*)")
+_EXISTS = re.compile(r"!?[\w./-]+")
 
 
 def matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
@@ -52,11 +54,10 @@ def _row(part: str) -> Expression:
     if found := _SET.fullmatch(part):
         values = tuple(value.strip() for value in found["values"].split(","))
         return Expression(key=found["key"], operator="In" if found["operator"] == "in" else "NotIn", values=values)
-    for sign, operator in (("!=", "NotIn"), ("==", "In"), ("=", "In")):
-        if sign in part:
-            key, _, value = part.partition(sign)
-            return Expression(key=key.strip(), operator=operator, values=(value.strip(),))
-    if not re.fullmatch(r"!?[\w./-]+", part):
+    if found := _EQUAL.fullmatch(part):
+        operator = "NotIn" if found["sign"] == "!=" else "In"
+        return Expression(key=found["key"], operator=operator, values=(found["value"],))
+    if not _EXISTS.fullmatch(part):
         raise Invalid(f"unable to parse label selector {part!r}")
     return Expression(key=part.lstrip("!"), operator="DoesNotExist" if part.startswith("!") else "Exists")
 

@@ -61,7 +61,12 @@ def launch(
         for price, (kind, zone) in enumerate(pairs, 1)
     )
     return FleetRequest(
-        group=group, capacity_type=capacity_type, members=members, templates=(template,), overrides=overrides
+        group=group,
+        capacity_type=capacity_type,
+        members=members,
+        templates=(template,),
+        overrides=overrides,
+        tags={labels.TAG_EKS_CLUSTER: "sandbox", labels.TAG_NODEPOOL: "default", labels.TAG_NODECLASS: "default"},
     )
 
 
