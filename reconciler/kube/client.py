@@ -30,6 +30,8 @@ WATCH_SECONDS = (300, 600)
 SILENCE_SECONDS = 75.0
 _MERGE = "application/merge-patch+json"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
+#: Of everything that an event may be about.
+_API_VERSIONS = {"Lease": "coordination.k8s.io/v1", **{kind.name: kind.api_version for kind in kinds.WATCHED}}
 
 
 @contextmanager
@@ -271,8 +273,13 @@ def _event(
     ref: Ref, uid: str, type_: str, reason: str, message: str, name: str, namespace: str, now: datetime
 ) -> dict[str, Any]:
     moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    kind = kinds.BY_NAME[ref.kind]
-    about = {"apiVersion": kind.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "uid": uid}
+    about = {
+        "apiVersion": _API_VERSIONS[ref.kind],
+        "kind": ref.kind,
+        "namespace": ref.namespace,
+        "name": ref.name,
+        "uid": uid,
+    }
     return {
         "apiVersion": "v1",
         "kind": "Event",
