@@ -217,7 +217,13 @@ class Clock(Protocol):
     """The only source of time outside the sandbox's own world."""
 
     def now(self) -> datetime:
-        """The time of day, UTC, aware."""
+        """The time of day, UTC, aware. It may be set back."""
         ...
 
-    def sleep(self, seconds: float) -> None: ...
+    def monotonic(self) -> float:
+        """Seconds since some instant, for deadlines: it never goes back, and no correction of the time moves it."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Return after so long at least; at once for nothing or less."""
+        ...

@@ -22,6 +22,9 @@ class VirtualClock:
     def now(self) -> datetime:
         return self._now
 
+    def monotonic(self) -> float:
+        return (self._now - START).total_seconds()
+
     def sleep(self, seconds: float) -> None:
         """Move ahead; what became due meanwhile happens at the world's next step."""
         self.jump(self._now + timedelta(seconds=max(seconds, 0.0)))
