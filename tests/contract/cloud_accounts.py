@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Protocol
 
 from reconciler.aws.cloud import AwsCloud
+from reconciler.model.cloud import Message
 from reconciler.ports import Cloud
+from reconciler.sandbox.ec2 import VISIBILITY
 from reconciler.sandbox.world import World
 from tests.cluster.moto_aws import MotoAws
 
@@ -28,8 +30,8 @@ class Account(Protocol):
         """The tag of the cluster's subnets and security group."""
         ...
 
-    def stock_out(self, instance_type: str, zone: str, capacity_type: str) -> None:
-        """Nothing more is to be had of it."""
+    def stock_out(self, instance_type: str, zone: str, capacity_type: str, left: int = 0) -> None:
+        """Only so many more are to be had of it."""
         ...
 
     def hide_new_instances(self) -> None:
@@ -38,6 +40,10 @@ class Account(Protocol):
 
     def interrupt(self, instance_id: str) -> None:
         """EC2 announces the end of a spot instance."""
+        ...
+
+    def time_out(self, message: Message) -> None:
+        """Whoever received a message has kept it for longer than it stays hidden from others."""
         ...
 
     def eventually(self, holds: Callable[[], bool]) -> None:
@@ -58,15 +64,17 @@ class SandboxAccount:
     def discovery(self) -> Mapping[str, str]:
         return {"karpenter.sh/discovery": SANDBOX_NAME}
 
-    def stock_out(self, instance_type: str, zone: str, capacity_type: str) -> None:
-        until = self._world.clock.now() + timedelta(hours=1)
-        self._world.ec2.stock_out(instance_type, zone, capacity_type, until)
+    def stock_out(self, instance_type: str, zone: str, capacity_type: str, left: int = 0) -> None:
+        self._world.ec2.leave(instance_type, zone, capacity_type, left)
 
     def hide_new_instances(self) -> None:
         return
 
     def interrupt(self, instance_id: str) -> None:
         self._world.ec2.reclaim_spot(instance_id)
+
+    def time_out(self, message: Message) -> None:
+        self._world.run(None, VISIBILITY)
 
     def eventually(self, holds: Callable[[], bool]) -> None:
         for _ in range(int(SECONDS)):
@@ -91,14 +99,19 @@ class MotoAccount:
     def discovery(self) -> Mapping[str, str]:
         return self._aws.discovery
 
-    def stock_out(self, instance_type: str, zone: str, capacity_type: str) -> None:
-        self._aws.stock_out(instance_type, zone, capacity_type)
+    def stock_out(self, instance_type: str, zone: str, capacity_type: str, left: int = 0) -> None:
+        self._aws.stock_out(instance_type, zone, capacity_type, left=left)
 
     def hide_new_instances(self) -> None:
         self._aws.set_describe_delay(1.0)
 
     def interrupt(self, instance_id: str) -> None:
         self._aws.interrupt(instance_id)
+
+    def time_out(self, message: Message) -> None:
+        sqs = self._aws.client("sqs")
+        url = sqs.get_queue_url(QueueName=self.cluster_name)["QueueUrl"]
+        sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message.receipt, VisibilityTimeout=0)
 
     def eventually(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + SECONDS

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
+from reconciler.kube.client import KubeClient
+from reconciler.model.kinds import Kind, Ref
 from reconciler.ports import Kube
+from reconciler.sandbox.kinds import EVENT, LEASE, Plain
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
 
-#: A controller manager forgets the pods of a deleted node after 40 to 60 seconds.
+#: A controller manager forgets the pods of a deleted node after 40 to 60 seconds; bookmarks come once a minute.
 SECONDS = 90.0
 
 
@@ -28,6 +31,16 @@ class Cluster(Protocol):
         """A resource version from which nobody can watch any more."""
         ...
 
+    def give(self, manifest: Mapping[str, Any]) -> None:
+        """A user creates an object, of any kind."""
+        ...
+
+    def events_about(self, ref: Ref) -> list[dict[str, Any]]:
+        """The events about an object, as JSON."""
+        ...
+
+    def delete_lease(self, namespace: str, name: str) -> None: ...
+
 
 class SandboxCluster:
     """The sandbox's world."""
@@ -37,19 +50,31 @@ class SandboxCluster:
         self.kube: Kube = self._world.kube
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        self._world.run(None, timedelta(seconds=SECONDS), stop_when=holds)
+        deadline = self._world.clock.now() + timedelta(seconds=SECONDS)
+        while not holds() and self._world.clock.now() < deadline:
+            self._world.run(None, timedelta(seconds=0.25))
         assert holds(), "did not come true in time"
 
     def old_version(self) -> str:
         self._world.server.compact()
         return "1"
 
+    def give(self, manifest: Mapping[str, Any]) -> None:
+        self._world.apply(manifest)
+
+    def events_about(self, ref: Ref) -> list[dict[str, Any]]:
+        return [one for one in self._world.objects(EVENT.name) if one["involvedObject"]["name"] == ref.name]
+
+    def delete_lease(self, namespace: str, name: str) -> None:
+        self._world.server.delete(LEASE, namespace, name)
+
 
 class RealCluster:
     """The control plane of the cluster tests, seen through the real adapter."""
 
-    def __init__(self, kube: Kube) -> None:
-        self.kube = kube
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+        self.kube: Kube = client
 
     def eventually(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + SECONDS
@@ -59,3 +84,16 @@ class RealCluster:
 
     def old_version(self) -> str:
         return "1"
+
+    def give(self, manifest: Mapping[str, Any]) -> None:
+        name = manifest["kind"]
+        kind = Kind(name, manifest["apiVersion"], f"{name.lower()}s", Plain)
+        self._client.request("POST", kind.path(manifest["metadata"].get("namespace", "")), manifest)
+
+    def events_about(self, ref: Ref) -> list[dict[str, Any]]:
+        path = EVENT.path(ref.namespace or "default") + f"?fieldSelector=involvedObject.name={ref.name}"
+        found: list[dict[str, Any]] = self._client.request("GET", path)["items"]
+        return found
+
+    def delete_lease(self, namespace: str, name: str) -> None:
+        self._client.request("DELETE", LEASE.path(namespace, name))

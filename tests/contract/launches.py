@@ -48,10 +48,11 @@ def request(
     members: Sequence[str] = ("claim-a",),
     capacity_type: str = labels.ON_DEMAND,
     types: Sequence[str] = ("m5.large", "c5.large"),
+    cluster_name: str = "",
 ) -> FleetRequest:
     """A request for one instance per member, of any of the types in any of the subnets."""
     facts = resolved(account)
-    tags = launch_tags(account.cluster_name, group)
+    tags = launch_tags(cluster_name or account.cluster_name, group)
     ensure_profile(account.cloud, account.role)
     image = next(one.id for one in facts.images if (one.architecture, one.variant) == ("amd64", "standard"))
     template = LaunchTemplate(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 import pytest
 
@@ -18,54 +16,71 @@ from .launches import node_class, request
 
 #: The SDK tries a call twice.
 BOTH = 2
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[MotoAws]:
-    with MotoAws(families=("c5", "m5")) as running:
-        yield running
+# Why these have no twin.
+WIRE = "AWS's error codes, lost answers and the SDK's repeats (in the sandbox a test raises the port's errors)"
+PAGES = "answers in pages (the sandbox answers in one piece)"
+TEMPLATES = "launch templates in EC2 (the sandbox launches from the request)"
+PRICES = "prices that cannot be read (the sandbox knows its own)"
+IAM = "roles in IAM (the sandbox believes every role)"
+QUEUE = "a queue that is missing (the sandbox always has one)"
+IMAGES = "how images are published and named (the sandbox has a few releases by alias, name, ID and tag)"
 
 
 @pytest.fixture
-def account(aws: MotoAws) -> MotoAccount:
+def real(aws: MotoAws) -> MotoAccount:
     return MotoAccount(aws)
 
 
-def image_names(cloud: AwsCloud, account: MotoAccount, alias: str) -> set[str]:
-    return {one.name for one in cloud.resolve(node_class(account, alias=alias), cloud.cluster()).images}
+def image_names(cloud: AwsCloud, real: MotoAccount, alias: str) -> set[str]:
+    return {one.name for one in cloud.resolve(node_class(real, alias=alias), cloud.cluster()).images}
 
 
-def test_a_lost_answer_may_have_worked_and_a_repeat_finds_its_instances(aws: MotoAws, account: MotoAccount) -> None:
-    wanted = request(account, "lost-answer", members=("a", "b"))
+@pytest.mark.only_real(WIRE)
+def test_a_lost_answer_may_have_worked_and_a_repeat_finds_its_instances(aws: MotoAws, real: MotoAccount) -> None:
+    wanted = request(real, "lost-answer", members=("a", "b"))
     aws.fail("CreateFleet", "InternalError", status=500, times=BOTH, after=True)
     with pytest.raises(Unavailable):
-        account.cloud.create_fleet(wanted)
-    repeated = account.cloud.create_fleet(wanted)
+        real.cloud.create_fleet(wanted)
+    repeated = real.cloud.create_fleet(wanted)
     launched = [one["id"] for one in aws.instances() if one["tags"].get("kerf.sh/launch-group") == "lost-answer"]
     assert sorted(launched) == [one.id for one in repeated.instances]
     assert len(launched) == 2
 
 
-def test_one_hiccup_is_smoothed_by_the_sdk(aws: MotoAws, account: MotoAccount) -> None:
+@pytest.mark.only_real(WIRE)
+def test_one_hiccup_is_smoothed_by_the_sdk(aws: MotoAws, real: MotoAccount) -> None:
     aws.fail("CreateFleet", "ServiceUnavailable", status=503)
-    assert len(account.cloud.create_fleet(request(account, "hiccup")).instances) == 1
+    assert len(real.cloud.create_fleet(request(real, "hiccup")).instances) == 1
 
 
-def test_throttling_and_missing_permissions_are_told_apart(aws: MotoAws, account: MotoAccount) -> None:
+@pytest.mark.only_real(WIRE)
+def test_throttling_and_missing_permissions_are_told_apart(aws: MotoAws, real: MotoAccount) -> None:
     aws.fail("DescribeInstances", "RequestLimitExceeded", status=503, times=BOTH)
     with pytest.raises(Throttled):
-        account.cloud.instances()
+        real.cloud.instances()
     aws.fail("DescribeInstances", "UnauthorizedOperation", status=403)
     with pytest.raises(Forbidden):
-        account.cloud.instances()
+        real.cloud.instances()
 
 
+@pytest.mark.only_real(WIRE)
 def test_nobody_there_is_unavailable(aws: MotoAws) -> None:
     cloud = AwsCloud(cluster_name="x", region="us-west-2", endpoint_url="http://127.0.0.1:9", session=aws.session())
     with pytest.raises(Unavailable):
         cloud.instances()
 
 
+@pytest.mark.only_real(PAGES)
+def test_instances_are_listed_over_all_pages(aws: MotoAws, real: MotoAccount) -> None:
+    launched = real.cloud.create_fleet(request(real, "pages", members=tuple("abcde"))).instances
+    aws.set_describe_page(2)
+    found = [one.id for one in real.cloud.instances()]
+    aws.set_describe_page(1000)
+    assert {one.id for one in launched} <= set(found)
+    assert found == sorted(set(found))
+
+
+@pytest.mark.only_real(PRICES)
 def test_prices_survive_a_price_list_that_is_out_of_reach(aws: MotoAws) -> None:
     cloud = aws_cloud(aws)
     truth = cloud.region()
@@ -78,15 +93,17 @@ def test_prices_survive_a_price_list_that_is_out_of_reach(aws: MotoAws) -> None:
     aws.clear_faults()
 
 
-def test_a_template_that_vanished_is_made_again(aws: MotoAws, account: MotoAccount) -> None:
-    account.cloud.create_fleet(request(account, "before"))
-    wanted = request(account, "after")
+@pytest.mark.only_real(TEMPLATES)
+def test_a_template_that_vanished_is_made_again(aws: MotoAws, real: MotoAccount) -> None:
+    real.cloud.create_fleet(request(real, "before"))
+    wanted = request(real, "after")
     aws.client("ec2").delete_launch_template(LaunchTemplateName=wanted.templates[0].name)
-    assert len(account.cloud.create_fleet(wanted).instances) == 1
+    assert len(real.cloud.create_fleet(wanted).instances) == 1
 
 
-def test_everything_of_a_template_reaches_ec2(aws: MotoAws, account: MotoAccount) -> None:
-    wanted = request(account, "whole-template")
+@pytest.mark.only_real(TEMPLATES)
+def test_everything_of_a_template_reaches_ec2(aws: MotoAws, real: MotoAccount) -> None:
+    wanted = request(real, "whole-template")
     template = msgspec.structs.replace(
         wanted.templates[0],
         name="karpenter.k8s.aws/whole",
@@ -98,7 +115,7 @@ def test_everything_of_a_template_reaches_ec2(aws: MotoAws, account: MotoAccount
     )
     overrides = tuple(msgspec.structs.replace(one, template=template.name) for one in wanted.overrides)
     launch = msgspec.structs.replace(wanted, templates=(template,), overrides=overrides)
-    (launched,) = account.cloud.create_fleet(launch).instances
+    (launched,) = real.cloud.create_fleet(launch).instances
     versions = aws.client("ec2").describe_launch_template_versions(LaunchTemplateName=template.name)
     (stored,) = (version["LaunchTemplateData"] for version in versions["LaunchTemplateVersions"])
     (interface,) = stored["NetworkInterfaces"]
@@ -108,84 +125,85 @@ def test_everything_of_a_template_reaches_ec2(aws: MotoAws, account: MotoAccount
     assert interface["ConnectionTrackingSpecification"] == {"TcpEstablishedTimeout": 432, "UdpTimeout": 45}
     assert stored["CpuOptions"] == {"NestedVirtualization": "disabled"}
     assert stored["CapacityReservationSpecification"] == {"CapacityReservationPreference": "none"}
-    listed = next(one for one in account.cloud.instances() if one.id == launched.id)
+    listed = next(one for one in real.cloud.instances() if one.id == launched.id)
     assert listed.capacity_type == "on-demand"
 
 
-def test_known_templates_are_not_made_again(aws: MotoAws, account: MotoAccount) -> None:
-    account.cloud.create_fleet(request(account, "known-1"))
+@pytest.mark.only_real(TEMPLATES)
+def test_known_templates_are_not_made_again(aws: MotoAws, real: MotoAccount) -> None:
+    real.cloud.create_fleet(request(real, "known-1"))
     aws.clear_calls()
-    account.cloud.create_fleet(request(account, "known-2"))
+    real.cloud.create_fleet(request(real, "known-2"))
     assert aws.calls("CreateLaunchTemplate") == []
     another = aws_cloud(aws)  # after a restart: one call, answered with AlreadyExists
-    another.create_fleet(request(account, "known-3"))
+    another.create_fleet(request(real, "known-3"))
     assert len(aws.calls("CreateLaunchTemplate")) == 1
 
 
-def test_deleting_a_class_takes_its_templates_and_spares_others(aws: MotoAws, account: MotoAccount) -> None:
-    account.cloud.create_fleet(request(account, "to-delete"))
-    account.cloud.delete_class_resources("another-class", "")
+@pytest.mark.only_real(TEMPLATES)
+def test_deleting_a_class_takes_its_templates_and_spares_others(aws: MotoAws, real: MotoAccount) -> None:
+    real.cloud.create_fleet(request(real, "to-delete"))
+    real.cloud.delete_class_resources("another-class", "")
     ec2 = aws.client("ec2")
     assert ec2.describe_launch_templates()["LaunchTemplates"]
-    account.cloud.delete_class_resources("default", "")
+    real.cloud.delete_class_resources("default", "")
     assert ec2.describe_launch_templates()["LaunchTemplates"] == []
-    assert len(account.cloud.create_fleet(request(account, "made-anew")).instances) == 1
+    assert len(real.cloud.create_fleet(request(real, "made-anew")).instances) == 1
 
 
-def test_a_partial_fleet_gives_what_there_is_and_says_what_is_missing(aws: MotoAws, account: MotoAccount) -> None:
-    aws.stock_out()
-    aws.stock_out("c5.large", "us-west-2b", left=1)
-    result = account.cloud.create_fleet(request(account, "partial", members=("a", "b")))
-    assert [(one.instance_type, one.zone) for one in result.instances] == [("c5.large", "us-west-2b")]
-    assert len(result.errors) == 6
-
-
-def test_a_role_that_does_not_exist_is_an_invalid_request(account: MotoAccount) -> None:
+@pytest.mark.only_real(IAM)
+def test_a_role_that_does_not_exist_is_an_invalid_request(real: MotoAccount) -> None:
     with pytest.raises(Invalid, match="nobody"):
-        account.cloud.ensure_instance_profile("of-nobody", "nobody", "/karpenter/", {"a": "b"})
+        real.cloud.ensure_instance_profile("of-nobody", "nobody", "/karpenter/", {"a": "b"})
 
 
-def test_another_role_takes_the_place_of_the_first(aws: MotoAws, account: MotoAccount) -> None:
+@pytest.mark.only_real(IAM)
+def test_another_role_takes_the_place_of_the_first(aws: MotoAws, real: MotoAccount) -> None:
     iam = aws.client("iam")
     iam.create_role(RoleName="second", AssumeRolePolicyDocument="{}")
-    account.cloud.ensure_instance_profile("changing", account.role, "/karpenter/", {"a": "b"})
-    account.cloud.ensure_instance_profile("changing", "with/path/second", "/karpenter/", {"a": "b"})
+    real.cloud.ensure_instance_profile("changing", real.role, "/karpenter/", {"a": "b"})
+    real.cloud.ensure_instance_profile("changing", "with/path/second", "/karpenter/", {"a": "b"})
     roles = iam.get_instance_profile(InstanceProfileName="changing")["InstanceProfile"]["Roles"]
     assert [role["RoleName"] for role in roles] == ["second"]
 
 
-def test_a_missing_queue_is_gone_and_a_new_one_is_found(aws: MotoAws, account: MotoAccount) -> None:
+@pytest.mark.only_real(QUEUE)
+def test_a_missing_queue_is_gone_and_a_new_one_is_found(aws: MotoAws, real: MotoAccount) -> None:
     sqs = aws.client("sqs")
-    assert account.cloud.receive() == ()
+    assert real.cloud.receive() == ()
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=aws.cluster_name)["QueueUrl"])
     with pytest.raises(AlreadyGone):
-        account.cloud.receive()
+        real.cloud.receive()
     sqs.create_queue(QueueName=aws.cluster_name)
-    assert account.cloud.receive() == ()
+    assert real.cloud.receive() == ()
 
 
-def test_latest_images_follow_a_release_and_pinned_ones_stay(aws: MotoAws, account: MotoAccount) -> None:
+@pytest.mark.only_real(IMAGES)
+def test_latest_images_follow_a_release_and_pinned_ones_stay(aws: MotoAws, real: MotoAccount) -> None:
     cloud = aws_cloud(aws)
-    latest, pinned = image_names(cloud, account, "al2023@latest"), image_names(cloud, account, "al2023@v20251001")
+    latest, pinned = image_names(cloud, real, "al2023@latest"), image_names(cloud, real, "al2023@v20251001")
     aws.release_images()
-    assert image_names(cloud, account, "al2023@latest").isdisjoint(latest)
-    assert image_names(cloud, account, "al2023@v20251001") == pinned
+    assert image_names(cloud, real, "al2023@latest").isdisjoint(latest)
+    assert image_names(cloud, real, "al2023@v20251001") == pinned
     assert len(pinned) == 5
 
 
+@pytest.mark.only_real(IMAGES)
 @pytest.mark.parametrize(("alias", "count"), [("bottlerocket@latest", 5), ("windows2022@latest", 1)])
-def test_other_families_have_images_too(aws: MotoAws, account: MotoAccount, alias: str, count: int) -> None:
+def test_other_families_have_images_too(aws: MotoAws, real: MotoAccount, alias: str, count: int) -> None:
     cloud = aws_cloud(aws)
-    assert len(cloud.resolve(node_class(account, alias=alias), cloud.cluster()).images) == count
+    assert len(cloud.resolve(node_class(real, alias=alias), cloud.cluster()).images) == count
 
 
-def test_an_alias_that_does_not_exist_for_this_version_says_so(aws: MotoAws, account: MotoAccount) -> None:
+@pytest.mark.only_real(IMAGES)
+def test_an_alias_that_does_not_exist_for_this_version_says_so(aws: MotoAws, real: MotoAccount) -> None:
     cloud = aws_cloud(aws)
-    reason, message = cloud.resolve(node_class(account, alias="al2@latest"), cloud.cluster()).problems["AMIsReady"]
+    reason, message = cloud.resolve(node_class(real, alias="al2@latest"), cloud.cluster()).problems["AMIsReady"]
     assert reason == "UnsupportedAlias"
     assert "1.36" in message
 
 
+@pytest.mark.only_real(IMAGES)
 def test_images_by_name_and_by_parameter(aws: MotoAws) -> None:
     aws.client("ssm").put_parameter(Name="/team/image", Value="ami-0000000000000dead", Type="String")
     cloud = aws_cloud(aws)

@@ -11,8 +11,8 @@ from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
 from reconciler.ec2 import interruptions
-from reconciler.model.cloud import Instance
-from reconciler.ports import AlreadyGone, IdempotencyMismatch
+from reconciler.model.cloud import Instance, Message
+from reconciler.ports import AlreadyGone, IdempotencyMismatch, Invalid
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import Account, MotoAccount, SandboxAccount
@@ -115,6 +115,18 @@ def test_a_roles_profile_appears_when_made_and_goes_with_its_class(account: Acco
     assert cloud.resolve(mine, cloud.cluster()).instance_profile == ""
 
 
+def test_a_class_without_anything_of_its_own_is_deleted_all_the_same(account: Account) -> None:
+    account.cloud.delete_class_resources("never-there", "/karpenter/us-west-2/never-there/")
+
+
+def test_instances_take_addresses_of_their_subnet(account: Account, group: str) -> None:
+    before = {one.id: one.free_addresses for one in resolved(account).subnets}
+    launched = account.cloud.create_fleet(request(account, group, members=("a", "b"))).instances
+    taken = {one.id: before[one.id] - one.free_addresses for one in resolved(account).subnets}
+    used = [one.subnet_id for one in launched]
+    assert {subnet: count for subnet, count in taken.items() if count} == {one: used.count(one) for one in used}
+
+
 # --- fleets ---------------------------------------------------------------------------------------------------------
 def test_a_fleet_gives_one_instance_per_member_of_the_cheapest_type(account: Account, group: str) -> None:
     wanted = request(account, group, members=("a", "b", "c"))
@@ -181,6 +193,34 @@ def test_a_stock_out_of_one_zone_spares_the_others(account: Account, group: str)
     assert [(one.instance_type, one.zone) for one in result.instances] == [("c5.large", "us-west-2c")] * 2
 
 
+def test_a_partial_fleet_gives_what_there_is_and_says_what_is_missing(account: Account, group: str) -> None:
+    account.stock_out("m5.large", "*", labels.ON_DEMAND)
+    account.stock_out("c5.large", "us-west-2a", labels.ON_DEMAND)
+    account.stock_out("c5.large", "us-west-2b", labels.ON_DEMAND, left=1)
+    account.stock_out("c5.large", "us-west-2c", labels.ON_DEMAND)
+    wanted = request(account, group, members=("a", "b"))
+    result = account.cloud.create_fleet(wanted)
+    assert [(one.instance_type, one.zone) for one in result.instances] == [("c5.large", "us-west-2b")]
+    found = {(one.instance_type, one.zone) for one in result.errors}
+    assert found == {(one.instance_type, one.zone) for one in wanted.overrides}
+    assert all(one.capacity for one in result.errors)
+    again = account.cloud.create_fleet(wanted)  # the same call gets the same answer, not the rest
+    assert [one.id for one in again.instances] == [one.id for one in result.instances]
+
+
+def test_what_is_not_offered_is_an_error_and_the_next_type_is_taken(account: Account, group: str) -> None:
+    wanted = request(account, group)
+    strange = [msgspec.structs.replace(one, instance_type="z1d.large", price=1) for one in wanted.overrides[:3]]
+    result = account.cloud.create_fleet(msgspec.structs.replace(wanted, overrides=(*strange, *wanted.overrides)))
+    assert [one.instance_type for one in result.instances] == ["c5.large"]
+
+
+def test_a_pool_that_is_named_twice_spoils_the_request(account: Account, group: str) -> None:
+    wanted = request(account, group)
+    with pytest.raises(Invalid):
+        account.cloud.create_fleet(msgspec.structs.replace(wanted, overrides=(*wanted.overrides, wanted.overrides[0])))
+
+
 def test_spot_is_spot_and_has_a_stock_of_its_own(account: Account, group: str) -> None:
     account.stock_out("*", "*", labels.ON_DEMAND)
     told = account.cloud.create_fleet(request(account, group, capacity_type=labels.SPOT)).instances[0]
@@ -224,6 +264,37 @@ def test_tags_are_added_to_those_there(account: Account, group: str) -> None:
     assert shown.tags[labels.TAG_NODEPOOL] == "default"
 
 
+def test_a_tag_of_the_same_key_is_overwritten(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    for name in ("first", "second"):
+        account.cloud.tag(told.id, {labels.TAG_NAME: name})
+    account.eventually(lambda: getattr(listed(account, told.id), "tags", {}).get(labels.TAG_NAME) == "second")
+
+
+def test_an_instance_that_has_ended_can_be_ended_again(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    account.eventually(lambda: listed(account, told.id) is not None)
+    account.cloud.terminate(told.id)
+    account.eventually(lambda: listed(account, told.id) is None)
+    account.cloud.terminate(told.id)
+    assert listed(account, told.id) is None
+
+
+def test_instances_of_another_cluster_are_not_listed(account: Account, group: str) -> None:
+    theirs = account.cloud.create_fleet(request(account, f"{group}-1", cluster_name="another")).instances[0]
+    ours = account.cloud.create_fleet(request(account, f"{group}-2")).instances[0]
+    account.eventually(lambda: listed(account, ours.id) is not None)
+    assert listed(account, theirs.id) is None
+
+
+def test_a_zone_has_an_id_that_instances_and_subnets_share(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group)).instances[0]
+    account.eventually(lambda: listed(account, told.id) is not None)
+    shown = listed(account, told.id)
+    assert shown is not None
+    assert shown.zone_id == next(one.zone_id for one in resolved(account).subnets if one.id == shown.subnet_id)
+
+
 def test_an_unknown_instance_is_gone_already(account: Account) -> None:
     with pytest.raises(AlreadyGone):
         account.cloud.terminate(UNKNOWN)
@@ -242,3 +313,41 @@ def test_an_interruption_arrives_and_stays_away_once_deleted(account: Account, g
     assert mine[0].message.sent is not None
     account.cloud.delete_message(mine[0].message)
     assert mine[0].message.id not in {message.id for message in account.cloud.receive()}
+
+
+def mine(account: Account, instance_id: str) -> list[Message]:
+    """What the queue gives now about the interruption of an instance."""
+    parsed = [interruptions.parse(message) for message in account.cloud.receive()]
+    found = [one for one in parsed if one and one.kind == "spot_interrupted" and instance_id in one.instance_ids]
+    return [one.message for one in found]
+
+
+def empty_queue(account: Account) -> None:
+    while messages := account.cloud.receive():
+        for message in messages:
+            account.cloud.delete_message(message)
+
+
+def test_a_message_that_nobody_deletes_is_hidden_and_comes_again(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group, capacity_type=labels.SPOT)).instances[0]
+    empty_queue(account)
+    account.interrupt(told.id)
+    (first,) = mine(account, told.id)
+    assert mine(account, told.id) == []
+    account.time_out(first)
+    (second,) = mine(account, told.id)
+    assert (second.id, second.body) == (first.id, first.body)
+    account.cloud.delete_message(second)
+
+
+def test_messages_come_ten_at_a_time_until_there_are_no_more(account: Account, group: str) -> None:
+    told = account.cloud.create_fleet(request(account, group, capacity_type=labels.SPOT)).instances[0]
+    empty_queue(account)
+    for _ in range(12):
+        account.interrupt(told.id)
+    seen = set[str]()
+    while found := mine(account, told.id):
+        assert len(found) <= 10
+        assert not seen & {message.id for message in found}
+        seen |= {message.id for message in found}
+    assert len(seen) == 12

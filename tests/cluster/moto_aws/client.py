@@ -144,6 +144,10 @@ class MotoAws:
         """From now on DescribeInstances shows a new instance only after this long."""
         self.command("describe_delay", seconds)
 
+    def set_describe_page(self, most: int) -> None:
+        """From now on a page of DescribeInstances has so many instances at most."""
+        self.command("describe_page", most)
+
     def interrupt(self, instance_id: str, kind: str = "spot", *, terminate_after: float | None = None) -> None:
         """Put an event about an instance into the queue; kinds are in events.py."""
         self.command("interrupt", {"instance_id": instance_id, "kind": kind, "terminate_after": terminate_after})

@@ -45,7 +45,9 @@ def _instances(world: World, market: Market) -> list[Any]:
     create_fleet_.__name__ = "create_fleet"
 
     def describe_instances(self: Any) -> str:
-        """New instances may be missing for a while. Source: EC2 API reference, "Eventual consistency"."""
+        """New instances may be missing for a while, and a page may be short. Source: EC2 API reference, "Eventual
+        consistency" and "Pagination".
+        """
         with world.settled():
             hidden = world.hidden()
             wanted = self._get_param("InstanceIds", [])
@@ -55,7 +57,7 @@ def _instances(world: World, market: Market) -> list[Any]:
             filters = self._filters_from_querystring()
             shown = [one for one in found if one.id not in hidden and passes(one, filters)]
             rows = [{"ReservationId": f"r-{one.id[2:]}", "Instances": [instance_row(one)]} for one in shown]
-        return page_of(self, "DescribeInstances", "Reservations", rows, 1000)
+        return page_of(self, "DescribeInstances", "Reservations", rows, world.describe_page)
 
     def terminate_instances(self: Any) -> ActionResult:
         """Those that are ending already are fine too. Source: EC2 API reference, TerminateInstances."""

@@ -54,6 +54,10 @@ def create_fleet(world: World, market: Market, response: Any) -> dict[str, Any]:
     response.error_on_dryrun()
     with world.settled():
         order = _read(response)
+        named = [(pool.instance_type, pool.zone) for pool in order.pools]
+        if len(set(named)) < len(named):
+            text = "The fleet configuration contains duplicate instance pools."
+            raise EC2ClientError("InvalidFleetConfig", text)
         if order.token in world.tokens:
             digest, answer = world.tokens[order.token]
             if digest != order.digest:

@@ -126,6 +126,9 @@ class Gate:
     def control_describe_delay(self, body: bytes) -> None:
         self.world.describe_delay = float(msgspec.json.decode(body))
 
+    def control_describe_page(self, body: bytes) -> None:
+        self.world.describe_page = int(msgspec.json.decode(body))
+
     def control_interrupt(self, body: bytes) -> None:
         request: dict[str, Any] = msgspec.json.decode(body)
         text = interruption_body(request["kind"], request["instance_id"], self.settings.region)

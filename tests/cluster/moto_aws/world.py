@@ -59,6 +59,8 @@ class World:
 
     settings: MotoSettings
     describe_delay: float = 0.0
+    #: The longest page of DescribeInstances.
+    describe_page: int = 1000
     stock_outs: list[StockOut] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
