@@ -9,14 +9,16 @@ from dataclasses import replace
 
 from reconciler.disruption.disrupt import disrupt
 from reconciler.lifecycle.lifecycle import lifecycle
+from reconciler.model.memory import Memory
 from reconciler.model.plan import Action, PatchObject, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import provision
 
 
-def decide(snapshot: Snapshot) -> Plan:
-    """What to do now, why not more, and when to look again."""
-    plan = lifecycle(snapshot) + disrupt(snapshot) + provision(snapshot)
+def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
+    """What to do now, why not more, and when to look again. A memory saves work, and changes nothing."""
+    turn = (memory or Memory()).turn(snapshot)
+    plan = lifecycle(snapshot, turn) + disrupt(snapshot, turn=turn) + provision(snapshot)
     return replace(plan, actions=_one_guarded_write_per_object(plan.actions))
 
 

@@ -57,6 +57,17 @@ class NodeClaim(Value, frozen=True, kw_only=True):
         """The EC2 instance behind `status.providerID` (`aws:///<zone>/<id>`); empty before launch."""
         return self.status.provider_id.rsplit("/", 1)[-1]
 
+    @property
+    def assigned_instance(self) -> str:
+        """The instance that is the claim's, or will be once its status says so; empty when it has none."""
+        return self.instance_id or self.metadata.annotations.get(labels.INSTANCE, "")
+
+    @property
+    def managed(self) -> bool:
+        """Whether the claim's node class is of the kind that we serve."""
+        ref = self.spec.node_class_ref
+        return ref.group == labels.AWS_GROUP and ref.kind == "EC2NodeClass"
+
     def requirements(self) -> Requirements:
         """Raises ValueError on a malformed entry."""
         return parse_entries(self.spec.requirements)

@@ -12,8 +12,9 @@ from functools import cached_property
 
 from api import labels
 from api.v1.budgets import REASONS, allowed_disruptions
-from reconciler.disruption.view import managed
+from reconciler.disruption.view import View
 from reconciler.model import kinds
+from reconciler.model.memory import Step
 from reconciler.model.plan import Event, Plan
 from reconciler.model.snapshot import Snapshot, StateNode
 
@@ -30,20 +31,34 @@ class PoolBudget:
         return max(0, self.allowed[reason] - self.disrupting)
 
 
-def budgets_of(snapshot: Snapshot) -> dict[str, PoolBudget]:
+def budgets_of(view: View) -> dict[str, PoolBudget]:
     """The budget of every NodePool, by name."""
-    counted: dict[str, list[int]] = {name: [0, 0] for name in sorted(snapshot.node_pools)}
-    for state in snapshot.state_nodes.values():
-        row = counted.get(state.pool_name)
-        if row is not None and _counts(state):
-            row[0] += 1
-            row[1] += _consumes(state)
-    return {name: _budget(snapshot, name, *row) for name, row in counted.items()}
+    sums = view.turn.all(_STANDING, view.each).sums
+    pools = sorted(view.snapshot.node_pools)
+    return {
+        name: _budget(view.snapshot, name, sums.get((name, _NODES), 0), sums.get((name, _GOING), 0)) for name in pools
+    }
+
+
+_NODES, _GOING = "nodes", "going"
+
+
+def _standing(view: View, key: str) -> tuple[tuple[tuple[tuple[str, str], int], ...], None]:
+    """What one node adds to its pool's counts."""
+    state = view.snapshot.state_nodes[key]
+    if not _counts(state):
+        return (), None
+    return (((state.pool_name, _NODES), 1), ((state.pool_name, _GOING), int(_consumes(state)))), None
+
+
+_STANDING: Step[View, tuple[tuple[tuple[str, str], int], ...]] = Step(
+    "budget counts", "state_nodes", _standing, speaks=lambda _: False, counts=lambda counts: counts
+)
 
 
 def _counts(state: StateNode) -> bool:
     claim = state.claim
-    return claim is not None and managed(claim) and state.initialized and not claim.is_true("InstanceTerminating")
+    return claim is not None and claim.managed and state.initialized and not claim.is_true("InstanceTerminating")
 
 
 def _consumes(state: StateNode) -> bool:
@@ -60,19 +75,16 @@ def _budget(snapshot: Snapshot, name: str, nodes: int, disrupting: int) -> PoolB
 
 
 class Ledger:
-    """The budgets of one plan with what the plan itself has started; made, used up and thrown away within it.
+    """The budgets of one plan with what the plan itself has started; made, used up and thrown away within it."""
 
-    Counting walks all nodes, so it waits until somebody asks.
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View) -> None:
+        self._view = view
         self._started: dict[str, int] = {}
         self._taken: set[str] = set()
 
     @cached_property
     def budgets(self) -> Mapping[str, PoolBudget]:
-        return budgets_of(self._snapshot)
+        return budgets_of(self._view)
 
     def remaining(self, pool: str, reason: str) -> int:
         budget = self.budgets.get(pool)

@@ -15,9 +15,10 @@ from api import labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
-from reconciler.disruption.view import View, managed
+from reconciler.disruption.view import View
 from reconciler.disruption.writes import told
 from reconciler.model import pods
+from reconciler.model.memory import Step
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Plan, Reason, Refusal
 from reconciler.model.snapshot import StateNode
@@ -74,15 +75,20 @@ def candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Bl
     return Candidate(key, state, state.claim, state.node, pool, on_node, price)
 
 
+def known_candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Blocker:
+    """The same, worked out only when something has changed."""
+    return view.turn.one(_EVENTUAL if eventual else _GRACEFUL, view.each, key)
+
+
 def _node_blocker(view: View, key: str, state: StateNode) -> Blocker | None:
     """Those of the node itself, cheapest first; every one of the reference, in its order."""
     return next(_node_blockers(view, key, state), None)
 
 
 def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
-    if key in view.commands:
+    if view.command(key) is not None:
         yield Blocker("CommandInProgress", "a disruption command is already being carried out", quiet=True)
-    if state.claim is None or not managed(state.claim):
+    if state.claim is None or not state.claim.managed:
         yield Blocker("Unmanaged", "no NodeClaim of ours is behind this node", quiet=True)
     if state.node is None:
         yield Blocker("NoNode", "the NodeClaim has no Node yet")
@@ -136,6 +142,30 @@ def pod_blocker(view: View, on_node: tuple[Pod, ...]) -> Blocker | None:
         if holding:
             return Blocker("PodDisruptionBudget", f"PodDisruptionBudget {holding[0]} does not let pod {pod.key} go")
     return None
+
+
+def _until(view: View, key: str) -> datetime | None:
+    """When the answer may be another one although nothing has changed: a nomination or a pod's protection ends."""
+    state, now = view.snapshot.state_nodes[key], view.snapshot.now
+    nominated = view.snapshot.nominated_until.get(key)
+    ends = [nominated] if nominated is not None else []
+    for pod in view.snapshot.pods.on(state.name):
+        ends += pods.protection_ends(pod)
+    return min((end for end in ends if end > now), default=None)
+
+
+def _graceful(view: View, key: str) -> tuple[Candidate | Blocker, datetime | None]:
+    return candidate(view, key), _until(view, key)
+
+
+def _eventually(view: View, key: str) -> tuple[Candidate | Blocker, datetime | None]:
+    return candidate(view, key, eventual=True), _until(view, key)
+
+
+_GRACEFUL: Step[View, Candidate | Blocker] = Step("candidates", "state_nodes", _graceful, speaks=lambda _: False)
+_EVENTUAL: Step[View, Candidate | Blocker] = Step(
+    "candidates of drift", "state_nodes", _eventually, speaks=lambda _: False
+)
 
 
 def refused(state: StateNode, blocker: Blocker, now: datetime | None = None) -> Plan:

@@ -21,8 +21,9 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.candidates import Candidate, pod_blocker, waived
 from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import NOTHING, annotate, joined, taint, tainted, told, untaint
+from reconciler.disruption.writes import NOTHING, annotate, joined, said, taint, tainted, told, untaint
 from reconciler.model import kinds, pods
+from reconciler.model.memory import planning
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, Event, Plan, Reason, Refusal, Source
 from reconciler.model.snapshot import StateNode
@@ -222,9 +223,7 @@ def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> P
 # --- healing ----------------------------------------------------------------------------------------------------
 def heal(view: View) -> Plan:
     """Remove taints that no command accounts for, and commands that cannot be read."""
-    states = view.snapshot.state_nodes
-    suspects = sorted(key for key, state in states.items() if _suspect(state) and key not in view.commands)
-    return joined(_healed(states[key]) for key in suspects)
+    return said(view.turn.all(_HEALED, view.each))
 
 
 def _suspect(state: StateNode) -> bool:
@@ -236,9 +235,15 @@ def _suspect(state: StateNode) -> bool:
     return (left and not state.deleting) or labels.COMMAND in claim.metadata.annotations
 
 
-def _healed(state: StateNode) -> Plan:
+def _healed(view: View, key: str) -> Plan:
+    state = view.snapshot.state_nodes[key]
+    if not _suspect(state) or view.command(key) is not None:
+        return NOTHING
     assert state.claim is not None
     why = Reason("NoCommand", "left over from a command that is no more")
     if labels.COMMAND in state.claim.metadata.annotations:
         return Plan(actions=(annotate(state.claim, "RemoveCommand", {labels.COMMAND: None}, why),))
     return Plan(actions=(untaint(state.node, why),)) if state.node is not None else NOTHING
+
+
+_HEALED = planning("left over commands", "state_nodes", "node", _healed)

@@ -15,9 +15,10 @@ from api.v1.meta import Condition
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.disruption.command import Command
-from reconciler.disruption.drift import drift_reason
-from reconciler.disruption.view import View, managed
-from reconciler.disruption.writes import NOTHING, joined, set_conditions
+from reconciler.disruption.drift import drift_reason, type_check_due
+from reconciler.disruption.view import View
+from reconciler.disruption.writes import NOTHING, earliest, said, set_conditions
+from reconciler.model.memory import planning
 from reconciler.model.plan import Plan, Reason
 
 DRIFTED, CONSOLIDATABLE, DISRUPTION_REASON = "Drifted", "Consolidatable", "DisruptionReason"
@@ -35,22 +36,27 @@ class Window:
 
 def conditions(view: View) -> Plan:
     """One guarded write per claim whose conditions should change; due when the next window passes."""
-    claims = view.snapshot.node_claims
-    living = sorted(name for name, claim in claims.items() if not claim.metadata.deleting and managed(claim))
-    return joined(_one(view, claims[name]) for name in living)
+    return said(view.turn.all(_CONDITIONS, view.each))
 
 
-def _one(view: View, claim: NodeClaim) -> Plan:
+def _one(view: View, name: str) -> Plan:
+    claim = view.snapshot.node_claims[name]
+    if claim.metadata.deleting or not claim.managed:
+        return NOTHING
     pool = view.snapshot.node_pools.get(claim.pool_name)
-    wanted = _disruption_reason(view, claim, claim.status.conditions, view.commands.get(claim.name))
-    due = None
+    wanted = _disruption_reason(view, claim, claim.status.conditions, view.command(name))
+    dues: list[datetime | None] = []
     if pool is not None:
         wanted = _drifted(view, claim, pool, wanted)
         wanted, due = _consolidatable(view, claim, pool, wanted)
+        dues += [due, type_check_due(claim, view.snapshot.now)]
     if wanted == claim.status.conditions:
-        return NOTHING if due is None else Plan(next_due=due)
+        return Plan(next_due=earliest(dues))
     reason = Reason("Conditions", ", ".join(_changes(claim.status.conditions, wanted)))
-    return Plan(actions=(set_conditions(claim, wanted, reason),), next_due=due)
+    return Plan(actions=(set_conditions(claim, wanted, reason),), next_due=earliest(dues))
+
+
+_CONDITIONS = planning("claim conditions", "node_claims", "nodeclaim", _one)
 
 
 def _changes(before: Conditions, after: Conditions) -> list[str]:

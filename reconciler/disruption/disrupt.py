@@ -6,6 +6,8 @@ conditions that others read, and last new commands, as far as budgets allow, wit
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.commands import heal, progress
 from reconciler.disruption.conditions import conditions
@@ -16,15 +18,18 @@ from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
 from reconciler.disruption.view import view
 from reconciler.disruption.writes import joined
+from reconciler.model.memory import Memory, Turn
 from reconciler.model.plan import DeleteObject, Plan
 from reconciler.model.snapshot import Snapshot
 
 
-def disrupt(snapshot: Snapshot, ask: Solve | None = None) -> Plan:
+def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = None) -> Plan:
     """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one."""
-    forced = [interrupt(snapshot), expire(snapshot)]
+    turn = turn or Memory().turn(snapshot)
+    forced = [interrupt(snapshot), expire(turn)]
     ending = frozenset(a.ref.name for plan in forced for a in plan.actions if isinstance(a, DeleteObject))
-    seen, ledger = view(snapshot, ending), Ledger(snapshot)
+    seen = replace(view(snapshot, turn), ending=ending)
+    ledger = Ledger(seen)
     for name in sorted(ending):
         ledger.take(snapshot.node_claims[name].pool_name, name)
     under_way = [progress(seen), heal(seen)]

@@ -7,7 +7,7 @@ Source: disruption reference §4.1 to §4.3, AWS reference §7.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from api import labels
@@ -29,7 +29,7 @@ def drift_reason(view: View, claim: NodeClaim, pool: NodePool) -> str | None:
         return ""
     if _hash_differs(claim, pool):
         return "NodePoolDrifted"
-    wanted = view.requirements.get(pool.name)
+    wanted = view.requirements_of(pool)
     if wanted is None:
         return None
     if _violated(wanted, claim.metadata.labels):
@@ -61,10 +61,17 @@ def _violated(wanted: Requirements, own: Mapping[str, str]) -> bool:
 def _type_is_gone(view: View, claim: NodeClaim, pool: NodePool) -> bool:
     created = claim.metadata.creation_timestamp
     types = view.types_of(pool)
-    if not types or created is None or view.snapshot.now - created <= _TYPE_CHECK_AGE:
+    if not types or created is None or view.snapshot.now - created < _TYPE_CHECK_AGE:
         return False
     found = types.get(claim.metadata.labels.get(labels.INSTANCE_TYPE, ""))
     return found is None or not _offered(found, claim)
+
+
+def type_check_due(claim: NodeClaim, now: datetime) -> datetime | None:
+    """When the claim's type will be looked up; None when that is done already."""
+    created = claim.metadata.creation_timestamp
+    due = created + _TYPE_CHECK_AGE if created is not None else None
+    return due if due is not None and due > now else None
 
 
 def _offered(instance_type: InstanceType, claim: NodeClaim) -> bool:

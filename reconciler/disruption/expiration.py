@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from api import durations
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.view import managed
-from reconciler.disruption.writes import NOTHING, earliest
+from reconciler.disruption.writes import NOTHING, said
 from reconciler.model import kinds
-from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source
+from reconciler.model.memory import Turn, planning
+from reconciler.model.plan import DeleteObject, Plan, Reason, Source
 from reconciler.model.snapshot import Snapshot
 
 #: Lives shorter than this are not shortened.
@@ -23,24 +23,23 @@ _SHARE = 10
 _STEPS = 2**32
 
 
-def expire(snapshot: Snapshot) -> Plan:
+def expire(turn: Turn) -> Plan:
     """Delete what has expired; due again when the next claim does."""
-    actions, refusals, dues = [], [], []
-    for name in sorted(snapshot.node_claims):
-        claim = snapshot.node_claims[name]
-        if claim.metadata.deleting or not managed(claim):
-            continue
-        try:
-            due = expires_at(claim, snapshot.now)
-        except (ValueError, OverflowError) as error:
-            refusals.append(Refusal(f"nodeclaim/{name}", Reason("Malformed", f"expireAfter: {error}")))
-            continue
-        if due is not None and due <= snapshot.now:
-            actions.append(_deletion(claim))
-        else:
-            dues.append(due)
-    due = earliest(dues)
-    return Plan(tuple(actions), tuple(refusals), next_due=due) if actions or refusals or due else NOTHING
+    return said(turn.all(_EXPIRY, turn.noted))
+
+
+def _one(snapshot: Snapshot, name: str) -> Plan:
+    claim = snapshot.node_claims[name]
+    if claim.metadata.deleting or not claim.managed:
+        return NOTHING
+    try:
+        due = expires_at(claim, snapshot.now)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"expireAfter: {error}") from error
+    return Plan(actions=(_deletion(claim),)) if due is not None and due <= snapshot.now else Plan(next_due=due)
+
+
+_EXPIRY = planning("expiry", "node_claims", "nodeclaim", _one)
 
 
 def expires_at(claim: NodeClaim, now: datetime) -> datetime | None:

@@ -6,6 +6,7 @@ has that instance. A crash before that leaves the message in the queue. Source: 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,21 +54,20 @@ def interrupt(snapshot: Snapshot) -> Plan:
     """What the messages of the queue call for."""
     if not snapshot.interruptions:
         return NOTHING
-    by_instance = {_instance_of(state): state for state in snapshot.state_nodes.values() if _instance_of(state)}
     ended: set[str] = set()
-    return joined(_one(snapshot, message, by_instance, ended) for message in snapshot.interruptions)
+    return joined(_one(snapshot, message, ended) for message in snapshot.interruptions)
 
 
-def _instance_of(state: StateNode) -> str:
-    """The instance that is the claim's, or will be once its status says so."""
-    claim = state.claim
-    return "" if claim is None else claim.instance_id or claim.metadata.annotations.get(labels.INSTANCE, "")
+def _states_of(snapshot: Snapshot, instance_id: str) -> Iterator[StateNode]:
+    """The nodes whose claims have this instance, or will have it once their status says so."""
+    for claim in snapshot.claims_by_instance.get(instance_id, ()):
+        yield snapshot.state_nodes[claim.name]
 
 
-def _one(snapshot: Snapshot, found: Interruption, by_instance: dict[str, StateNode], ended: set[str]) -> Plan:
+def _one(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
     """One message; `ended` are the claims that earlier messages of this plan delete."""
     kind = _KINDS.get(found.kind)
-    states = [by_instance[i] for i in sorted(set(found.instance_ids)) if i in by_instance]
+    states = [state for id_ in sorted(set(found.instance_ids)) for state in _states_of(snapshot, id_)]
     living = [s for s in states if s.claim is not None and not s.claim.metadata.deleting]
     if kind is None or not (kind.ends and living):
         unassigned = kind is not None and any(_unassigned(snapshot, i) for i in found.instance_ids)
@@ -95,10 +95,8 @@ def _unassigned(snapshot: Snapshot, instance_id: str) -> bool:
     """Whether an instance of ours is about to be assigned to a claim that waits for it."""
     instance = snapshot.instances.get(instance_id)
     group = instance.tags.get(labels.LAUNCH_GROUP) if instance is not None else None
-    return group is not None and any(
-        not claim.status.provider_id and claim.metadata.annotations.get(labels.LAUNCH_GROUP) == group
-        for claim in snapshot.node_claims.values()
-    )
+    claims = snapshot.claims_by_group.get(group, ()) if group is not None else ()
+    return any(not claim.status.provider_id for claim in claims)
 
 
 def _deletion(claim: NodeClaim, kind: _Kind) -> DeleteObject:

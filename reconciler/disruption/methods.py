@@ -7,7 +7,8 @@ started beside it; the next tick follows at once. Source: disruption reference Â
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -15,7 +16,7 @@ from api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
 from reconciler.disruption.budgets import Ledger, budgets_of, reported
-from reconciler.disruption.candidates import Blocker, Candidate, candidate, refused
+from reconciler.disruption.candidates import Blocker, Candidate, known_candidate, refused
 from reconciler.disruption.command import command_id, failure_of
 from reconciler.disruption.commands import start
 from reconciler.disruption.moves import Move, judge
@@ -23,6 +24,7 @@ from reconciler.disruption.proposals import agreed, timely
 from reconciler.disruption.simulation import Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import NOTHING, joined
+from reconciler.model.memory import Step
 from reconciler.model.plan import Plan, Reason, Refusal
 from reconciler.model.snapshot import Proposal, StateNode
 from reconciler.scheduling.claims import to_claim
@@ -39,18 +41,12 @@ T = TypeVar("T")
 # --- emptiness --------------------------------------------------------------------------------------------------
 def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Every empty node that has been quiet long enough goes, within budgets, the most expensive first."""
-    keys = [key for key, state in _free(view, ledger) if _is_empty(view, key, state)]
-    judged = {key: candidate(view, key) for key in sorted(keys)}
+    keys = [key for key, wish in _wishes(view, ledger).items() if wish.empty]
+    judged = {key: known_candidate(view, key) for key in keys}
     ready = [found for found in judged.values() if isinstance(found, Candidate)]
     plans = [refused(view.snapshot.state_nodes[k], b, _soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
     plans += [_empty_one(view, ledger, found) for found in sorted(ready, key=by_savings)]
     return joined([_eligible(view, ledger, EMPTY, len(keys)), *plans])
-
-
-def _is_empty(view: View, key: str, state: StateNode) -> bool:
-    pool = view.snapshot.node_pools.get(state.pool_name)
-    wanted = state.claim is not None and state.claim.is_true("Consolidatable") and pool is not None
-    return wanted and pool is not None and consolidates(pool) and costs.empty(view.snapshot.pods.on(state.name))
 
 
 def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
@@ -75,7 +71,7 @@ def _quiet_since(found: Candidate) -> datetime:
 # --- drift ------------------------------------------------------------------------------------------------------
 def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Drifted nodes: empty ones at once, then the one that has drifted longest, its replacements first."""
-    keys = [key for key, state in _free(view, ledger) if _is_drifted(view, state)]
+    keys = [key for key, wish in _wishes(view, ledger).items() if wish.drifted]
     waiting, ready = [], []
     for key in sorted(keys, key=lambda key: _drift_order(view, key)):
         found = _drift_candidate(view, ledger, key)
@@ -93,11 +89,6 @@ def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     return joined(plans)
 
 
-def _is_drifted(view: View, state: StateNode) -> bool:
-    pool = view.snapshot.node_pools.get(state.pool_name)
-    return state.claim is not None and state.claim.is_true("Drifted") and pool is not None and not pool.static
-
-
 def _drift_order(view: View, key: str) -> tuple[datetime, str]:
     claim = view.snapshot.state_nodes[key].claim
     condition = claim.condition("Drifted") if claim is not None else None
@@ -111,7 +102,7 @@ def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
     held = backing_off(view, state)
     if held is not None:
         return held
-    found = candidate(view, key, eventual=True)
+    found = known_candidate(view, key, eventual=True)
     if isinstance(found, Blocker):
         return refused(state, found, _soon(view))
     return found if ledger.remaining(found.pool.name, DRIFTED) else _no_budget(view, state, DRIFTED)
@@ -232,12 +223,31 @@ def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T
     return head + (rest[first:] + rest[:first])[:room]
 
 
-def _free(view: View, ledger: Ledger) -> Iterable[tuple[str, StateNode]]:
-    """Initialised nodes with a claim that nothing has been decided about, in no particular order."""
-    for key, state in view.snapshot.state_nodes.items():
-        going = state.deleting or key in view.commands or key in ledger.taken
-        if state.claim is not None and not going and state.initialized:
-            yield key, state
+# --- what the methods would like --------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """Which methods would like to disrupt a node."""
+
+    empty: bool = False
+    drifted: bool = False
+
+
+def _wishes(view: View, ledger: Ledger) -> dict[str, _Wish]:
+    """By key, in order of keys; those about which this plan has decided something already are left out."""
+    return {key: wish for key, wish in view.turn.all(_WISHES, view.each).spoken.items() if key not in ledger.taken}
+
+
+def _wish(view: View, key: str) -> tuple[_Wish, None]:
+    """Of an initialised node with a claim about which nothing has been decided."""
+    state = view.snapshot.state_nodes[key]
+    claim, pool = state.claim, view.snapshot.node_pools.get(state.pool_name)
+    if claim is None or pool is None or state.deleting or not state.initialized or view.command(key) is not None:
+        return _Wish(), None
+    empty = claim.is_true("Consolidatable") and consolidates(pool) and costs.empty(view.snapshot.pods.on(state.name))
+    return _Wish(empty, claim.is_true("Drifted") and not pool.static), None
+
+
+_WISHES: Step[View, _Wish] = Step("wishes", "state_nodes", _wish, speaks=lambda wish: wish.empty or wish.drifted)
 
 
 def _no_budget(view: View, state: StateNode, reason: str) -> Plan:

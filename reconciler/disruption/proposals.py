@@ -62,7 +62,12 @@ def consolidatable(view: View, key: str) -> bool:
 def attractive(view: View, key: str) -> bool:
     """Whether single-node consolidation would like to look at the node at all. Source: disruption reference §1.2."""
     state = view.snapshot.state_nodes[key]
-    if state.claim is None or not state.claim.is_true("Consolidatable") or key in view.commands or state.deleting:
+    if (
+        state.claim is None
+        or not state.claim.is_true("Consolidatable")
+        or view.command(key) is not None
+        or state.deleting
+    ):
         return False
     pool = view.snapshot.node_pools.get(state.pool_name)
     if pool is None or pool.static or pool.spec.disruption.consolidation_policy == "WhenEmpty":

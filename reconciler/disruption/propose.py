@@ -36,7 +36,8 @@ _MOVES: Final = 10
 
 def propose(snapshot: Snapshot, ask: Solve | None = None) -> tuple[Proposal, ...]:
     """The moves found, the best first. `ask` is the scheduler that simulations use, by default the real one."""
-    seen, ledger = view(snapshot), Ledger(snapshot)
+    seen = view(snapshot)
+    ledger = Ledger(seen)
     scheduler = ask if ask is not None else Scheduler(snapshot)
     found: list[Move] = []
     for one in probed(_ordered(_candidates(seen)), seen, _ALWAYS, _SIMULATIONS):

@@ -14,6 +14,7 @@ from functools import cached_property
 from reconciler.disruption.candidates import Candidate
 from reconciler.disruption.view import View
 from reconciler.model import pods
+from reconciler.model.memory import Step
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solution import NewNode, Solution
@@ -84,7 +85,7 @@ def _leaves(view: View, pod: Pod) -> bool:
 def _leaving(view: View, going: set[str]) -> list[Pod]:
     """The pods of other nodes that are being deleted or are about to be."""
     states = view.snapshot.state_nodes
-    keys = [key for key in states if key not in going and (key in view.commands or states[key].deleting)]
+    keys = {*view.commands, *view.turn.all(_DELETING, view.each).spoken} - going
     nodes = [states[key].node for key in sorted(keys)]
     return [pod for node in nodes if node is not None for pod in view.pods_on(node.name) if _leaves(view, pod)]
 
@@ -97,3 +98,10 @@ def _stranded(view: View, solution: Solution, moving: Mapping[str, Pod]) -> dict
         if state is not None and not state.initialized:
             lost[key] = f"would go to {state.name}, which is not initialized"
     return lost
+
+
+def _deleting(view: View, key: str) -> tuple[bool, None]:
+    return view.snapshot.state_nodes[key].deleting, None
+
+
+_DELETING: Step[View, bool] = Step("deleting nodes", "state_nodes", _deleting, speaks=bool)

@@ -13,12 +13,13 @@ from typing import Final
 from api import durations, labels
 from reconciler.disruption import costs
 from reconciler.disruption.budgets import Ledger
-from reconciler.disruption.candidates import Blocker, candidate, refused
+from reconciler.disruption.candidates import Blocker, known_candidate, refused
 from reconciler.disruption.methods import backing_off, probed
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import NOTHING, joined
 from reconciler.model import kinds, pods
+from reconciler.model.memory import planning
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Event, Plan
 from reconciler.model.snapshot import StateNode
@@ -29,21 +30,26 @@ _LOOKS: Final = 250
 
 def staying(view: View, ledger: Ledger) -> Plan:
     """The refusals, by the order of the keys of `snapshot.state_nodes`; the emptiness and drift methods tell theirs."""
-    keys = probed(sorted(view.snapshot.state_nodes), view, 0, _LOOKS)
-    return joined(_one(view, key) for key in keys if key not in ledger.taken and attractive(view, key))
+    keys = probed(view.turn.keys("state_nodes"), view, 0, _LOOKS)
+    return joined(view.turn.one(_STAYING, view.each, key) for key in keys if key not in ledger.taken)
 
 
 def _one(view: View, key: str) -> Plan:
-    state = view.snapshot.state_nodes[key]
-    events = tuple(_protections(view, state.name))
-    told = Plan(events=events) if events else NOTHING
+    if not attractive(view, key):
+        return NOTHING
+    state, now = view.snapshot.state_nodes[key], view.snapshot.now
+    ends = [end for pod in view.snapshot.pods.on(state.name) for end in pods.protection_ends(pod) if end > now]
+    told = Plan(events=tuple(_protections(view, state.name)), next_due=min(ends, default=None))
     if _told_elsewhere(view, state):
         return told
     found = backing_off(view, state)
     if found is not None:
         return joined((told, found))
-    blocker = candidate(view, key)
+    blocker = known_candidate(view, key)
     return joined((told, refused(state, blocker))) if isinstance(blocker, Blocker) else told
+
+
+_STAYING = planning("staying", "state_nodes", "node", _one)
 
 
 def _told_elsewhere(view: View, state: StateNode) -> bool:

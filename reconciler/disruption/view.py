@@ -1,16 +1,15 @@
-"""What every part of the room looks up: the snapshot, and a few indexes made once per plan in one pass each."""
+"""What every part of the room looks up: the snapshot, and what steps know of single objects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from api import labels
 from api.requirements import Requirements
-from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool, parse_entries
 from reconciler.disruption.command import Command, command_of
 from reconciler.model.instance_type import InstanceType
+from reconciler.model.memory import Memory, Step, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.pdbs import Pdbs
 from reconciler.model.snapshot import Snapshot
@@ -19,18 +18,27 @@ from reconciler.model.snapshot import Snapshot
 @dataclass(frozen=True, slots=True)
 class View:
     """`commands` are by claim name; claims that are being deleted have none (theirs is carried out).
-    `ending` are claims that this very plan deletes by force.
-
-    `types` maps a node class to its instance types by name.
+    `ending` are claims that this very plan deletes by force. Steps see neither: they are about single objects.
     """
 
+    turn: Turn
     snapshot: Snapshot
-    pdbs: Pdbs
-    commands: Mapping[str, Command]
-    types: Mapping[str, Mapping[str, InstanceType]]
+    commands: Mapping[str, Command] = field(default_factory=dict)
     ending: frozenset[str] = frozenset()
-    #: What each NodePool's template requires of labels; None when that cannot be read.
-    requirements: Mapping[str, Requirements | None] = field(default_factory=dict)
+
+    @property
+    def each(self) -> View:
+        """What steps look at."""
+        return View(self.turn, self.turn.noted)
+
+    @property
+    def pdbs(self) -> Pdbs:
+        return Pdbs(self.snapshot.pdb_selectors, self.snapshot.pdb_budgets)
+
+    def command(self, claim_name: str) -> Command | None:
+        """The command that a living claim carries; None when it cannot be read."""
+        claim = self.snapshot.node_claims.get(claim_name)
+        return None if claim is None or claim.metadata.deleting else command_of(claim.metadata.annotations)
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """Sorted by `namespace/name`."""
@@ -38,34 +46,37 @@ class View:
         return tuple(found[key] for key in sorted(found))
 
     def types_of(self, pool: NodePool) -> Mapping[str, InstanceType]:
-        return self.types.get(pool.class_name, {})
+        """A NodePool's instance types by name."""
+        return self.turn.one(_TYPES, self.each, pool.class_name)
+
+    def requirements_of(self, pool: NodePool) -> Requirements | None:
+        """What the template requires of labels; None when that cannot be read."""
+        return self.turn.one(_REQUIREMENTS, self.each, pool.name)
 
 
-def view(snapshot: Snapshot, ending: frozenset[str] = frozenset()) -> View:
-    return View(
-        snapshot,
-        Pdbs.of(snapshot.pdbs),
-        _commands(snapshot.node_claims),
-        {name: {t.name: t for t in catalogue} for name, catalogue in snapshot.catalogues.items()},
-        ending,
-        {name: _requirements(pool) for name, pool in snapshot.node_pools.items()},
-    )
+def view(snapshot: Snapshot, turn: Turn | None = None) -> View:
+    turn = turn or Memory().turn(snapshot)
+    return View(turn, turn.snapshot, turn.all(_COMMANDS, View(turn, turn.noted)).spoken)
 
 
-def _requirements(pool: NodePool) -> Requirements | None:
+# --- what is known of single objects ----------------------------------------------------------------------------
+def _types(view: View, class_name: str) -> tuple[Mapping[str, InstanceType], None]:
+    return {t.name: t for t in view.snapshot.catalogues.get(class_name, ())}, None
+
+
+def _requirements(view: View, pool_name: str) -> tuple[Requirements | None, None]:
     try:
-        return parse_entries(pool.spec.template.spec.requirements)
+        return parse_entries(view.snapshot.node_pools[pool_name].spec.template.spec.requirements), None
     except ValueError:
-        return None
+        return None, None
 
 
-def managed(claim: NodeClaim) -> bool:
-    """Whether the claim's node class is of the kind that we serve."""
-    ref = claim.spec.node_class_ref
-    return ref.group == labels.AWS_GROUP and ref.kind == "EC2NodeClass"
+def _command(view: View, claim_name: str) -> tuple[Command | None, None]:
+    return view.command(claim_name), None
 
 
-def _commands(claims: Mapping[str, NodeClaim]) -> dict[str, Command]:
-    carrying = sorted(name for name, claim in claims.items() if labels.COMMAND in claim.metadata.annotations)
-    read = ((name, command_of(claims[name].metadata.annotations)) for name in carrying)
-    return {name: c for name, c in read if c is not None and not claims[name].metadata.deleting}
+_TYPES: Step[View, Mapping[str, InstanceType]] = Step("types", "catalogues", _types, speaks=lambda _: False)
+_REQUIREMENTS: Step[View, Requirements | None] = Step(
+    "requirements", "node_pools", _requirements, speaks=lambda _: False
+)
+_COMMANDS: Step[View, Command] = Step("commands", "node_claims", _command, speaks=lambda found: found is not None)  # type: ignore[arg-type]

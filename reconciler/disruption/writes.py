@@ -10,6 +10,7 @@ from api import labels
 from api.v1.meta import Condition, encode
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
+from reconciler.model.memory import Asked
 from reconciler.model.objects import Node
 from reconciler.model.plan import Event, PatchObject, Plan, Reason
 from reconciler.model.pods import DISRUPTED
@@ -84,6 +85,11 @@ def joined(plans: Iterable[Plan]) -> Plan:
         next_due=earliest(plan.next_due for plan in parts),
         gauges=gauges,
     )
+
+
+def said(asked: Asked[Plan]) -> Plan:
+    """What a step says of all objects."""
+    return joined((*asked.spoken.values(), Plan(next_due=asked.due)))
 
 
 def earliest(instants: Iterable[datetime | None]) -> datetime | None:

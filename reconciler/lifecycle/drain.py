@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from api import durations, labels
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import deletion, joined, normal, warning
 from reconciler.model import kinds, pods
@@ -102,8 +101,6 @@ def _turning_points(view: View, pod: Pod, deadline: datetime | None) -> list[dat
         points.append(pod.metadata.deletion_timestamp + pods.STUCK_AFTER + _SECOND)
     elif deadline is not None and pod.spec.termination_grace_period_seconds is not None:
         points.append(deadline - timedelta(seconds=pod.spec.termination_grace_period_seconds))
-    lasts = durations.parse_go(pod.metadata.annotations.get(labels.DO_NOT_DISRUPT, ""))
-    if lasts is not None and pod.status.start_time is not None:
-        points.append(pod.status.start_time + lasts)
+    points += pods.protection_ends(pod)
     wait = view.snapshot.not_before.get(f"eviction/{pod.key}")
     return points if wait is None else [*points, wait]

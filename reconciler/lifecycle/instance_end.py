@@ -13,7 +13,7 @@ from api.v1.conditions import TRUE
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.outcomes import SETTLES, mismatched
 from reconciler.lifecycle.progress import Progress
-from reconciler.lifecycle.view import View, assigned_instance
+from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, stale, with_annotations
 from reconciler.model.plan import Plan, Reason, Source, TerminateInstance
 
@@ -25,7 +25,7 @@ _DESTROYS = (Source.PODS, Source.NODES, Source.NODE_CLAIMS)
 def terminate(progress: Progress) -> tuple[Progress, bool]:
     """The instance's termination, asked for again while it is seen alive afterwards; and whether it is gone."""
     view, claim = progress.view, progress.claim
-    instance_id = assigned_instance(claim)
+    instance_id = claim.assigned_instance
     if _shared(view, claim):
         return progress, True
     instance, asked = view.snapshot.instances.get(instance_id), claim.condition("InstanceTerminating")
@@ -63,7 +63,7 @@ def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
     group = claim.metadata.annotations.get(labels.LAUNCH_GROUP)
     if group is None:
         return progress, True
-    spare = view.spare.get(group, ())[_turn(view, claim, group) :]
+    spare = view.spare(group)[_turn(view, claim, group) :]
     if spare:
         return progress.with_claim(with_annotations(claim, {labels.INSTANCE: spare[0].id})), False
     since, failure = claim.metadata.deletion_timestamp, view.snapshot.launch_failures.get(group)
@@ -76,9 +76,5 @@ def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
 
 def _turn(view: View, claim: NodeClaim, group: str) -> int:
     """How many claims of the group come before this one: those that live, then by name."""
-    waiting = [
-        other
-        for other in view.snapshot.node_claims.values()
-        if other.metadata.annotations.get(labels.LAUNCH_GROUP) == group and not assigned_instance(other)
-    ]
+    waiting = [other for other in view.snapshot.claims_by_group.get(group, ()) if not other.assigned_instance]
     return sum((other.metadata.deleting, other.name) < (True, claim.name) for other in waiting)

@@ -21,7 +21,7 @@ from reconciler.lifecycle import outcomes
 from reconciler.lifecycle.assignment import assign, pairs
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin, finish
-from reconciler.lifecycle.view import View, assigned_instance
+from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, deletion, joined, warning, with_annotations, with_metadata
 from reconciler.model.cloud import FleetRequest, Instance
 from reconciler.model.plan import LaunchInstances, Plan, Reason, Refusal, Source
@@ -63,7 +63,7 @@ def _settled(view: View, claim: NodeClaim, instance: Instance | None) -> Plan | 
         return act(*changed(claim, with_metadata(claim, finalizers=finalizers), "UpdateClaim", _reason(claim)))
     if instance is not None:
         return _types_gate(view, claim) or joined((finish(assign(start, instance), claim), end))
-    if assigned_instance(claim):
+    if claim.assigned_instance:
         return end  # chosen, and gone since: its time runs out
     return _class_gate(view, claim) or _failed(view, claim)
 

@@ -17,51 +17,83 @@ from reconciler.lifecycle.pod_events import note_pod_events
 from reconciler.lifecycle.progress import begin, finish
 from reconciler.lifecycle.registration import hydrate, register
 from reconciler.lifecycle.tagging import tag
-from reconciler.lifecycle.view import View, managed, view
-from reconciler.lifecycle.writes import guarded, joined
+from reconciler.lifecycle.view import View
+from reconciler.lifecycle.writes import NOTHING, guarded, joined
+from reconciler.model.memory import Asked, Memory, Step, Turn, planning
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 
 _STEPS = (hydrate, register, initialize, check, note_pod_events, tag)
 
 
-def lifecycle(snapshot: Snapshot) -> Plan:
+def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     """Everything that the present state of classes, pools, claims and nodes asks for."""
-    seen = view(snapshot)
-    return joined((*_claims(seen), *_nodes(seen), *_classes(seen), *_pools(seen), garbage.collect(seen)))
+    turn = turn or Memory().turn(snapshot)
+    whole, each = View(turn.snapshot), View(turn.noted)
+    return joined(
+        (
+            *_launches(turn, whole, each),
+            *(_said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES)),
+            *_pools(turn, whole, each),
+            garbage.collect(whole),
+        )
+    )
 
 
-def _claims(seen: View) -> Iterator[Plan]:
-    """Launches first: pods wait for them. Then each claim that has launched, or is on its way out."""
-    claims = [claim for _, claim in sorted(seen.snapshot.node_claims.items()) if managed(claim)]
-    yield from launch.launch(seen, claims)
-    for claim in claims:
-        if claim.metadata.deleting:
-            yield guarded(f"nodeclaim/{claim.name}", partial(termination.end_claim, seen, claim))
-        elif claim.is_true("Launched"):
-            yield guarded(f"nodeclaim/{claim.name}", partial(_live, seen, claim))
+def _said(asked: Asked[Plan]) -> Plan:
+    return joined((*asked.spoken.values(), Plan(next_due=asked.due)))
 
 
-def _live(seen: View, claim: NodeClaim) -> Plan:
+# --- claims -----------------------------------------------------------------------------------------------------
+def _launches(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
+    """First of all, for pods wait for them."""
+    waiting = [whole.snapshot.node_claims[name] for name in turn.all(WAITING, each).spoken]
+    return launch.launch(whole, waiting)
+
+
+def _waits(view: View, name: str) -> tuple[bool, None]:
+    """Whether a claim is still to be launched."""
+    claim = view.snapshot.node_claims[name]
+    return claim.managed and not claim.metadata.deleting and not claim.is_true("Launched"), None
+
+
+def _claim(view: View, name: str) -> Plan:
+    """A claim that has launched, or is on its way out."""
+    claim = view.snapshot.node_claims[name]
+    if not claim.managed:
+        return NOTHING
+    if claim.metadata.deleting:
+        return termination.end_claim(view, claim)
+    return _live(view, claim) if claim.is_true("Launched") else NOTHING
+
+
+def _live(view: View, claim: NodeClaim) -> Plan:
     """A launched claim's way to Initialized, and what keeps it up to date afterwards."""
-    node = seen.node_of(claim)
-    progress = begin(seen, claim, node).condition("Launched", "True")
+    node = view.node_of(claim)
+    progress = begin(view, claim, node).condition("Launched", "True")
     for step in _STEPS:
         progress = step(progress)
     return finish(progress.also(give_up(progress)), claim, node)
 
 
-def _nodes(seen: View) -> Iterator[Plan]:
-    for _, node in sorted(seen.snapshot.nodes.items()):
-        if node.metadata.deleting:
-            yield guarded(f"node/{node.name}", partial(termination.end_node, seen, node))
+# --- nodes, classes, pools --------------------------------------------------------------------------------------
+def _node(view: View, name: str) -> Plan:
+    node = view.snapshot.nodes[name]
+    return termination.end_node(view, node) if node.metadata.deleting else NOTHING
 
 
-def _classes(seen: View) -> Iterator[Plan]:
-    for name, node_class in sorted(seen.snapshot.node_classes.items()):
-        yield guarded(f"ec2nodeclass/{name}", partial(node_classes.reconcile, seen, node_class))
+def _class(view: View, name: str) -> Plan:
+    return node_classes.reconcile(view, view.snapshot.node_classes[name])
 
 
-def _pools(seen: View) -> Iterator[Plan]:
-    for pool, nodes in node_pools.node_pools(seen):
-        yield guarded(f"nodepool/{pool.name}", partial(node_pools.reconcile, seen, pool, nodes))
+def _pools(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
+    pools = whole.snapshot.node_pools
+    held = node_pools.held(turn.all(node_pools.MEMBERS, each), pools)
+    for name in sorted(pools):
+        yield guarded(f"nodepool/{name}", partial(node_pools.reconcile, whole, pools[name], held[name]))
+
+
+WAITING = Step("waiting claims", "node_claims", _waits, speaks=bool)
+CLAIMS = planning("claims", "node_claims", "nodeclaim", _claim)
+NODES = planning("nodes", "nodes", "node", _node)
+CLASSES = planning("node classes", "node_classes", "ec2nodeclass", _class)

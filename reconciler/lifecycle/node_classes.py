@@ -58,7 +58,7 @@ def _stamps(view: View, node_class: EC2NodeClass) -> dict[str, str]:
 def _rehashed(view: View, node_class: EC2NodeClass, stamps: Mapping[str, str]) -> list[Plan]:
     if not is_new_version(node_class.metadata.annotations, stamps):
         return []
-    return [rehash(claim, stamps) for claim in view.claims_by_class.get(node_class.name, ())]
+    return [rehash(claim, stamps) for claim in view.claims_of_class(node_class.name)]
 
 
 def _profile(view: View, node_class: EC2NodeClass) -> Plan:
@@ -82,7 +82,7 @@ def _end(view: View, node_class: EC2NodeClass) -> Plan:
     snapshot = view.snapshot
     if labels.NODECLASS_FINALIZER not in node_class.metadata.finalizers:
         return NOTHING
-    claims = view.claims_by_class.get(node_class.name, ())
+    claims = view.claims_of_class(node_class.name)
     if claims:
         names = ", ".join(claim.name for claim in claims[:5]) + (", …" if len(claims) > 5 else "")
         event = normal(node_class, "WaitingOnNodeClaimTermination", f"waiting for {len(claims)} node claims: {names}")

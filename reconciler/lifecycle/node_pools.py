@@ -7,13 +7,14 @@ re-hashed first, so that nobody drifts because of it; claims that drifted alread
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from api import labels
 from api.defaulting import default
 from api.lint import rules_nodepool
-from api.resources import Resources, total
+from api.resources import Resources
 from api.v1 import conditions, hashes
 from api.v1.conditions import FALSE, TRUE, UNKNOWN
 from api.v1.ec2nodeclass import EC2NodeClass
@@ -24,6 +25,7 @@ from reconciler.lifecycle import registration_health
 from reconciler.lifecycle.registration_health import HEALTHY
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, joined, with_annotations, with_metadata
+from reconciler.model.memory import Asked, Step
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.snapshot import StateNode
 
@@ -33,17 +35,55 @@ _ALWAYS = Resources(dict.fromkeys(("cpu", "memory", "pods", "ephemeral-storage",
 _FATAL_RULES = ("KERF-NP-10", "KERF-NP-11")
 
 
-def node_pools(view: View) -> Iterable[tuple[NodePool, tuple[StateNode, ...]]]:
-    """The pools by name, each with its nodes and claims that are not on their way out."""
-    members: dict[str, list[StateNode]] = {}
-    for _, state in sorted(view.snapshot.state_nodes.items()):
-        if not state.deleting:
-            members.setdefault(state.pool_name, []).append(state)
-    for name, pool in sorted(view.snapshot.node_pools.items()):
-        yield pool, tuple(members.get(name, ()))
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a pool has: its nodes and claims that are not on their way out. `joining` have not registered yet."""
+
+    nodes: int
+    capacity: Resources
+    joining: tuple[StateNode, ...] = ()
 
 
-def reconcile(view: View, pool: NodePool, nodes: Iterable[StateNode]) -> Plan:
+@dataclass(frozen=True, slots=True)
+class _Member:
+    state: StateNode
+    counts: tuple[tuple[tuple[str, str], int], ...]
+
+
+def _member(view: View, key: str) -> tuple[_Member, None]:
+    """What one of a pool's nodes adds to what the pool has, once it has an instance; a malformed capacity is none."""
+    state = view.snapshot.state_nodes[key]
+    if state.deleting or not state.provider_id:
+        return _Member(state, ()), None
+    try:
+        amounts = {**state.capacity, "nodes": 1}
+    except ValueError:
+        amounts = {"nodes": 1}
+    return _Member(state, tuple(((state.pool_name, name), amount) for name, amount in amounts.items())), None
+
+
+#: The members that speak are those that are to register.
+MEMBERS: Step[View, _Member] = Step(
+    "pool members",
+    "state_nodes",
+    _member,
+    speaks=lambda member: not member.state.deleting and not member.state.registered,
+    counts=lambda member: member.counts,
+)
+
+
+def held(members: Asked[_Member], pools: Iterable[str]) -> dict[str, Held]:
+    """By pool, what it has."""
+    amounts: dict[str, dict[str, int]] = {name: dict(_ALWAYS) for name in pools}
+    for (pool, name), amount in members.sums.items():
+        amounts.setdefault(pool, dict(_ALWAYS))[name] = amount
+    joining: dict[str, list[StateNode]] = {}
+    for member in members.spoken.values():
+        joining.setdefault(member.state.pool_name, []).append(member.state)
+    return {pool: Held(own["nodes"], Resources(own), tuple(joining.get(pool, ()))) for pool, own in amounts.items()}
+
+
+def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
     """The pool's next write, and the re-hashing of its claims where the version of the hash is another."""
     if not _managed(pool) or pool.metadata.deleting:
         return Plan()
@@ -51,14 +91,15 @@ def reconcile(view: View, pool: NodePool, nodes: Iterable[StateNode]) -> Plan:
         labels.NODEPOOL_HASH: hashes.nodepool_hash(pool),
         labels.NODEPOOL_HASH_VERSION: hashes.NODEPOOL_HASH_VERSION,
     }
-    claims = view.snapshot.claims_of(pool.name) if is_new_version(pool.metadata.annotations, current) else []
+    claims = (
+        view.snapshot.claims_by_pool.get(pool.name, ()) if is_new_version(pool.metadata.annotations, current) else ()
+    )
     rehashed = [rehash(claim, current) for claim in claims]
     node_class = view.snapshot.node_classes.get(pool.class_name)
-    states = tuple(nodes)
     news = _is_news(pool, node_class)
     known = registration_health.remembered(pool)
-    results = () if news else registration_health.results(view, pool, known, states)
-    after = _with_status(view, _annotated(pool, current, results), node_class, states, results)
+    results = () if news else registration_health.results(view, pool, known, held.joining)
+    after = _with_status(view, _annotated(pool, current, results), node_class, held, results)
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
     return joined((*rehashed, own))
 
@@ -96,11 +137,10 @@ def _with_status(
     view: View,
     pool: NodePool,
     node_class: EC2NodeClass | None,
-    states: tuple[StateNode, ...],
+    held: Held,
     results: registration_health.Results,
 ) -> NodePool:
     generation, now = pool.metadata.generation, view.now
-    nodes = [state for state in states if state.provider_id]
     known = conditions.initial(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS, pool.metadata.creation_timestamp)
     for type_, (status, reason, message) in (
         ("ValidationSucceeded", _validation(pool)),
@@ -110,15 +150,14 @@ def _with_status(
     if _is_news(pool, node_class):
         known = conditions.put(known, HEALTHY, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
     else:
-        known = registration_health.health(pool, results, states, known, now)
+        known = registration_health.health(view, pool, results, known)
     known = conditions.with_root(known, conditions.NODEPOOL_DEPENDENTS, generation=generation, now=now)
-    held = total((_ALWAYS, {"nodes": len(nodes)}, *(state.capacity for state in nodes)))
     return replace(
         pool,
         status=replace(
             pool.status,
-            resources=held.texts() if held != _parsed(pool) else pool.status.resources,
-            nodes=len(nodes),
+            resources=held.capacity.texts() if held.capacity != _parsed(pool) else pool.status.resources,
+            nodes=held.nodes,
             node_class_observed_generation=_class_generation(pool, node_class),
             conditions=known,
         ),

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from reconciler.lifecycle.progress import Progress
 from reconciler.model.objects import Pod
+from reconciler.model.plan import Plan
 
 #: Events closer together than this are one: a burst of pods costs one write.
 _GRAIN = timedelta(seconds=10)
@@ -20,20 +21,19 @@ def note_pod_events(progress: Progress) -> Progress:
     node, known = progress.node, progress.claim.status.last_pod_event_time
     if node is None or not progress.claim.is_true("Initialized"):
         return progress
-    newest = _newest(progress.view.snapshot.pods.on(node.name), progress.view.now)
-    if newest is None or (known is not None and newest - known < _GRAIN):
+    newest = _newest(progress.view.snapshot.pods.on(node.name))
+    if newest is None:
         return progress
-    return progress.with_status(last_pod_event_time=newest)
+    seen = min(newest, progress.view.now)
+    if known is None or seen - known >= _GRAIN:
+        return progress.with_status(last_pod_event_time=seen)
+    return progress.also(Plan(next_due=known + _GRAIN)) if newest - known >= _GRAIN else progress
 
 
-def _newest(found: Iterable[Pod], now: datetime) -> datetime | None:
+def _newest(found: Iterable[Pod]) -> datetime | None:
     """The latest arrival or departure. A departure is known by its end, which may be ahead: it counts from now."""
-    newest: datetime | None = None
-    for pod in found:
-        time = pod.metadata.deletion_timestamp or pod.status.start_time or _bound(pod)
-        if time is not None and (newest is None or time > newest):
-            newest = time
-    return newest if newest is None or newest < now else now
+    times = [pod.metadata.deletion_timestamp or pod.status.start_time or _bound(pod) for pod in found]
+    return max((time for time in times if time is not None), default=None)
 
 
 def _bound(pod: Pod) -> datetime | None:

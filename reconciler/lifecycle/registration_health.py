@@ -52,46 +52,46 @@ def text_of(results: Results) -> str:
     return msgspec.json.encode(results).decode()
 
 
-def results(view: View, pool: NodePool, known: Results, states: Iterable[StateNode]) -> Results:
-    """With what the pool's own claims have come to since; empty when no failure is among the last four."""
-    living = [s for s in states if s.claim is not None and not s.claim.metadata.deleting]
+def results(view: View, pool: NodePool, known: Results, joining: Iterable[StateNode]) -> Results:
+    """With what the pool's own claims have come to since; empty when no failure is among the last four.
+
+    `joining` are its nodes and claims that have not registered yet.
+    """
     seen = {result.claim for result in known}
-    failed = [r for r in _failures(view, pool, living) if r.claim not in seen]
+    failed = [r for r in _failures(view, pool, joining) if r.claim not in seen]
     since = known[-1].at if known else min((r.at for r in failed), default=None)
-    registered = [r for r in _successes(pool, living, since) if r.claim not in seen] if since is not None else []
+    registered = [r for r in _successes(view, pool, since) if r.claim not in seen] if since is not None else []
     last = (*known, *sorted([*failed, *registered], key=lambda r: (r.at, r.claim)))[-_KEPT:]
     first = next((place for place, result in enumerate(last) if result.reason), len(last))
     return last[first:]
 
 
-def health(
-    pool: NodePool, found: Results, states: Iterable[StateNode], known: tuple[Condition, ...], now: datetime
-) -> tuple[Condition, ...]:
+def health(view: View, pool: NodePool, found: Results, known: tuple[Condition, ...]) -> tuple[Condition, ...]:
     """The pool's conditions with what the results say; one failure alone says nothing."""
     failures = [result for result in found if result.reason]
-    generation = pool.metadata.generation
+    generation, now = pool.metadata.generation, view.now
     if len(failures) >= _TOO_MANY:
         reason, message = failures[-1].reason, failures[-1].message
         return conditions.put(known, HEALTHY, FALSE, reason, generation=generation, now=now, message=message)
     told = conditions.get(known, HEALTHY)
-    if told is not None and told.status != TRUE and (len(found) > len(failures) or _any_since(pool, states, told)):
+    if told is not None and told.status != TRUE and (len(found) > len(failures) or _any_since(view, pool, told)):
         return conditions.put(known, HEALTHY, TRUE, HEALTHY, generation=generation, now=now)
     return known
 
 
-def _any_since(pool: NodePool, states: Iterable[StateNode], told: Condition) -> bool:
+def _any_since(view: View, pool: NodePool, told: Condition) -> bool:
     """Whether a claim has registered since the condition is as it is; a failure is not forgotten that way."""
     since = told.last_transition_time
-    return told.status != FALSE and since is not None and any(True for _ in _successes(pool, states, since))
+    return told.status != FALSE and since is not None and any(True for _ in _successes(view, pool, since))
 
 
 def _owned(claim: NodeClaim, pool: NodePool) -> bool:
     return any(owner.uid == pool.metadata.uid for owner in claim.metadata.owner_references)
 
 
-def _failures(view: View, pool: NodePool, states: Iterable[StateNode]) -> Iterator[Result]:
+def _failures(view: View, pool: NodePool, joining: Iterable[StateNode]) -> Iterator[Result]:
     """The pool's own claims that are given up now."""
-    for claim in (state.claim for state in states if not state.registered):
+    for claim in (state.claim for state in joining):
         if claim is None or not _owned(claim, pool) or not give_up(begin(view, claim)).actions:
             continue
         launched = claim.condition("Launched")
@@ -101,11 +101,11 @@ def _failures(view: View, pool: NodePool, states: Iterable[StateNode]) -> Iterat
         yield Result(claim=claim.metadata.uid, at=view.now, reason=reason, message=message)
 
 
-def _successes(pool: NodePool, states: Iterable[StateNode], since: datetime) -> Iterator[Result]:
-    """The pool's own claims that have registered since."""
-    for claim in (state.claim for state in states if state.registered):
-        told = claim.condition("Registered") if claim is not None else None
-        if claim is None or told is None or told.status != TRUE or not _owned(claim, pool):
+def _successes(view: View, pool: NodePool, since: datetime) -> Iterator[Result]:
+    """The pool's own claims that live and have registered since."""
+    for claim in view.snapshot.claims_by_pool.get(pool.name, ()):
+        told = claim.condition("Registered")
+        if claim.metadata.deleting or told is None or told.status != TRUE or not _owned(claim, pool):
             continue
         if told.last_transition_time is not None and told.last_transition_time >= since:
             yield Result(claim=claim.metadata.uid, at=told.last_transition_time)

@@ -17,7 +17,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.drain import drain
 from reconciler.lifecycle.instance_end import adopt_or_release, terminate
 from reconciler.lifecycle.progress import Progress, finish
-from reconciler.lifecycle.view import View, assigned_instance, managed
+from reconciler.lifecycle.view import View
 from reconciler.lifecycle.volumes import attached
 from reconciler.lifecycle.writes import (
     NOTHING,
@@ -44,7 +44,7 @@ def end_claim(view: View, claim: NodeClaim) -> Plan:
     if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
         return NOTHING
     progress = _with_deadline(Progress(view, claim, None))
-    if not assigned_instance(claim):
+    if not claim.assigned_instance:
         progress, ended = adopt_or_release(progress)
     elif nodes := _registered_nodes(view, claim):
         progress, ended = _end_nodes(progress, nodes), False
@@ -63,7 +63,7 @@ def end_node(view: View, node: Node) -> Plan:
     claim = view.claim_of(node)
     if claim is None:
         return _end_orphan(view, node) if labels.NODECLASS in node.metadata.labels else NOTHING
-    if claim.metadata.deleting or not managed(claim):
+    if claim.metadata.deleting or not claim.managed:
         return NOTHING
     return act(deletion(claim, Reason("NodeDeleted", f"node {node.name} is being deleted"), Source.NODES))
 

@@ -14,7 +14,7 @@ from reconciler.model.objects import Node, Pod
 
 def attached(view: View, node: Node) -> list[str]:
     """Names of the persistent volumes that are still to be detached from the node, sorted."""
-    names = {a.spec.source.persistent_volume_name for a in view.attachments.get(node.name, ())} - {""}
+    names = {a.spec.source.persistent_volume_name for a in view.snapshot.attachments_by_node.get(node.name, ())} - {""}
     if not names:
         return []
     now = view.snapshot.now

@@ -8,20 +8,58 @@ as a rebuild from the survivors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds, pods
+from reconciler.model.grouping import Grouping
+from reconciler.model.journal import Journal
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
+from reconciler.model.pdbs import PdbIndex
 from reconciler.model.settings import Settings
-from reconciler.model.snapshot import PodIndex, Snapshot, StateNode
+from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot, StateNode
 
 #: How many UIDs of deleted objects are remembered, per kind.
 _TOMBSTONES = 20000
+_NO_INSTANCES = InstanceIndex({}, {})
+#: Where the Snapshot has the objects of a kind.
+FIELDS: Mapping[str, str] = {
+    "NodePool": "node_pools",
+    "EC2NodeClass": "node_classes",
+    "NodeClaim": "node_claims",
+    "Node": "nodes",
+    "Pod": "pods",
+    "PodDisruptionBudget": "pdbs",
+    "DaemonSet": "daemon_sets",
+    "PersistentVolumeClaim": "volume_claims",
+    "PersistentVolume": "volumes",
+    "StorageClass": "storage_classes",
+    "VolumeAttachment": "volume_attachments",
+    "Namespace": "namespaces",
+}
+#: By kind, the Snapshot's indexes by something that the objects have.
+_GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
+    "Node": (("nodes_by_provider", lambda node: node.spec.provider_id),),
+    "NodeClaim": (
+        ("claims_by_provider", lambda claim: claim.status.provider_id),
+        ("claims_by_instance", lambda claim: claim.assigned_instance),
+        ("claims_by_group", lambda claim: claim.metadata.annotations.get(labels.LAUNCH_GROUP, "")),
+        ("claims_by_pool", lambda claim: claim.pool_name),
+        ("claims_by_class", lambda claim: claim.spec.node_class_ref.name),
+    ),
+    "VolumeAttachment": (("attachments_by_node", lambda attachment: attachment.spec.node_name),),
+}
+
+_INDEXES = {name for rows in _GROUPINGS.values() for name, _ in rows}
+_INDEXES |= {"state_nodes", "pdb_budgets", "pdb_selectors", "journal"}
+#: The fields of a Snapshot that do not come from here: who makes one gives them.
+FACTS = tuple(f.name for f in fields(Snapshot) if f.name not in {*FIELDS.values(), *_INDEXES})
 
 
 class Cluster:
@@ -33,9 +71,11 @@ class Cluster:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._pending: dict[str, Pod] = {}
         self._state_nodes: dict[str, StateNode] = {}
-        #: Names of claims and of nodes by provider ID; sets that keep no order.
-        self._claims_of: dict[str, dict[str, None]] = {}
-        self._nodes_of: dict[str, dict[str, None]] = {}
+        self._journal = Journal()
+        self._groupings = {kind: [Grouping(*row, self._journal) for row in rows] for kind, rows in _GROUPINGS.items()}
+        by_name = {grouping.name: grouping for rows in self._groupings.values() for grouping in rows}
+        self._pdbs = PdbIndex(self._journal)
+        self._claims_of, self._nodes_of = by_name["claims_by_provider"].view, by_name["nodes_by_provider"].view
         #: The resource version of each kind's latest complete list.
         self._listed_at: dict[str, int] = {}
 
@@ -115,44 +155,49 @@ class Cluster:
             del graves[next(iter(graves))]
 
     def _index(self, kind: Kind, key: str, old: Any | None, new: Any | None) -> None:
+        self._journal.touch(FIELDS[kind.name], key)
+        for grouping in self._groupings.get(kind.name, ()):
+            grouping.replace(old, new)
         if kind is kinds.POD:
             self._index_pod(key, old, new)
         elif kind is kinds.NODE_CLAIM:
             self._index_claim(old, new)
         elif kind is kinds.NODE:
             self._index_node(old, new)
+        elif kind is kinds.PDB:
+            self._pdbs.replace(old, new)
 
     def _index_pod(self, key: str, old: Pod | None, new: Pod | None) -> None:
+        for name in dict.fromkeys(pod.spec.node_name for pod in (old, new) if pod is not None):
+            self._journal.touch("pods_on", name)
         if old is not None and old.spec.node_name:
             on_node = self._by_node.get(old.spec.node_name, {})
             on_node.pop(key, None)
             if not on_node:
                 self._by_node.pop(old.spec.node_name, None)
-        self._pending.pop(key, None)
+        if self._pending.pop(key, None) is not None:
+            self._journal.touch("pending", key)
         if new is None:
             return
         if new.spec.node_name:
             self._by_node.setdefault(new.spec.node_name, {})[key] = new
         elif pods.provisionable(new):
             self._pending[key] = new
+            self._journal.touch("pending", key)
 
     def _index_claim(self, old: NodeClaim | None, new: NodeClaim | None) -> None:
         if old is not None:
-            del self._state_nodes[old.name]
-            _leave(self._claims_of, old.status.provider_id, old.name)
+            self._stand(old.name, None)
         if new is not None:
-            self._state_nodes[new.name] = StateNode(new, None)
-            _join(self._claims_of, new.status.provider_id, new.name)
+            self._stand(new.name, StateNode(new, None))
         for provider in dict.fromkeys(value.status.provider_id for value in (old, new) if value is not None):
             self._pair(provider)
 
     def _index_node(self, old: Node | None, new: Node | None) -> None:
         if old is not None:
-            self._state_nodes.pop(_bare(old.name), None)
-            _leave(self._nodes_of, old.spec.provider_id, old.name)
+            self._stand(_bare(old.name), None)
         if new is not None:
-            self._state_nodes[_bare(new.name)] = StateNode(None, new)
-            _join(self._nodes_of, new.spec.provider_id, new.name)
+            self._stand(_bare(new.name), StateNode(None, new))
         for provider in dict.fromkeys(value.spec.provider_id for value in (old, new) if value is not None):
             self._pair(provider)
 
@@ -160,36 +205,38 @@ class Cluster:
         """Claims of a provider ID take its node (the first by name, should there be several); others stand alone."""
         if not provider:
             return
-        claims, names = self._claims_of.get(provider, {}), sorted(self._nodes_of.get(provider, {}))
-        first = names[0] if names and claims else ""
-        for name in claims:
-            self._state_nodes[name] = StateNode(self._objects["NodeClaim"][name], self._objects["Node"].get(first))
-        for name in names:
-            if name == first:
-                self._state_nodes.pop(_bare(name), None)
-            else:
-                self._state_nodes[_bare(name)] = StateNode(None, self._objects["Node"][name])
+        claims, nodes = self._claims_of.get(provider, ()), self._nodes_of.get(provider, ())
+        first = nodes[0] if nodes and claims else None
+        for claim in claims:
+            self._stand(claim.name, StateNode(claim, first))
+        for node in nodes:
+            self._stand(_bare(node.name), None if node is first else StateNode(None, node))
+
+    def _stand(self, key: str, state: StateNode | None) -> None:
+        """The state node of this key, or (None) none."""
+        if state is not None:
+            self._state_nodes[key] = state
+        else:
+            self._state_nodes.pop(key, None)
+        self._journal.touch("state_nodes", key)
 
     # --- views --------------------------------------------------------------------------------------------------
     def snapshot(self, *, now: datetime, settings: Settings, **facts: Any) -> Snapshot:
         """The state as of now. `facts` are the Snapshot's other fields (catalogues, instances, …)."""
-        view = {name: MappingProxyType(table) for name, table in self._objects.items()}
+        tables: dict[str, Any] = {FIELDS[name]: MappingProxyType(table) for name, table in self._objects.items()}
+        tables |= {grouping.name: grouping.view for rows in self._groupings.values() for grouping in rows}
+        pods_by_key = tables.pop("pods")
+        if not isinstance(facts.get("instances", _NO_INSTANCES), InstanceIndex):
+            facts["instances"] = InstanceIndex.of(facts["instances"])
         return Snapshot(
             now=now,
             settings=settings,
-            node_pools=view["NodePool"],
-            node_classes=view["EC2NodeClass"],
-            node_claims=view["NodeClaim"],
-            nodes=view["Node"],
             state_nodes=MappingProxyType(self._state_nodes),
-            pods=PodIndex(view["Pod"], MappingProxyType(self._by_node), MappingProxyType(self._pending)),
-            pdbs=view["PodDisruptionBudget"],
-            daemon_sets=view["DaemonSet"],
-            volume_claims=view["PersistentVolumeClaim"],
-            volumes=view["PersistentVolume"],
-            storage_classes=view["StorageClass"],
-            volume_attachments=view["VolumeAttachment"],
-            namespaces=view["Namespace"],
+            pdb_budgets=self._pdbs.budgets,
+            pdb_selectors=self._pdbs.selectors,
+            pods=PodIndex(pods_by_key, MappingProxyType(self._by_node), MappingProxyType(self._pending)),
+            journal=self._journal,
+            **tables,
             **facts,
         )
 
@@ -210,18 +257,6 @@ def _key(kind: Kind, value: Any) -> str:
 def _bare(node_name: str) -> str:
     """The state-node key of a Node without a claim; a claim may have the same name as some other Node."""
     return f"node/{node_name}"
-
-
-def _join(names: dict[str, dict[str, None]], provider: str, name: str) -> None:
-    if provider:
-        names.setdefault(provider, {})[name] = None
-
-
-def _leave(names: dict[str, dict[str, None]], provider: str, name: str) -> None:
-    members = names.get(provider, {})
-    members.pop(name, None)
-    if not members:
-        names.pop(provider, None)
 
 
 def _version(value: Any) -> int:

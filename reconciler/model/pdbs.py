@@ -1,6 +1,7 @@
 """What PodDisruptionBudgets say about a pod: whether it may be evicted now, and whether it ever may.
 
-Only pods that the drain would evict are asked about. Source: disruption reference §1.3.
+Only pods that the drain would evict are asked about. A budget's status changes with every pod, but what it says of
+evictions seldom does, and only that is told to the journal. Source: disruption reference §1.3.
 """
 
 from __future__ import annotations
@@ -8,86 +9,138 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from reconciler.model import pods
+from reconciler.model.journal import Journal
 from reconciler.model.objects import Pod, PodDisruptionBudget
-from reconciler.model.selectors import selector_of
+from reconciler.model.selectors import Selector, selector_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The budgets of one namespace: those that ask for a certain label, by one such label; and the others."""
+class Budget:
+    """A PodDisruptionBudget as far as evictions go. `key` is `namespace/name`; `closed`: it never allows any."""
 
-    by_label: Mapping[tuple[str, str], tuple[PodDisruptionBudget, ...]]
-    others: tuple[PodDisruptionBudget, ...]
+    key: str
+    selector: Selector
+    allows: bool
+    closed: bool
+    spares_unready: bool
 
-    def near(self, labels: Mapping[str, str]) -> list[PodDisruptionBudget]:
-        """All that may select these labels, and few that don't."""
-        found = list(self.others)
-        for item in labels.items():
-            found += self.by_label.get(item, ())
-        return found
+    @classmethod
+    def of(cls, pdb: PodDisruptionBudget) -> Budget:
+        return cls(
+            f"{pdb.metadata.namespace}/{pdb.metadata.name}",
+            selector_of(pdb.spec.selector, {}, ()),
+            pdb.status.disruptions_allowed != 0,
+            str(pdb.spec.max_unavailable) in ("0", "0%") or pdb.spec.min_available == "100%",
+            pdb.spec.unhealthy_pod_eviction_policy != "AlwaysAllow",
+        )
+
+    def forgives(self, pod: Pod) -> bool:
+        """AlwaysAllow lets pods go that are not ready anyway."""
+        unready = any(c.type == "Ready" and c.status == "False" for c in pod.status.conditions)
+        return unready and not self.spares_unready
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """The budgets of one namespace, by key: those that ask for a certain label, by one such label; and the others."""
+
+    by_label: Mapping[tuple[str, str], tuple[Selecting, ...]]
+    others: tuple[Selecting, ...]
+
+    def matching(self, labels: Mapping[str, str]) -> list[str]:
+        """Keys of the budgets that select these labels, sorted."""
+        near = [*self.others, *(row for item in labels.items() for row in self.by_label.get(item, ()))]
+        return sorted(key for key, selector in near if selector.matches(labels))
+
+
+#: A budget's key and selector.
+Selecting = tuple[str, Selector]
 
 
 @dataclass(frozen=True, slots=True)
 class Pdbs:
-    """The cluster's PodDisruptionBudgets by namespace."""
+    """The cluster's PodDisruptionBudgets: selectors by namespace, and what each budget says, by key."""
 
-    by_namespace: Mapping[str, _Rows]
-
-    @classmethod
-    def of(cls, pdbs: Mapping[str, PodDisruptionBudget]) -> Pdbs:
-        grouped: dict[str, list[PodDisruptionBudget]] = {}
-        for key in sorted(pdbs):
-            grouped.setdefault(pdbs[key].metadata.namespace, []).append(pdbs[key])
-        return cls({namespace: _rows(found) for namespace, found in grouped.items()})
+    selectors: Mapping[str, Selectors]
+    budgets: Mapping[str, Budget]
 
     def blocking(self, pod: Pod, now: datetime) -> tuple[str, ...]:
         """Keys (`namespace/name`) of the budgets that do not let this pod go now; all of them if there are several."""
         found = self._matching(pod, now)
-        if not found:
-            return ()
         if len(found) > 1:
-            return tuple(_key(pdb) for pdb in found)
-        return tuple(_key(pdb) for pdb in found if pdb.status.disruptions_allowed == 0 and not _forgives(pdb, pod))
+            return tuple(budget.key for budget in found)
+        return tuple(budget.key for budget in found if not budget.allows and not budget.forgives(pod))
 
     def forbids(self, pod: Pod, now: datetime) -> bool:
         """Whether no eviction of the pod can ever be allowed: the budget allows none at all, or there are several."""
         found = self._matching(pod, now)
-        return len(found) > 1 or any(_closed(pdb) and not _forgives(pdb, pod) for pdb in found)
+        return len(found) > 1 or any(budget.closed and not budget.forgives(pod) for budget in found)
 
-    def _matching(self, pod: Pod, now: datetime) -> list[PodDisruptionBudget]:
-        """By name."""
-        rows = self.by_namespace.get(pod.metadata.namespace)
-        if rows is None:
-            return []
-        own = pod.metadata.labels
-        found = [pdb for pdb in rows.near(own) if selector_of(pdb.spec.selector, {}, ()).matches(own)]
-        return sorted(found, key=_key) if found and pods.evictable(pod, now) else []
+    def _matching(self, pod: Pod, now: datetime) -> list[Budget]:
+        """By key."""
+        rows = self.selectors.get(pod.metadata.namespace)
+        found = rows.matching(pod.metadata.labels) if rows is not None else []
+        return [self.budgets[key] for key in found] if found and pods.evictable(pod, now) else []
 
 
-def _rows(pdbs: Iterable[PodDisruptionBudget]) -> _Rows:
-    by_label: dict[tuple[str, str], tuple[PodDisruptionBudget, ...]] = {}
-    others = []
-    for pdb in pdbs:
-        wanted = pdb.spec.selector.match_labels if pdb.spec.selector is not None else {}
-        if wanted:
-            first = min(wanted.items())
-            by_label[first] = (*by_label.get(first, ()), pdb)
+class PdbIndex:
+    """Budgets and selectors that follow PodDisruptionBudgets."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._budgets: dict[str, Budget] = {}
+        self._selectors: dict[str, Selectors] = {}
+        self._keys: dict[str, set[str]] = {}
+
+    @property
+    def budgets(self) -> Mapping[str, Budget]:
+        """By key; live, read-only."""
+        return MappingProxyType(self._budgets)
+
+    @property
+    def selectors(self) -> Mapping[str, Selectors]:
+        """By namespace; live, read-only."""
+        return MappingProxyType(self._selectors)
+
+    def replace(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+        """One came (no `old`), changed, or went (no `new`)."""
+        before = Budget.of(old) if old is not None else None
+        after = Budget.of(new) if new is not None else None
+        if before == after:
+            return
+        if after is not None:
+            self._budgets[after.key] = after
+        elif before is not None:
+            del self._budgets[before.key]
+        for budget in (before, after):
+            if budget is not None:
+                self._journal.touch("pdb_budgets", budget.key)
+        if before is None or after is None or before.selector != after.selector:
+            namespace = (new or old).metadata.namespace  # type: ignore[union-attr]
+            self._select(namespace, before, after)
+
+    def _select(self, namespace: str, before: Budget | None, after: Budget | None) -> None:
+        keys = self._keys.setdefault(namespace, set())
+        keys -= {before.key} if before is not None else set()
+        keys |= {after.key} if after is not None else set()
+        if keys:
+            self._selectors[namespace] = _rows((key, self._budgets[key].selector) for key in sorted(keys))
         else:
-            others.append(pdb)
-    return _Rows(by_label, tuple(others))
+            del self._keys[namespace]
+            self._selectors.pop(namespace, None)
+        self._journal.touch("pdb_selectors", namespace)
 
 
-def _key(pdb: PodDisruptionBudget) -> str:
-    return f"{pdb.metadata.namespace}/{pdb.metadata.name}"
-
-
-def _forgives(pdb: PodDisruptionBudget, pod: Pod) -> bool:
-    """AlwaysAllow lets pods go that are not ready anyway."""
-    unready = any(c.type == "Ready" and c.status == "False" for c in pod.status.conditions)
-    return unready and pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
-
-
-def _closed(pdb: PodDisruptionBudget) -> bool:
-    return str(pdb.spec.max_unavailable) in ("0", "0%") or pdb.spec.min_available == "100%"
+def _rows(budgets: Iterable[Selecting]) -> Selectors:
+    by_label: dict[tuple[str, str], tuple[Selecting, ...]] = {}
+    others = []
+    for key, selector in budgets:
+        if selector.pairs:
+            first = selector.pairs[0]
+            by_label[first] = (*by_label.get(first, ()), (key, selector))
+        else:
+            others.append((key, selector))
+    return Selectors(by_label, tuple(others))

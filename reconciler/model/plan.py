@@ -201,6 +201,10 @@ class Event:
     dedupe_seconds: int = 120
 
 
+#: The code of a reason that is our own fault.
+INTERNAL_ERROR = "InternalError"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """What was not done: about which object (`pod/ns/name`, `node/name`, `nodepool/name`), and why."""

@@ -77,6 +77,12 @@ def protected(pod: Pod, now: datetime) -> bool:
     return lasts is not None and (pod.status.start_time is None or now - pod.status.start_time < lasts)
 
 
+def protection_ends(pod: Pod) -> tuple[datetime, ...]:
+    """When a do-not-disrupt that lasts for some time is over; nothing for any other."""
+    lasts = durations.parse_go(pod.metadata.annotations.get(labels.DO_NOT_DISRUPT, ""))
+    return () if lasts is None or pod.status.start_time is None else (pod.status.start_time + lasts,)
+
+
 def evictable(pod: Pod, now: datetime) -> bool:
     return active(pod) and not tolerates_disruption(pod) and not of_node(pod) and not protected(pod, now)
 

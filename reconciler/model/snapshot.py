@@ -20,6 +20,8 @@ from api.v1.nodepool import NodePool
 from reconciler.model import objects
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, InstanceType, OfferingKey
+from reconciler.model.journal import Journal
+from reconciler.model.pdbs import Budget, Selectors
 from reconciler.model.plan import Nomination, Source
 from reconciler.model.settings import Settings
 
@@ -148,6 +150,32 @@ class PodIndex(Mapping[str, objects.Pod]):
         return self.by_node.get(node_name, {}).values()
 
 
+class InstanceIndex(Mapping[str, Instance]):
+    """Instances by ID, in order of ID, and by the launch group of their tags."""
+
+    __slots__ = ("by_group", "by_id")
+
+    def __init__(self, by_id: Mapping[str, Instance], by_group: Mapping[str, tuple[Instance, ...]]) -> None:
+        self.by_id, self.by_group = by_id, by_group
+
+    @classmethod
+    def of(cls, instances: Mapping[str, Instance]) -> InstanceIndex:
+        by_id = {id_: instances[id_] for id_ in sorted(instances)}
+        groups: dict[str, list[Instance]] = {}
+        for instance in by_id.values():
+            groups.setdefault(instance.tags.get(labels.LAUNCH_GROUP, ""), []).append(instance)
+        return cls(by_id, {group: tuple(members) for group, members in groups.items() if group})
+
+    def __getitem__(self, id_: str) -> Instance:
+        return self.by_id[id_]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_id)
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """See the module. `pods.pending` holds provisionable pods only. Maps are by name unless said otherwise."""
@@ -160,9 +188,22 @@ class Snapshot:
     nodes: Mapping[str, objects.Node] = field(default_factory=dict)
     #: Claims and nodes paired; by claim name, or `node/<name>` for a Node without a claim.
     state_nodes: Mapping[str, StateNode] = field(default_factory=dict)
+    #: Nodes by provider ID; claims by provider ID, by the instance they have or are to have, by launch group, by
+    #: NodePool and by node class. What has none of it is not in; each group is sorted by name.
+    nodes_by_provider: Mapping[str, tuple[objects.Node, ...]] = field(default_factory=dict)
+    claims_by_provider: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
+    claims_by_instance: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
+    claims_by_group: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
+    claims_by_pool: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
+    claims_by_class: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
+    #: Volume attachments by node name.
+    attachments_by_node: Mapping[str, tuple[objects.VolumeAttachment, ...]] = field(default_factory=dict)
     pods: PodIndex = field(default_factory=lambda: PodIndex({}, {}, {}))
     #: The next four are by `namespace/name`.
     pdbs: Mapping[str, objects.PodDisruptionBudget] = field(default_factory=dict)
+    #: What they say of evictions: `pdb_selectors` by namespace.
+    pdb_budgets: Mapping[str, Budget] = field(default_factory=dict)
+    pdb_selectors: Mapping[str, Selectors] = field(default_factory=dict)
     daemon_sets: Mapping[str, objects.DaemonSet] = field(default_factory=dict)
     volume_claims: Mapping[str, objects.PersistentVolumeClaim] = field(default_factory=dict)
     volumes: Mapping[str, objects.PersistentVolume] = field(default_factory=dict)
@@ -175,7 +216,7 @@ class Snapshot:
     class_facts: Mapping[str, ClassFacts] = field(default_factory=dict)
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)
     #: Live instances of this cluster by ID, own launches included before Describe shows them.
-    instances: Mapping[str, Instance] = field(default_factory=dict)
+    instances: InstanceIndex = field(default_factory=lambda: InstanceIndex({}, {}))
     #: Offerings that are out of stock, until when.
     out_of_stock: Mapping[OfferingKey, datetime] = field(default_factory=dict)
     #: What failed fleet calls left, by launch group.
@@ -192,6 +233,8 @@ class Snapshot:
     proposals: tuple[Proposal, ...] = ()
     #: Back-offs: by subject (`nodepool/x`, `eviction/ns/pod`, `launch/group`): not before this instant.
     not_before: Mapping[str, datetime] = field(default_factory=dict)
+    #: What has changed in the tables that follow events; None for a copy, which follows nothing.
+    journal: Journal | None = None
 
     def fresh(self, *sources: Source) -> bool:
         """Whether all these sources were complete recently enough for an action that destroys."""
@@ -207,15 +250,11 @@ class Snapshot:
         own: dict[str, Any] = {
             f.name: dict(value)
             for f in fields(self)
-            if isinstance(value := getattr(self, f.name), Mapping) and not isinstance(value, PodIndex)
+            if isinstance(value := getattr(self, f.name), Mapping) and not isinstance(value, (PodIndex, InstanceIndex))
         }
         by_node = {name: dict(pods) for name, pods in self.pods.by_node.items()}
         pods = PodIndex(dict(self.pods.by_key), by_node, dict(self.pods.pending))
-        return replace(self, pods=pods, **own)
-
-    def claims_of(self, pool_name: str) -> list[NodeClaim]:
-        """A pool's claims, sorted by name."""
-        return sorted((c for c in self.node_claims.values() if c.pool_name == pool_name), key=lambda c: c.name)
+        return replace(self, pods=pods, journal=None, **own)
 
     def out_of_stock_now(self, key: OfferingKey) -> bool:
         until = self.out_of_stock.get(key)

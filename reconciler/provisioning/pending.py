@@ -33,7 +33,7 @@ def pending_pods(snapshot: Snapshot) -> tuple[list[Pod], dict[str, PodRefusal]]:
 def rehoused_pods(snapshot: Snapshot) -> list[Pod]:
     """Pods on nodes that are being deleted, as far as they will want another place, in order of their keys."""
     found: dict[str, Pod] = {}
-    pdbs = Pdbs.of(snapshot.pdbs)
+    pdbs = Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets)
     for key in sorted(snapshot.state_nodes):
         state = snapshot.state_nodes[key]
         if not state.deleting or state.node is None:

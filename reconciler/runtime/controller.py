@@ -16,6 +16,7 @@ from reconciler.decide import decide as decide_all
 from reconciler.ec2 import catalogue, interruptions
 from reconciler.model import kinds
 from reconciler.model.cloud import Interruption, Message
+from reconciler.model.memory import Memory
 from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, EvictPod, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
@@ -53,7 +54,7 @@ class Controller:
         telemetry: Telemetry | None = None,
         inline: bool = False,
         may_act: Callable[[], bool] = lambda: True,
-        decide: Callable[[Snapshot], Plan] = decide_all,
+        decide: Callable[[Snapshot, Memory], Plan] = decide_all,
         proposer: Proposer | None = None,
     ) -> None:
         self.telemetry = telemetry or Telemetry.quiet(kube, clock)
@@ -63,6 +64,7 @@ class Controller:
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()
         self._clock, self._decide, self._may_act = clock, decide, may_act
+        self._memory = Memory()
         self._inline, self._stopping = inline, threading.Event()
         self._actors = None if inline else ThreadPoolExecutor(ACTION_THREADS, "act")
         self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
@@ -157,7 +159,7 @@ class Controller:
         now = self._clock.now()
         try:
             snapshot = self.state.snapshot(now)
-            plan = self._decide(snapshot)
+            plan = self._decide(snapshot, self._memory)
         except Exception as error:
             self.telemetry.deciding_failed(error)
             return Plan(), now + AFTER_A_BUG

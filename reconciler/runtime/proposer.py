@@ -12,7 +12,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -23,7 +23,7 @@ import msgspec
 from reconciler.disruption.propose import propose
 from reconciler.kube.interning import interner
 from reconciler.model import kinds
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import FACTS, FIELDS, Cluster
 from reconciler.model.kinds import Ref
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.inbox import Inbox, Proposed
@@ -35,22 +35,6 @@ ANSWER_SECONDS = 300.0
 #: So many objects are encoded at a time: a few milliseconds without letting other threads run.
 PIECE = 500
 _NICE = 5
-#: Fields of a Snapshot that the worker's own indexes fill.
-_INDEXED = {
-    "node_pools": kinds.NODE_POOL,
-    "node_classes": kinds.NODE_CLASS,
-    "node_claims": kinds.NODE_CLAIM,
-    "nodes": kinds.NODE,
-    "pods": kinds.POD,
-    "pdbs": kinds.PDB,
-    "daemon_sets": kinds.DAEMON_SET,
-    "volume_claims": kinds.PVC,
-    "volumes": kinds.PV,
-    "storage_classes": kinds.STORAGE_CLASS,
-    "volume_attachments": kinds.VOLUME_ATTACHMENT,
-    "namespaces": kinds.NAMESPACE,
-}
-_FACTS = tuple(f.name for f in fields(Snapshot) if f.name not in {*_INDEXED, "state_nodes"})
 
 
 class Proposer(Protocol):
@@ -107,7 +91,7 @@ class _Told:
         whole: dict[str, Any] = {}
         changed: dict[str, dict[Any, Any]] = {}
         gone: dict[str, tuple[Any, ...]] = {}
-        for name in _FACTS:
+        for name in FACTS:
             value = getattr(snapshot, name)
             if not isinstance(value, Mapping):
                 whole[name] = value
@@ -121,9 +105,9 @@ class _Told:
 
 def _everything(snapshot: Snapshot) -> dict[Ref, Any]:
     found: dict[Ref, Any] = {}
-    for name, kind in _INDEXED.items():
-        for value in getattr(snapshot, name).values():
-            found[Ref.of(kind, value)] = value
+    for name, field_name in FIELDS.items():
+        for value in getattr(snapshot, field_name).values():
+            found[Ref.of(kinds.BY_NAME[name], value)] = value
     return found
 
 

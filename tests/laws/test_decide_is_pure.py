@@ -16,6 +16,7 @@ from typing import Any
 from api.v1.meta import Value, encode
 from reconciler.cli.demo import manifests
 from reconciler.decide import decide
+from reconciler.model.memory import Memory
 from reconciler.model.plan import Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
@@ -48,9 +49,9 @@ def record() -> list[Snapshot]:
     """Snapshots of a little life: growth, a reclaim, shrinking."""
     seen: list[Snapshot] = []
 
-    def watched(snapshot: Snapshot) -> Plan:
+    def watched(snapshot: Snapshot, memory: Memory) -> Plan:
         seen.append(snapshot.detached())
-        return decide(snapshot)
+        return decide(snapshot, memory)
 
     world = World(seed=3)
     settings = Settings(cluster_name="sandbox", interruption_queue="sandbox")

@@ -20,13 +20,15 @@ from typing import Any
 
 from reconciler.decide import decide
 from reconciler.model.kinds import Ref
-from reconciler.model.plan import Plan
+from reconciler.model.memory import Memory
+from reconciler.model.plan import INTERNAL_ERROR, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.inbox import Inbox, Proposed
 from reconciler.runtime.proposer import InlineProposer
 from reconciler.sandbox.world import Unsettled, World
+from tests.simulation import memories
 from tests.simulation.invariants import Invariants, Violation
 from tests.simulation.scripts import STORM_SECONDS, TYPES, Deed, Fault, Script, script
 from tests.simulation.trouble import Crash, Hands, Staff, Trouble
@@ -42,6 +44,8 @@ EXPIRY = timedelta(minutes=14)
 #: Then nothing may happen: one seed in so many is watched for a whole hour, the others for a short while.
 IDLE, SHORT_IDLE, ONE_IN = timedelta(minutes=60), timedelta(minutes=6), 10
 DOWNTIME = timedelta(seconds=7)
+#: In one seed in so many, every plan is made a second time without memory.
+THOROUGH_ONE_IN = 5
 #: How often a failing script is played to make it shorter.
 _REPLAYS = 60
 
@@ -66,6 +70,8 @@ class Crew(Staff):
         self._at_work = [self._hire()]
         self._back_at: datetime | None = None
         self.crashes = 0
+        #: Whether each plan is compared with one that was made without memory.
+        self.thorough = False
         #: What the latest plans wanted done, and why.
         self.plans: deque[str] = deque(maxlen=40)
 
@@ -84,8 +90,15 @@ class Crew(Staff):
         proposer.inbox = made.inbox
         return made
 
-    def _decide(self, snapshot: Snapshot) -> Plan:
-        plan = decide(snapshot)
+    def _decide(self, snapshot: Snapshot, memory: Memory) -> Plan:
+        try:
+            plan = decide(snapshot, memory)
+            if self.thorough:
+                self._invariants.broken(memories.difference(plan, decide(snapshot)))
+        except Exception as error:  # the loop would carry on, with nothing decided
+            self._invariants.broken([f"bug: {type(error).__name__}: {error}"])
+            raise
+        self._invariants.broken(f"bug: {r}" for r in plan.refusals if r.reason.code == INTERNAL_ERROR)
         for action in plan.actions:
             self.plans.append(f"{self._trouble.elapsed:8.2f} s  {action.key}  ({action.reason})")
         return plan
@@ -172,6 +185,7 @@ def play(what: Script) -> Outcome:
     invariants = Invariants(world, trouble, SETTINGS)
     settings = replace(SETTINGS, interruption_queue="sandbox" if what.queue else "")
     crew = Crew(world, trouble, invariants, settings)
+    crew.thorough = not what.seed % THOROUGH_ONE_IN
     hands = Hands(world, what, crew)
     outcome = Outcome(what)
     try:

@@ -7,7 +7,7 @@ Only the truth of the world is consulted, never what the controller believes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -176,6 +176,10 @@ class Invariants:
             left = [p.key for p in self._pods_on(node.name) if pods.waits_for_eviction(p, now)]
             if left and (deadline is None or now < deadline - timedelta(seconds=1)):
                 self._found.append(f"drain: {instance_id} is terminated under {', '.join(left)}")
+
+    def broken(self, found: Iterable[str]) -> None:
+        """Something that others have found; told after the step."""
+        self._found += found
 
     # --- after every step ---------------------------------------------------------------------------------------
     def check(self) -> None:

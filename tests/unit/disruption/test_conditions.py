@@ -126,7 +126,7 @@ def test_the_hash_comes_before_the_requirements() -> None:
     ("age", "type_", "capacity_type", "expected"),
     [
         (2 * HOUR, "m9.huge", "on-demand", "InstanceTypeNotFound"),
-        (HOUR, "m9.huge", "on-demand", None),
+        (HOUR - timedelta(seconds=1), "m9.huge", "on-demand", None),
         (2 * HOUR, "m5.large", "on-demand", None),
         (2 * HOUR, "m5.large", "reserved", None),
         (2 * HOUR, "m5.large", "none", "InstanceTypeNotFound"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -13,16 +14,21 @@ from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.expiration import expire, expires_at
 from reconciler.disruption.interruption import interrupt
 from reconciler.model.cloud import Instance, Interruption, Message
+from reconciler.model.memory import Memory, Turn
 from reconciler.model.plan import DeleteMessage, DeleteObject, Source
 from tests.unit.disruption.worlds import HOUR, NOW, claim, never, node, pod, pool, snapshot
 
 MINUTE = timedelta(minutes=1)
 
 
+def looked(objects: Iterable[Any]) -> Turn:
+    return Memory().turn(snapshot(objects))
+
+
 # --- expiration -------------------------------------------------------------------------------------------------
 def test_a_claim_goes_when_its_time_has_come_and_not_before() -> None:
     old, young = (claim(n, since=NOW - age, expireAfter="30m") for n, age in (("old", 30 * MINUTE), ("young", MINUTE)))
-    plan = expire(snapshot([old, young]))
+    plan = expire(looked([old, young]))
     assert [(a.ref.name, a.reason.code) for a in plan.actions if isinstance(a, DeleteObject)] == [("old", "Expired")]
     assert plan.next_due is not None
     assert young.metadata.creation_timestamp is not None
@@ -34,7 +40,7 @@ def test_never_and_deleting_and_foreign_claims_are_left_alone() -> None:
     going = claim("going", since=NOW - 9000 * HOUR)
     going = replace(going, metadata=replace(going.metadata, deletion_timestamp=NOW))
     foreign = claim("x", since=NOW - 9000 * HOUR, nodeClassRef={"group": "other.io", "kind": "Thing", "name": "x"})
-    plan = expire(snapshot([kept, going, foreign]))
+    plan = expire(looked([kept, going, foreign]))
     assert plan.actions == ()
     assert plan.next_due is None
 
@@ -50,7 +56,7 @@ def test_jitter_is_early_by_at_most_a_tenth_and_differs_between_claims() -> None
 
 
 def test_a_malformed_life_is_refused_and_others_go_on() -> None:
-    plan = expire(snapshot([claim("bad", expireAfter="soon"), claim("old", expireAfter="1s")]))
+    plan = expire(looked([claim("bad", expireAfter="soon"), claim("old", expireAfter="1s")]))
     assert [r.subject for r in plan.refusals] == ["nodeclaim/bad"]
     assert len(plan.actions) == 1
 

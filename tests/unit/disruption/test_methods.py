@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from api import labels
 from reconciler.disruption.budgets import budgets_of
 from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.view import view
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan
 from reconciler.scheduling.solution import PodRefusal, Solution
@@ -80,7 +81,7 @@ def test_deleting_unready_and_commanded_nodes_use_up_budget() -> None:
     unborn = replace(node(claim("unborn")), metadata=replace(node(claim("unborn")).metadata, labels={}))
     stray = node(claim("stray"))
     world = [going, node(going), sick, node(sick, ready=False), busy, node(busy), claim("unborn"), unborn, stray]
-    found = budgets_of(snapshot([own, *world, *nodes("a", "b")]))["default"]
+    found = budgets_of(view(snapshot([own, *world, *nodes("a", "b")])))["default"]
     assert (found.nodes, found.disrupting) == (5, 3)
     assert found.remaining("Empty") == 0
     assert found.remaining("Drifted") == 0
@@ -90,7 +91,7 @@ def test_a_node_whose_instance_is_terminating_counts_nowhere() -> None:
     one = claim("a")
     rows = (*one.status.conditions, replace(one.status.conditions[0], type="InstanceTerminating"))
     one = replace(one, status=replace(one.status, conditions=rows))
-    found = budgets_of(snapshot([pool(), one, node(one)]))["default"]
+    found = budgets_of(view(snapshot([pool(), one, node(one)])))["default"]
     assert (found.nodes, found.disrupting) == (0, 0)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from api import labels
-from reconciler.lifecycle.view import view
+from reconciler.lifecycle.view import View
 from reconciler.model import kinds
 from reconciler.model.plan import DeleteObject, Plan, Source, TerminateInstance
 from tests.unit.lifecycle.world import SHUTDOWN, World, node_claim, prepared, running
@@ -185,4 +185,4 @@ def test_everything_goes_in_the_end() -> None:
 def test_what_counts_as_a_list_of_instances_made_since(age: int, since: int, seen: bool) -> None:
     world = World()
     world.listed = world.now - timedelta(seconds=age)
-    assert view(world.snapshot()).listed_after(world.now - timedelta(seconds=since)) == seen
+    assert View(world.snapshot()).listed_after(world.now - timedelta(seconds=since)) == seen

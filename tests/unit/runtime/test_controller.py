@@ -7,6 +7,7 @@ from typing import Any
 
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
+from reconciler.model.memory import Memory
 from reconciler.model.plan import EvictPod, PatchObject, Plan, Reason
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
@@ -23,7 +24,7 @@ class Decider:
     def __init__(self, *plans: Plan) -> None:
         self.plans, self.seen = list(plans), list[Snapshot]()
 
-    def __call__(self, snapshot: Snapshot) -> Plan:
+    def __call__(self, snapshot: Snapshot, memory: Memory) -> Plan:
         self.seen.append(snapshot)
         return self.plans.pop(0) if self.plans else Plan()
 

@@ -1,0 +1,369 @@
+"""What is known of each object already: outcomes of pure steps, kept for as long as they would come out the same.
+
+A step is a function of a view on the snapshot and of the key of one object. While it runs, what it looks up in the
+snapshot is noted; its outcome is kept until an entry that it looked up changes (the journal tells) or its time comes.
+So a look at the world costs what has changed and what is due, not what there is. A memory is an argument of `decide`,
+never part of the answer: with an empty one everything is worked out anew, and the plan is the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Any, Generic, TypeVar, cast
+
+from reconciler.model.journal import Journal
+from reconciler.model.plan import INTERNAL_ERROR, Plan, Reason, Refusal
+from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
+
+V = TypeVar("V")
+T = TypeVar("T")
+
+#: An entry of a table that a step looked up; None stands for the table as a whole.
+Read = tuple[str, str | None]
+#: Tables that are handed over as a whole, and compared with the ones before.
+_COMPARED = (
+    "class_facts",
+    "catalogues",
+    "instances",
+    "instances_by_group",
+    "out_of_stock",
+    "launch_failures",
+    "nominated_until",
+    "fresh_at",
+    "not_before",
+)
+#: Everything rests on these.
+_GROUND = ("settings", "cluster")
+#: What the whole plan is about, not one object: a step must not look at it, and finds nothing there.
+_NOT_FOR_STEPS: Mapping[str, Any] = {"interruptions": (), "batch": None, "nominations": (), "proposals": ()}
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[V, T]):
+    """`run(view, key)` gives the outcome and when it may be another one although nothing has changed.
+
+    `table` is the field of the Snapshot whose keys it is asked about. `speaks` says whether an outcome matters to the
+    whole; one that may not be `kept` is worked out at every turn. `counts` is what an outcome adds to sums.
+    """
+
+    name: str
+    table: str
+    run: Callable[[V, str], tuple[T, datetime | None]]
+    speaks: Callable[[T], bool]
+    kept: Callable[[T], bool] = lambda outcome: True
+    counts: Callable[[T], Iterable[tuple[Hashable, int]]] = lambda outcome: ()
+
+
+def planning(name: str, table: str, kind: str, run: Callable[[V, str], Plan]) -> Step[V, Plan]:
+    """A step whose outcome is a plan. One with actions is not kept: what they rest on must be as of now.
+
+    An object that the step fails over becomes a refusal about that object (`kind/key`), and nothing else suffers.
+    """
+
+    def guarded(view: V, key: str) -> tuple[Plan, datetime | None]:
+        try:
+            plan = run(view, key)
+        except ValueError as error:
+            plan = Plan(refusals=(Refusal(f"{kind}/{key}", Reason("Malformed", str(error))),))
+        except Exception as error:  # a bug that one object brings to light must not keep the others waiting
+            reason = Reason(INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+            plan = Plan(refusals=(Refusal(f"{kind}/{key}", reason),))
+        return plan, plan.next_due
+
+    return Step(name, table, guarded, speaks=_says_something, kept=lambda plan: not plan.actions)
+
+
+def _says_something(plan: Plan) -> bool:
+    return bool(plan.actions or plan.refusals or plan.events or plan.gauges)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[T]):
+    """What a step says of all objects: the outcomes that speak, in order of their keys; sums; when it may change."""
+
+    spoken: Mapping[str, T]
+    sums: Mapping[Any, int]
+    due: datetime | None
+
+
+@dataclass(slots=True)
+class _Entry:
+    outcome: Any
+    until: datetime | None
+    reads: frozenset[Read]
+    counts: tuple[tuple[Hashable, int], ...]
+
+
+@dataclass(slots=True)
+class _Outcomes:
+    """What is known of one step. `open` are keys to be worked out (again); `dues` may hold rows that are outdated."""
+
+    table: str
+    open: set[str]
+    entries: dict[str, _Entry] = field(default_factory=dict)
+    spoken: dict[str, Any] = field(default_factory=dict)
+    sums: dict[Hashable, int] = field(default_factory=dict)
+    _members: dict[Hashable, int] = field(default_factory=dict)
+    dues: list[tuple[datetime, str]] = field(default_factory=list)
+
+    def drop(self, key: str) -> frozenset[Read]:
+        """Forget an outcome; what it had looked up."""
+        entry = self.entries.pop(key, None)
+        self.spoken.pop(key, None)
+        if entry is None:
+            return frozenset()
+        for part, amount in entry.counts:
+            self._add(part, -amount, -1)
+        return entry.reads
+
+    def count(self, entry: _Entry) -> None:
+        for part, amount in entry.counts:
+            self._add(part, amount, 1)
+
+    def _add(self, part: Hashable, amount: int, members: int) -> None:
+        """A sum is there for as long as somebody adds to it, be it nothing."""
+        self._members[part] = self._members.get(part, 0) + members
+        self.sums[part] = self.sums.get(part, 0) + amount
+        if not self._members[part]:
+            del self._members[part], self.sums[part]
+
+    def due(self) -> datetime | None:
+        """The earliest instant at which an outcome may be another one."""
+        while self.dues:
+            until, key = self.dues[0]
+            entry = self.entries.get(key)
+            if entry is not None and entry.until == until:
+                return until
+            heapq.heappop(self.dues)
+        return None
+
+    def expect(self, until: datetime, key: str) -> None:
+        heapq.heappush(self.dues, (until, key))
+        if len(self.dues) > 2 * len(self.entries) + 64:
+            self.dues = [(entry.until, key) for key, entry in self.entries.items() if entry.until is not None]
+            heapq.heapify(self.dues)
+
+    def open_what_is_due(self, now: datetime) -> None:
+        while (until := self.due()) is not None and until <= now:
+            _, key = heapq.heappop(self.dues)
+            self.entries[key].until = None
+            self.open.add(key)
+
+
+class Memory:
+    """See the module. One thread uses it, one turn at a time."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self.outcomes: dict[str, _Outcomes] = {}
+        self.readers: dict[Read, set[tuple[str, str]]] = {}
+        self._journal: Journal | None = None
+        self._position = 0
+        self._compared: dict[str, Mapping[Any, Any]] = {}
+        self._ground: tuple[Any, ...] = ()
+        self._sorted: dict[str, list[str]] = {}
+
+    def turn(self, snapshot: Snapshot) -> Turn:
+        """Take in what has changed since the last turn; then steps can be asked."""
+        ground = tuple(getattr(snapshot, name) for name in _GROUND)
+        journal = snapshot.journal
+        rows = journal.since(self._position) if journal is not None and journal is self._journal else None
+        if rows is None or ground != self._ground:
+            self._forget()
+        else:
+            for table, key in dict.fromkeys(rows):
+                self._touch(snapshot, table, key)
+        self._compare(snapshot)
+        self._ground, self._journal = ground, journal
+        self._position = journal.position if journal is not None else 0
+        return Turn(self, snapshot)
+
+    def _compare(self, snapshot: Snapshot) -> None:
+        for name in _COMPARED:
+            table, known = _table(snapshot, name), self._compared.get(name, {})
+            if table is not known:
+                for key in known.keys() | table.keys():
+                    if known.get(key) is not table.get(key) and known.get(key) != table.get(key):
+                        self._touch(snapshot, name, str(key))
+            # a view of something live would change with it
+            self._compared[name] = table if type(table) is dict else dict(table)
+
+    def _touch(self, snapshot: Snapshot, table: str, key: str) -> None:
+        """An entry of a table has changed: what rests on it is open, and so is what is asked about it."""
+        for read in ((table, key), (table, None)):
+            for step, subject in self.readers.get(read, ()):
+                self.outcomes[step].open.add(subject)
+        for step, known in self.outcomes.items():
+            if known.table == table:
+                known.open.add(key)
+                if key not in _table(snapshot, table):
+                    self.drop(step, key)
+
+    def sorted_keys(self, snapshot: Snapshot, table: str) -> Sequence[str]:
+        """Sorted anew only when one came or went."""
+        current, known = _table(snapshot, table), self._sorted.get(table)
+        if known is None or len(known) != len(current) or not all(map(current.__contains__, known)):
+            known = self._sorted[table] = sorted(current)
+        return known
+
+    def drop(self, step: str, key: str) -> None:
+        for read in self.outcomes[step].drop(key):
+            readers = self.readers[read]
+            readers.discard((step, key))
+            if not readers:
+                del self.readers[read]
+
+
+class _Tape:
+    """What is looked up while a step runs, and until when the outcomes of steps that it asked hold."""
+
+    __slots__ = ("reads", "until")
+
+    def __init__(self) -> None:
+        self.reads: set[Read] | None = None
+        self.until: datetime | None = None
+
+    def note(self, table: str, key: str | None) -> None:
+        if self.reads is not None:
+            self.reads.add((table, key))
+
+    def inherit(self, entry: _Entry) -> None:
+        """The step that runs rests on this outcome."""
+        if self.reads is not None:
+            self.reads |= entry.reads
+            self.until = _earlier(self.until, entry.until)
+
+
+class _Noted(Mapping[Any, Any]):
+    """A table that notes what is looked up in it."""
+
+    __slots__ = ("_name", "_table", "_tape")
+
+    def __init__(self, name: str, table: Mapping[Any, Any], tape: _Tape) -> None:
+        self._name, self._table, self._tape = name, table, tape
+
+    def __getitem__(self, key: Any) -> Any:
+        self._tape.note(self._name, str(key))
+        return self._table[key]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self._tape.note(self._name, str(key))
+        return self._table.get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self._tape.note(self._name, str(key))
+        return key in self._table
+
+    def __iter__(self) -> Iterator[Any]:
+        self._tape.note(self._name, None)
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        self._tape.note(self._name, None)
+        return len(self._table)
+
+
+class Turn:
+    """One look at the world. `snapshot` is for what looks at the whole; steps must look at `noted`."""
+
+    def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._memory, self._tape = memory, _Tape()
+        self.noted = _noted(snapshot, self._tape)
+
+    def all(self, step: Step[V, T], view: V) -> Asked[T]:
+        """Ask about every object of the step's table, as far as the answer is not known."""
+        known = self._known(step)
+        known.open_what_is_due(self.snapshot.now)
+        table = _table(self.snapshot, step.table)
+        for key in tuple(known.open):
+            known.open.discard(key)
+            if key in table:
+                self._work_out(step, known, view, key)
+        spoken = {key: known.spoken[key] for key in sorted(known.spoken)}
+        return Asked(spoken, known.sums, known.due())
+
+    def one(self, step: Step[V, T], view: V, key: str) -> T:
+        """Ask about one object of the step's table. A step may ask another one that is kept."""
+        known = self._known(step)
+        entry = known.entries.get(key)
+        if entry is None or key in known.open or (entry.until is not None and entry.until <= self.snapshot.now):
+            known.open.discard(key)
+            entry = self._work_out(step, known, view, key)
+        self._tape.inherit(entry)
+        return cast(T, entry.outcome)
+
+    def keys(self, table: str) -> Sequence[str]:
+        """The keys of a table that steps are asked about, sorted."""
+        return self._memory.sorted_keys(self.snapshot, table)
+
+    def _known(self, step: Step[V, T]) -> _Outcomes:
+        known = self._memory.outcomes.get(step.name)
+        if known is None:
+            known = self._memory.outcomes[step.name] = _Outcomes(step.table, set(_table(self.snapshot, step.table)))
+        return known
+
+    def _work_out(self, step: Step[V, T], known: _Outcomes, view: V, key: str) -> _Entry:
+        outcome, until, reads = self._run(step, known, view, key)
+        before = known.entries.get(key)
+        self._memory.drop(step.name, key)
+        entry = known.entries[key] = _Entry(outcome, until, reads, tuple(step.counts(outcome)))
+        for read in reads:
+            self._memory.readers.setdefault(read, set()).add((step.name, key))
+        known.count(entry)
+        if until is not None and (before is None or before.until != until):
+            known.expect(until, key)
+        if step.speaks(outcome):
+            known.spoken[key] = outcome
+        if not step.kept(outcome):
+            known.open.add(key)
+        return entry
+
+    def _run(self, step: Step[V, T], known: _Outcomes, view: V, key: str) -> tuple[T, datetime | None, frozenset[Read]]:
+        """The outcome, how long it holds, and what it rests on."""
+        tape = self._tape
+        outer, tape.reads, tape.until = (tape.reads, tape.until), set(), None
+        try:
+            outcome, until = step.run(view, key)
+            return outcome, _earlier(until, tape.until), frozenset(tape.reads)
+        except BaseException:
+            known.open.add(key)
+            raise
+        finally:
+            tape.reads, tape.until = outer
+
+
+def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((instant for instant in (one, other) if instant is not None), default=None)
+
+
+def _table(snapshot: Snapshot, name: str) -> Mapping[Any, Any]:
+    if name == "instances":
+        return snapshot.instances.by_id
+    if name == "instances_by_group":
+        return snapshot.instances.by_group
+    return cast(Mapping[Any, Any], getattr(snapshot, name))
+
+
+def _noted(snapshot: Snapshot, tape: _Tape) -> Snapshot:
+    """The snapshot with tables that note what is looked up in them."""
+
+    def noted(name: str, table: Mapping[Any, Any]) -> Any:
+        return _Noted(name, table, tape)
+
+    pods, instances = snapshot.pods, snapshot.instances
+    own: dict[str, Any] = {
+        f.name: noted(f.name, value)
+        for f in fields(snapshot)
+        if isinstance(value := getattr(snapshot, f.name), Mapping) and f.name not in ("pods", "instances")
+    }
+    own["pods"] = PodIndex(noted("pods", pods.by_key), noted("pods_on", pods.by_node), noted("pending", pods.pending))
+    own["instances"] = InstanceIndex(
+        noted("instances", instances.by_id), noted("instances_by_group", instances.by_group)
+    )
+    return replace(snapshot, **own, **_NOT_FOR_STEPS)
