@@ -19,8 +19,11 @@ from reconciler.disruption.standing import staying
 from reconciler.disruption.view import view
 from reconciler.disruption.writes import joined
 from reconciler.model.memory import Memory, Turn
-from reconciler.model.plan import DeleteObject, Plan
+from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source
 from reconciler.model.snapshot import Snapshot
+
+#: What a command rests on: a node is judged by its pods, and by the budgets that protect them.
+_SEEN = (Source.NODE_CLAIMS, Source.NODES, Source.PODS, Source.PDBS)
 
 
 def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = None) -> Plan:
@@ -34,5 +37,15 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = No
         ledger.take(snapshot.node_claims[name].pool_name, name)
     under_way = [progress(seen), heal(seen)]
     scheduler = ask if ask is not None else Scheduler(snapshot)
-    started = [method(seen, ledger, scheduler) for method in METHODS]
+    blind = _blind(snapshot)
+    started = [method(seen, ledger, scheduler) for method in METHODS] if blind is None else [blind]
     return joined([*forced, *under_way, *started, staying(seen, ledger), conditions(seen)])
+
+
+def _blind(snapshot: Snapshot) -> Plan | None:
+    """A refusal of all new commands while nobody knows what is on the nodes; None when everything is known."""
+    old = sorted(str(source) for source in _SEEN if not snapshot.fresh(source))
+    if not old:
+        return None
+    reason = Reason("StaleSource", f"waiting for a complete list of {', '.join(old)}")
+    return Plan(refusals=(Refusal("disruption", reason),))

@@ -66,7 +66,7 @@ def _jitter(uid: str, life: timedelta) -> timedelta:
 def _deletion(claim: NodeClaim) -> DeleteObject:
     return DeleteObject(
         reason=Reason("Expired", f"older than its expireAfter of {claim.spec.expire_after}"),
-        sources=frozenset({Source.NODE_CLAIMS}),
+        sources=frozenset({Source.NODE_CLAIMS, Source.PODS}),  # its drain could not go on without them
         ref=kinds.ref(claim),
         uid=claim.metadata.uid,
     )

@@ -51,6 +51,13 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """A kind may not be read any more. What is known of it is no ground to destroy anything until it is listed anew."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
 class Described:
     """Every instance of the cluster, as of `at` (when Describe was asked)."""
 
@@ -121,6 +128,7 @@ News = (
     | Changed
     | Removed
     | Fresh
+    | Withheld
     | Described
     | Resolved
     | RegionRead

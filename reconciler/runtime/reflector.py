@@ -1,6 +1,7 @@
 """List and watch one kind, and tell the inbox: a small state machine that a thread turns, or that is stepped inline.
 
-A list that failed or was forbidden says nothing; in particular it is never told as an empty one. A watch that has been
+A list that failed or was forbidden says nothing; in particular it is never told as an empty one. Once reading is
+forbidden, what was read before is not trusted either, until the kind was listed again. A watch that has been
 silent for too long (no event and no bookmark) is not believed any more: the kind is listed again.
 """
 
@@ -10,9 +11,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.model.kinds import Kind
-from reconciler.ports import Change, Clock, Disconnected, Expired, Kube, PortError, Throttled, Watch
+from reconciler.ports import Change, Clock, Disconnected, Expired, Forbidden, Kube, PortError, Throttled, Watch
 from reconciler.runtime.backoff import Steps
-from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed
+from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
 
 #: Bookmarks come about once a minute; after this long without any the watch is taken for dead.
 SILENCE = timedelta(seconds=75)
@@ -65,6 +66,10 @@ class Reflector:
             self._lost(error, relist=True)
         except Disconnected as error:
             self._lost(error, relist=False)
+        except Forbidden as error:
+            self._inbox.put(Withheld(self.kind))
+            self._version = ""
+            self._failed(error)
         except PortError as error:
             self._failed(error)
         return False

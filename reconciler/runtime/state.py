@@ -43,6 +43,7 @@ from reconciler.runtime.inbox import (
     RegionRead,
     Removed,
     Resolved,
+    Withheld,
 )
 
 #: Of evictions that a PodDisruptionBudget refused, and of anything else that failed.
@@ -142,6 +143,11 @@ class State:
     @_take.register
     def _(self, news: Fresh, now: datetime) -> None:
         self._fresh(news.kind.name, news.at)
+
+    @_take.register
+    def _(self, news: Withheld, now: datetime) -> None:
+        if (source := _SOURCES.get(news.kind.name)) is not None:
+            self.fresh_at.pop(source, None)
 
     @_take.register
     def _(self, news: Described, now: datetime) -> None:

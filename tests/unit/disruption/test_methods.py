@@ -18,7 +18,7 @@ from reconciler.disruption.budgets import budgets_of
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.view import view
 from reconciler.model.objects import Pod
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Source
 from reconciler.scheduling.solution import PodRefusal, Solution
 from tests.unit.disruption.worlds import (
     HOUR,
@@ -50,6 +50,18 @@ def started(plan: Plan) -> list[str]:
 
 def refusals(plan: Plan) -> dict[str, str]:
     return {r.subject: r.reason.code for r in plan.refusals}
+
+
+# --- what is not known ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("source", [Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS])
+@pytest.mark.parametrize("age", [timedelta(seconds=91), None])
+def test_no_command_starts_on_what_is_old_or_unknown(source: Source, age: timedelta | None) -> None:
+    fresh_at = {s: NOW for s in Source if s is not source or age is not None}
+    if age is not None:
+        fresh_at[source] = NOW - age
+    plan = disrupt(snapshot([pool(), *nodes("n1")], fresh_at=fresh_at), never)
+    assert started(plan) == []
+    assert refusals(plan)["disruption"] == "StaleSource"
 
 
 # --- emptiness --------------------------------------------------------------------------------------------------

@@ -19,12 +19,13 @@ from reconciler.model.plan import (
     LaunchInstances,
     PatchObject,
     Reason,
+    Source,
     TagInstance,
     TerminateInstance,
 )
 from reconciler.model.settings import Settings
 from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable
-from reconciler.runtime.inbox import Changed, Described, Done, Listed, Received, Removed
+from reconciler.runtime.inbox import Changed, Described, Done, Listed, Received, Removed, Withheld
 from reconciler.runtime.results import SETTLES, absorb, subject
 from reconciler.runtime.state import State
 
@@ -235,6 +236,15 @@ def test_freshness_is_when_it_was_asked_not_when_it_was_answered() -> None:
     seen = known.snapshot(after(91))
     assert not any(seen.fresh(source) for source in seen.fresh_at)
     assert all(known.snapshot(after(90)).fresh(source) for source in seen.fresh_at)
+
+
+def test_what_is_withheld_is_fresh_again_only_after_a_new_list() -> None:
+    known = state()
+    known.take(Listed(kinds.POD, (), "1", NOW), NOW)
+    known.take(Withheld(kinds.POD), after(1))
+    assert not known.snapshot(after(1)).fresh(Source.PODS)
+    known.take(Listed(kinds.POD, (), "2", after(2)), after(2))
+    assert known.snapshot(after(2)).fresh(Source.PODS)
 
 
 def test_changes_are_collected_for_the_slow_half() -> None:

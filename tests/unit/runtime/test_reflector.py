@@ -10,7 +10,7 @@ from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
 from reconciler.model.objects import Pod
 from reconciler.ports import Change, Disconnected, Expired, Forbidden, Listing, PortError, Throttled, Unavailable
-from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed
+from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
 from reconciler.runtime.reflector import SILENCE, Reflector
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -118,13 +118,25 @@ def test_a_forbidden_list_says_nothing_and_is_tried_again_later() -> None:
     reflector, kube, clock, inbox = make([Forbidden("no"), Listing((), "1")], [])
     assert not reflector.step()
     assert not reflector.synced
-    assert inbox.drain() == []
+    assert inbox.drain() == [Withheld(kinds.POD)]
     assert not reflector.step()
     assert kube.calls == ["list"]
     assert reflector.not_before is not None
     clock.time = reflector.not_before
     assert reflector.step()
     assert reflector.synced
+
+
+def test_what_may_not_be_watched_any_more_is_not_trusted_and_listed_again_when_it_may() -> None:
+    forbidden = ScriptedWatch([Forbidden("no")])
+    reflector, kube, clock, inbox = make([Listing((pod("a"),), "10"), Listing((), "20")], [forbidden])
+    assert reflector.step()
+    assert not reflector.step()
+    assert inbox.drain()[1:] == [Withheld(kinds.POD)]
+    assert reflector.not_before is not None
+    clock.time = reflector.not_before
+    assert reflector.step()
+    assert kube.calls == ["list", "watch 10", "list"]
 
 
 def test_a_server_that_says_when_to_come_again_is_believed() -> None:
