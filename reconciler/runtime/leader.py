@@ -1,31 +1,38 @@
 """Leader election by a Lease: one process acts, the others watch and wait.
 
-Nobody's clock is believed but our own: another holder's lease has run out when we have not seen it renewed for its
-whole duration. We stop acting when our own renewal is older than the renew deadline, which is shorter, so that two
-leaders never act at once. Source: operations reference §5.2.
+We stop acting when our own renewal is older than the renew deadline, which is shorter than the lease's duration, so
+that two leaders never act at once. Source: operations reference §5.2.
 """
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from reconciler.ports import Clock, Kube, Lease, PortError
+from reconciler.runtime.leases import DURATION, RENEW_DEADLINE, RETRY, Sighting
 
-DURATION, RENEW_DEADLINE, RETRY = timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2)
 #: A renewal that failed is tried again sooner: the deadline is near, and a server that starts may answer any moment.
 RETRY_RENEWAL = timedelta(milliseconds=500)
+#: In every identity of ours, and in no host name: so we tell a replica from a Karpenter controller.
+_MARK = "_kerf_"
 
 _AT_LEAST = timedelta(milliseconds=100)
 
 
 def own_identity() -> str:
-    """`<hostname>_<uuid>`, new for every process."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
+    """`<hostname>_kerf_<uuid>`, new for every process."""
+    return f"{socket.gethostname()}{_MARK}{uuid.uuid4()}"
+
+
+def is_replica(holder: str) -> bool:
+    """Whether the holder of a lease is a process like this one."""
+    return _MARK in holder
 
 
 class Leader:
@@ -42,15 +49,15 @@ class Leader:
     ) -> None:
         self._kube, self._clock, self._namespace, self._name = kube, clock, namespace, name
         self._identity, self._on_error = identity, on_error
-        self._seen: Lease | None = None
-        self._seen_at: datetime | None = None
-        self._renewed: datetime | None = None
+        self._sighting = Sighting(clock)
+        #: When we renewed it last, in seconds of the monotonic clock; None until we have led.
+        self._renewed: float | None = None
         self._failing = False
 
     def may_act(self) -> bool:
         """Whether the lease is ours, and was renewed recently enough to start something now."""
         renewed = self._renewed
-        return renewed is not None and self._clock.now() < renewed + RENEW_DEADLINE
+        return renewed is not None and self._clock.monotonic() < renewed + RENEW_DEADLINE.total_seconds()
 
     @property
     def lost(self) -> bool:
@@ -60,7 +67,7 @@ class Leader:
     def step(self) -> bool:
         """Try once to take or renew the lease; whether it is ours."""
         try:
-            leading = self._try(self._clock.now())
+            leading = self._try(self._clock.monotonic())
         except PortError as error:  # a lease that cannot be read or written is not renewed; the deadline decides
             self._failing = True
             self._on_error(error)
@@ -68,20 +75,19 @@ class Leader:
         self._failing = False
         return leading
 
-    def _try(self, now: datetime) -> bool:
+    def _try(self, began: float) -> bool:
         lease = self._kube.get_lease(self._namespace, self._name)
-        if self._seen_at is None or lease != self._seen:
-            self._seen, self._seen_at = lease, now
+        self._sighting.see(lease)
         mine = lease is not None and lease.holder == self._identity
-        if lease is not None and lease.holder and not mine and now < self._seen_at + self._duration(lease):
-            self._renewed = None if self._renewed is None else datetime.min.replace(tzinfo=now.tzinfo)
+        if not mine and self._sighting.left():
+            self._renewed = None if self._renewed is None else -math.inf
             return False
-        wanted = self._wanted(lease, now, mine)
-        self._seen, self._seen_at = self._kube.put_lease(self._namespace, self._name, wanted), now
-        self._renewed = now
+        self._sighting.see(self._kube.put_lease(self._namespace, self._name, self._wanted(lease, mine)))
+        self._renewed = began
         return True
 
-    def _wanted(self, lease: Lease | None, now: datetime, mine: bool) -> Lease:
+    def _wanted(self, lease: Lease | None, mine: bool) -> Lease:
+        now = self._clock.now()
         own = Lease(self._identity, now, now, int(DURATION.total_seconds()))
         if lease is None:
             return own
@@ -91,27 +97,24 @@ class Leader:
             )
         return replace(own, transitions=lease.transitions + 1, resource_version=lease.resource_version)
 
-    def _duration(self, lease: Lease) -> timedelta:
-        return timedelta(seconds=lease.duration_seconds or DURATION.total_seconds())
-
     def pause(self) -> timedelta:
         """Until the next try; not longer than another's lease still lasts."""
         if self._failing and self.may_act():
             return RETRY_RENEWAL
-        if self._seen is None or self._seen_at is None or self._renewed is not None:
+        if self._sighting.lease is None or self._renewed is not None:
             return RETRY
-        left = self._seen_at + self._duration(self._seen) - self._clock.now()
-        return min(max(left, _AT_LEAST), RETRY)
+        return min(max(self._sighting.left(), _AT_LEAST), RETRY)
 
     def release(self) -> None:
         """Give the lease up, so that another need not wait for it to run out.
 
         Also after the renew deadline: whoever took it meanwhile has changed it, and keeps it.
         """
-        if self._renewed is None or self._seen is None or self._seen.holder != self._identity:
+        held = self._sighting.lease
+        if self._renewed is None or held is None or held.holder != self._identity:
             return
         self._renewed = None
-        empty = replace(self._seen, holder="", renewed=self._clock.now(), duration_seconds=1)
+        empty = replace(held, holder="", renewed=self._clock.now(), duration_seconds=1)
         try:
             self._kube.put_lease(self._namespace, self._name, empty)
         except PortError as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.ports import Lease, Unavailable
-from reconciler.runtime.leader import RENEW_DEADLINE, RETRY, Leader
+from reconciler.runtime.leader import Leader
+from reconciler.runtime.leases import RENEW_DEADLINE, RETRY
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.kube import SandboxKube
 from reconciler.sandbox.world import World
@@ -143,3 +144,35 @@ def test_a_renewal_that_failed_is_tried_again_sooner_while_it_still_counts() -> 
     world.clock.sleep(10)
     one.step()
     assert one.pause() == RETRY
+
+
+class SetBack(VirtualClock):
+    """A clock whose time of day somebody corrects, by an hour."""
+
+    wrong = timedelta(hours=1)
+
+    def now(self) -> datetime:
+        return super().now() + self.wrong
+
+
+def test_a_time_of_day_that_is_set_back_prolongs_no_lease() -> None:
+    world, clock = World(), SetBack()
+    one = candidate(world, "one", clock)
+    assert one.step()
+    clock.wrong = timedelta(0)
+    clock.sleep(9)
+    assert one.may_act()
+    clock.sleep(1)
+    assert not one.may_act()
+
+
+def test_a_holder_whose_clock_is_wrong_is_watched_by_ours() -> None:
+    world, clock = World(), SetBack()
+    one, two = candidate(world, "one"), candidate(world, "two", clock)
+    assert one.step()
+    assert not two.step()
+    clock.wrong = timedelta(0)
+    clock.sleep(14)
+    assert not two.step()
+    clock.sleep(1)
+    assert two.step()
