@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit e2e cluster bench bench-feed crash-points chaos mutations long manifests clean
+.PHONY: help demo test check unit e2e drills cluster bench bench-feed crash-points chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go onc
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n0 -s
 	@$(BIN)/python -m pytest tests/contract -m "cluster and not long" -n0
+
+drills: $(VENV)/.dev  ## API server and etcd die, history is forgotten, requests are refused, rights revoked: all drills
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m pytest tests/cluster/test_drills.py -m cluster -n0 -s
 
 cluster: $(VENV)/.dev  ## start a real control plane and print its kubeconfig (Ctrl-C ends it)
 	@$(BIN)/python -m tests.cluster up

@@ -31,6 +31,8 @@ from .proxy import Proxy
 ROOT: Final = Path(__file__).resolve().parents[2]
 NAMESPACE: Final = "kerf"
 CLUSTER_NAME: Final = "kerf-e2e"
+#: Source: Kubernetes, "Pod Lifecycle", container restarts (CrashLoopBackOff).
+RESTART_SECONDS: Final = 10.0
 KERF: Final = (sys.executable, "-m", "reconciler.cli.main")
 
 
@@ -40,7 +42,8 @@ class Installation:
     Without `webhook` the charts are those of a cluster: the webhook is a Service there, whose certificate the
     controller makes. Its pods do not run here, so nobody answers for it.
 
-    With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does.
+    With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does. With
+    `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see `wait`).
     """
 
     def __init__(
@@ -51,10 +54,15 @@ class Installation:
         webhook: bool = True,
         families: tuple[str, ...] = FAMILIES,
         proxied: bool = False,
+        kept_running: bool = False,
     ) -> None:
         self.control_plane, self._folder, self._webhook = control_plane, folder, webhook
         self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
-        self._proxied = proxied
+        self._proxied, self._kept_running = proxied, kept_running
+        #: The processes that have ended by themselves, one entry each time.
+        self.ended: list[str] = []
+        self._restarts: dict[str, float] = {}
+        self._arguments: dict[str, tuple[str, ...]] = {}
         self._bootstrapper: Bootstrapper | None = None
         self._region: Region | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -149,10 +157,22 @@ class Installation:
         return self._stop(name, signal.SIGTERM)
 
     def _start(self, name: str, *arguments: str) -> None:
+        self._arguments[name] = arguments
         with self.log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 (*KERF, *arguments), cwd=ROOT, env=self._environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
+
+    def _look_after(self, name: str) -> None:
+        """Start what has ended by itself: at once, the next time after 10 s, then 20 s, …, as a kubelet does."""
+        assert self._kept_running, f"{name} ended:\n{self.tail(name)}"
+        if name not in self._restarts:
+            before = self.ended.count(name)
+            self._restarts[name] = time.monotonic() + (RESTART_SECONDS * 2 ** (before - 1) if before else 0.0)
+            self.ended.append(name)
+        if time.monotonic() >= self._restarts[name]:
+            del self._restarts[name]
+            self._start(name, *self._arguments[name])
 
     def _stop(self, name: str, how: signal.Signals) -> int | None:
         process = self._processes.pop(name, None)
@@ -212,8 +232,9 @@ class Installation:
         """Wait until it is so; the seconds it took. Fails with the end of the controller's log when it is not."""
         begun = time.monotonic()
         while not reached():
-            for name, process in self._processes.items():
-                assert process.poll() is None, f"{name} ended:\n{self.tail(name)}"
+            for name, process in list(self._processes.items()):
+                if process.poll() is not None:
+                    self._look_after(name)
             assert time.monotonic() - begun < seconds, f"not within {seconds:.0f} s: {what}\n{self.tail('controller')}"
             time.sleep(0.25)
         return time.monotonic() - begun
