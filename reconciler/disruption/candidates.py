@@ -145,12 +145,9 @@ def pod_blocker(view: View, on_node: tuple[Pod, ...]) -> Blocker | None:
 
 
 def _until(view: View, key: str) -> datetime | None:
-    """When the answer may be another one although nothing has changed: a nomination or a pod's protection ends."""
+    """When the answer may be another one although nothing has changed: a pod's protection ends."""
     state, now = view.snapshot.state_nodes[key], view.snapshot.now
-    nominated = view.snapshot.nominated_until.get(key)
-    ends = [nominated] if nominated is not None else []
-    for pod in view.snapshot.pods.on(state.name):
-        ends += pods.protection_ends(pod)
+    ends = (end for pod in view.snapshot.pods.on(state.name) for end in pods.protection_ends(pod))
     return min((end for end in ends if end > now), default=None)
 
 

@@ -7,14 +7,15 @@ A plan looks at a bounded number of nodes; in a larger cluster a window over the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from api import durations, labels
 from reconciler.disruption import costs
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, known_candidate, refused
-from reconciler.disruption.methods import backing_off, probed
+from reconciler.disruption.methods import backing_off
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import NOTHING, joined
@@ -24,14 +25,22 @@ from reconciler.model.objects import Pod
 from reconciler.model.plan import Event, Plan
 from reconciler.model.snapshot import StateNode
 
-#: How many nodes one plan looks at.
+#: How many nodes one plan looks at, and how many of them are others a second later.
 _LOOKS: Final = 250
+_PER_SECOND: Final = 25
 
 
 def staying(view: View, ledger: Ledger) -> Plan:
     """The refusals, by the order of the keys of `snapshot.state_nodes`; the emptiness and drift methods tell theirs."""
-    keys = probed(view.turn.keys("state_nodes"), view, 0, _LOOKS)
+    keys = _window(view.turn.keys("state_nodes"), view.snapshot.now)
     return joined(view.turn.one(_STAYING, view.each, key) for key in keys if key not in ledger.taken)
+
+
+def _window(keys: Sequence[str], now: datetime) -> Sequence[str]:
+    if len(keys) <= _LOOKS:
+        return keys
+    first = int(now.timestamp()) * _PER_SECOND % len(keys)
+    return [*keys[first : first + _LOOKS], *keys[: max(0, first + _LOOKS - len(keys))]]
 
 
 def _one(view: View, key: str) -> Plan:

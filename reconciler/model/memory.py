@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar, cast
 
 from reconciler.model.journal import Journal
@@ -35,6 +35,7 @@ _COMPARED = (
     "fresh_at",
     "not_before",
 )
+_AT_ONCE = timedelta(0)
 #: Everything rests on these.
 _GROUND = ("settings", "cluster")
 #: What the whole plan is about, not one object: a step must not look at it, and finds nothing there.
@@ -268,6 +269,34 @@ class _Noted(Mapping[Any, Any]):
         return len(self._table)
 
 
+class _NotedInstants(_Noted):
+    """A table of instants up to which something holds: what rests on one that is ahead holds no longer than that."""
+
+    __slots__ = ("_after", "_now")
+
+    def __init__(
+        self, name: str, table: Mapping[Any, datetime], tape: _Tape, now: datetime, after: timedelta = _AT_ONCE
+    ) -> None:
+        super().__init__(name, table, tape)
+        self._now, self._after = now, after
+
+    def __getitem__(self, key: Any) -> Any:
+        found: datetime = super().__getitem__(key)
+        self._expect(found)
+        return found
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        if isinstance(found, datetime):
+            self._expect(found)
+        return found
+
+    def _expect(self, instant: datetime) -> None:
+        until = instant + self._after
+        if until > self._now:
+            self._tape.until = _earlier(self._tape.until, until)
+
+
 class Turn:
     """One look at the world. `snapshot` is for what looks at the whole; steps must look at `noted`."""
 
@@ -363,6 +392,10 @@ def _noted(snapshot: Snapshot, tape: _Tape) -> Snapshot:
         if isinstance(value := getattr(snapshot, f.name), Mapping) and f.name not in ("pods", "instances")
     }
     own["pods"] = PodIndex(noted("pods", pods.by_key), noted("pods_on", pods.by_node), noted("pending", pods.pending))
+    stale = snapshot.settings.stale_after + timedelta(microseconds=1)  # the last instant still counts
+    own["fresh_at"] = _NotedInstants("fresh_at", snapshot.fresh_at, tape, snapshot.now, stale)
+    for name in ("nominated_until", "not_before", "out_of_stock"):
+        own[name] = _NotedInstants(name, getattr(snapshot, name), tape, snapshot.now)
     own["instances"] = InstanceIndex(
         noted("instances", instances.by_id), noted("instances_by_group", instances.by_group)
     )
