@@ -18,13 +18,14 @@ from botocore.utils import InstanceMetadataRegionFetcher
 from reconciler.aws.cloud import AwsCloud
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
-from reconciler.ports import PortError
+from reconciler.ports import AlreadyGone, Forbidden, PortError
 from reconciler.runtime import health
 from reconciler.runtime.certificates import WebhookCertificate
 from reconciler.runtime.clock import SystemClock
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.leader import Leader, own_identity
 from reconciler.runtime.settings import Options, SettingsError
+from reconciler.runtime.starting import patiently
 from reconciler.telemetry.clouds import MeasuredCloud
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import LEVELS, Logger, make_logger
@@ -139,14 +140,15 @@ class Process:
 
     def _version(self) -> str:
         """The API server's version, such as 1.36."""
-        told = self._kube.request("GET", "/version")
+        told = patiently(lambda: self._kube.request("GET", "/version"), self._clock)
         return f"{told['major']}.{told['minor'].rstrip('+')}"
 
     def _dns_ip(self) -> str:
-        """The address of the cluster's DNS, if it has the usual name."""
+        """The address of the cluster's DNS, if it has the usual name and may be read."""
+        path = "/api/v1/namespaces/kube-system/services/kube-dns"
         try:
-            service = self._kube.request("GET", "/api/v1/namespaces/kube-system/services/kube-dns")
-        except PortError:
+            service = patiently(lambda: self._kube.request("GET", path), self._clock)
+        except (AlreadyGone, Forbidden):
             return ""
         return str(service.get("spec", {}).get("clusterIP", ""))
 

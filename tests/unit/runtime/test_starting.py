@@ -1,0 +1,42 @@
+"""What is asked before the loop begins, of a server that refuses at first."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.ports import Forbidden, PortError, Throttled, Unavailable
+from reconciler.runtime.starting import PATIENCE, patiently
+from reconciler.sandbox.clock import VirtualClock
+from tests.unit.lifecycle.world import NOW
+
+
+class Server:
+    """Refuses so often, and answers then."""
+
+    def __init__(self, *refusals: PortError) -> None:
+        self.refusals, self.asked = list(refusals), 0
+
+    def ask(self) -> str:
+        self.asked += 1
+        if self.refusals:
+            raise self.refusals.pop(0)
+        return "1.36"
+
+
+def test_a_server_that_is_busy_or_away_for_a_moment_is_asked_again() -> None:
+    server = Server(Unavailable("refused"), Throttled("busy"), Unavailable("500"))
+    assert patiently(server.ask, VirtualClock(NOW)) == "1.36"
+
+
+def test_who_may_not_ask_is_told_at_once() -> None:
+    server = Server(Forbidden("no"))
+    with pytest.raises(Forbidden):
+        patiently(server.ask, VirtualClock(NOW))
+    assert server.asked == 1
+
+
+def test_patience_ends() -> None:
+    server, clock = Server(*(Unavailable("refused") for _ in range(1000))), VirtualClock(NOW)
+    with pytest.raises(Unavailable):
+        patiently(server.ask, clock)
+    assert clock.now() == NOW + PATIENCE
