@@ -113,26 +113,34 @@ class Cluster:
         self._index(kind, key, old, None)
         return old
 
-    def replace_all(self, kind: Kind, values: Iterable[Any], resource_version: str = "") -> list[Any]:
-        """Take in a complete list as of a resource version: what is not in it is removed, and returned.
+    def replace_all(
+        self, kind: Kind, values: Iterable[Any], resource_version: str = ""
+    ) -> list[tuple[Any | None, Any | None]]:
+        """Take in a complete list as of a resource version; the changes, as pairs of before and after.
 
-        An object that is newer than the list (our own write, made while it was read) stays.
+        What is not in the list is removed, but for an object that is newer than the list (our own write, made while it
+        was read). What has not changed costs next to nothing.
         """
         uids: dict[str, str] = {}
+        changes: list[tuple[Any | None, Any | None]] = []
+        table = self._objects[kind.name]
         for value in values:
-            self.apply(kind, value)
-            uids[_key(kind, value)] = value.metadata.uid
+            key = _key(kind, value)
+            uids[key] = value.metadata.uid
+            old = table.get(key)
+            if not _same(old, value) and self.apply(kind, value):
+                changes.append((old, value))
         listed_at = int(resource_version) if resource_version.isdigit() else None
         lost = [
             value
-            for key, value in self._objects[kind.name].items()
+            for key, value in table.items()
             if uids.get(key) != value.metadata.uid and (listed_at is None or _version(value) <= listed_at)
         ]
         for value in lost:
             self.remove(kind, value.metadata.namespace, value.metadata.name, value.metadata.uid)
         if listed_at is not None:
             self._listed_at[kind.name] = listed_at
-        return lost
+        return [*changes, *((value, None) for value in lost)]
 
     def get(self, ref: Ref) -> Any | None:
         key = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
@@ -257,6 +265,12 @@ def _key(kind: Kind, value: Any) -> str:
 def _bare(node_name: str) -> str:
     """The state-node key of a Node without a claim; a claim may have the same name as some other Node."""
     return f"node/{node_name}"
+
+
+def _same(old: Any | None, value: Any) -> bool:
+    """Whether the object is known in this very version."""
+    known = old.metadata if old is not None else None
+    return known is not None and known.uid == value.metadata.uid and 0 < _version(old) == _version(value)
 
 
 def _version(value: Any) -> int:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
 from reconciler.model.instance_type import OfferingKey
-from reconciler.model.snapshot import LaunchFailure
+from reconciler.model.snapshot import InstanceIndex, LaunchFailure
 
 OUT_OF_STOCK = timedelta(minutes=3)
 #: Describe shows a new instance within this time, or the instance does not exist.
@@ -33,12 +33,13 @@ class Fleet:
         self._terminated: dict[str, datetime] = {}
         self._out_of_stock: dict[OfferingKey, datetime] = {}
         self._failures: dict[str, LaunchFailure] = {}
-        self._view: dict[str, Instance] | None = None
+        self._view: InstanceIndex | None = None
 
     # --- instances ----------------------------------------------------------------------------------------------
     def described(self, instances: Iterable[Instance], at: datetime) -> None:
-        """Take in a complete Describe that was asked at `at`."""
-        self._described = {i.id: i for i in instances}
+        """Take in a complete Describe that was asked at `at`. What is as it was keeps its identity."""
+        before = self._described
+        self._described = {i.id: known if (known := before.get(i.id)) == i else i for i in instances}
         for id_, (_, launched) in list(self._launched.items()):
             if id_ in self._described or at - launched >= SHOWN_AFTER or self._ended_unseen(id_, at):
                 del self._launched[id_]
@@ -87,12 +88,12 @@ class Fleet:
         self._view = None
 
     @property
-    def instances(self) -> Mapping[str, Instance]:
-        """By ID, in order of ID."""
+    def instances(self) -> InstanceIndex:
+        """By ID, in order of ID; the very same while nothing changes."""
         if self._view is None:
             own = {id_: instance for id_, (instance, _) in self._launched.items()}
             every = {**own, **self._described}
-            self._view = {id_: self._as_told(every[id_]) for id_ in sorted(every)}
+            self._view = InstanceIndex.of({id_: self._as_told(instance) for id_, instance in every.items()})
         return self._view
 
     @property

@@ -140,7 +140,7 @@ class ProcessProposer:
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._told = _Told()
-        self._lost = False
+        self._lost = self._closed = False
         self._thread: threading.Thread | None = None
 
     def start(self, snapshot: Snapshot, changes: Changes) -> bool:
@@ -156,6 +156,10 @@ class ProcessProposer:
         return True
 
     def close(self) -> None:
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.join(2.0)
@@ -164,7 +168,7 @@ class ProcessProposer:
             self._pipe.close()
 
     def _restart(self) -> None:
-        self.close()
+        self._end()
         self._told, self._lost = _Told(), False
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
@@ -184,7 +188,8 @@ class ProcessProposer:
             answer = pipe.recv()
         except Exception as error:  # the worker is not believed any more, whatever it was
             self._lost = True
-            self._on_error(error)
+            if not self._closed:
+                self._on_error(error)
             return
         if isinstance(answer, str):
             self._on_error(RuntimeError(answer))

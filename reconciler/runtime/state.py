@@ -123,12 +123,8 @@ class State:
 
     @_take.register
     def _(self, news: Listed, now: datetime) -> None:
-        before = dict(self._objects(news.kind))
-        lost = self.cluster.replace_all(news.kind, news.values, news.resource_version)
-        for value in news.values:
-            self._noticed(news.kind, before.get(_key(news.kind, value)), value, now)
-        for value in lost:
-            self._noticed(news.kind, value, None, now)
+        for old, new in self.cluster.replace_all(news.kind, news.values, news.resource_version):
+            self._noticed(news.kind, old, new, now)
         self._listed.add(news.kind.name)
         self._fresh(news.kind.name, news.at)
 
@@ -311,11 +307,6 @@ class State:
         source = _SOURCES.get(name)
         if source is not None:
             self.fresh_at[source] = max(at, self.fresh_at.get(source, at))
-
-
-def _key(kind: Kind, value: Any) -> str:
-    meta: ObjectMeta = value.metadata
-    return meta.name if kind.cluster_scoped else f"{meta.namespace}/{meta.name}"
 
 
 def _grace(value: Any) -> int:

@@ -251,15 +251,18 @@ def test_a_list_keeps_what_is_newer_than_itself(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_what_is_refused_changes_nothing_and_what_a_list_removes_is_returned(data: st.DataObject) -> None:
+def test_what_is_refused_changes_nothing_and_what_a_list_changes_is_returned(data: st.DataObject) -> None:
     server, cluster = data.draw(servers()), Cluster()
     for news in data.draw(any_news(server)):
         before = view(cluster)
         if isinstance(news, Listing):
             known = list(cluster.objects(news.kind).values())
-            lost = cluster.replace_all(news.kind, server.list_at(news.kind, news.version), str(news.version))
-            names = {v.metadata.name for v in cluster.objects(news.kind).values()}
-            assert [v.metadata.name for v in known if v.metadata.name not in names] == [v.metadata.name for v in lost]
+            told = cluster.replace_all(news.kind, server.list_at(news.kind, news.version), str(news.version))
+            now = {v.metadata.name: v for v in cluster.objects(news.kind).values()}
+            lost = [old.metadata.name for old, new in told if old is not None and new is None]
+            assert [v.metadata.name for v in known if v.metadata.name not in now] == lost
+            assert all(now[new.metadata.name] is new for _, new in told if new is not None)
+            assert len(told) == len({(old or new).metadata.name for old, new in told if old or new})
         elif not news.deleted and not cluster.apply(news.kind, news.value):
             assert view(cluster) == before
 

@@ -1,0 +1,125 @@
+"""Memory: whatever changes in a table is told to the journal, and what is remembered is what would be worked out anew.
+
+Steps here are small functions that look up what a drawn recipe says, in tables that events change between the turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.model import kinds
+from reconciler.model.cluster import Cluster
+from reconciler.model.memory import Memory, Step, Turn, planning
+from reconciler.model.plan import INTERNAL_ERROR, Plan
+from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
+from tests.laws.test_cluster_laws import NAMES, NOW, SETTINGS, Edit, Server, any_news, deliver, servers
+
+TABLES = ("node_claims", "nodes", "state_nodes", "nodes_by_provider", "claims_by_provider", "pods_on", "not_before")
+KEYS = (*NAMES, "node/a", "node/b")
+
+
+def tables(snapshot: Snapshot) -> dict[str, Mapping[str, Any]]:
+    """Every table of a snapshot that follows events, copied."""
+    pods = snapshot.pods
+    found: dict[str, Mapping[str, Any]] = {"pods": dict(pods.by_key), "pending": dict(pods.pending)}
+    found["pods_on"] = {name: dict(here) for name, here in pods.by_node.items()}
+    for f in fields(snapshot):
+        value = getattr(snapshot, f.name)
+        if isinstance(value, Mapping) and not isinstance(value, (PodIndex, InstanceIndex)):
+            found[f.name] = dict(value)
+    return found
+
+
+def look(cluster: Cluster, now: datetime = NOW, **facts: Any) -> Snapshot:
+    return cluster.snapshot(now=now, settings=SETTINGS, **facts)
+
+
+@given(st.data())
+def test_the_journal_tells_of_every_entry_that_changes(data: st.DataObject) -> None:
+    server, cluster = data.draw(servers()), Cluster()
+    for news in data.draw(any_news(server)):
+        journal = look(cluster).journal
+        assert journal is not None
+        before, position = tables(look(cluster)), journal.position
+        deliver(cluster, server, news)
+        after, told = tables(look(cluster)), set(journal.since(position) or ())
+        for name, table in after.items():
+            changed = {key for key in {*before[name], *table} if before[name].get(key) != table.get(key)}
+            assert {(name, key) for key in changed} <= told
+
+
+# --- steps ------------------------------------------------------------------------------------------------------
+Recipe = tuple[tuple[str, str | None], ...]
+recipes = st.lists(st.tuples(st.sampled_from(TABLES), st.sampled_from((*KEYS, None))), max_size=4).map(tuple)
+
+
+def looked_up(snapshot: Snapshot, table: str, key: str | None) -> Any:
+    found = snapshot.pods.by_node if table == "pods_on" else getattr(snapshot, table)
+    if key is None:
+        return sorted((k, repr(v)) for k, v in found.items())
+    value = found.get(key)
+    if isinstance(value, datetime):
+        return value > snapshot.now
+    return repr(value)
+
+
+def steps(recipe: Recipe) -> tuple[Step[Turn, Any], Step[Turn, Any]]:
+    """One that looks up what the recipe says, and one that asks it, and adds up."""
+
+    def first(turn: Turn, key: str) -> tuple[Any, None]:
+        return [key, *(looked_up(turn.noted, table, entry) for table, entry in recipe)], None
+
+    inner: Step[Turn, Any] = Step("inner", "state_nodes", first, speaks=lambda _: True)
+
+    def second(turn: Turn, key: str) -> tuple[Any, None]:
+        return ["outer", turn.one(inner, turn, key)], None
+
+    outer: Step[Turn, Any] = Step(
+        "outer",
+        "state_nodes",
+        second,
+        speaks=lambda found: "a" in found[1][0],
+        counts=lambda f: ((f[1][0], 1), ("", 2)),
+    )
+    return inner, outer
+
+
+def answers(memory: Memory, snapshot: Snapshot, recipe: Recipe) -> Any:
+    turn = memory.turn(snapshot)
+    inner, outer = steps(recipe)
+    said = turn.all(outer, turn)
+    return dict(said.spoken), dict(said.sums), {k: turn.one(inner, turn, k) for k in turn.keys("state_nodes")}
+
+
+@given(st.data(), recipes)
+def test_what_is_remembered_is_what_would_be_worked_out_anew(data: st.DataObject, recipe: Recipe) -> None:
+    server, cluster, memory, now = data.draw(servers()), Cluster(), Memory(), NOW
+    waits: dict[str, datetime] = {}
+    for news in data.draw(any_news(server)):
+        deliver(cluster, server, news)
+        now += timedelta(seconds=data.draw(st.integers(0, 3)))
+        if data.draw(st.booleans()):
+            waits = {**waits, data.draw(st.sampled_from(KEYS)): now + timedelta(seconds=data.draw(st.integers(0, 4)))}
+        snapshot = look(cluster, now, not_before=waits)
+        assert answers(memory, snapshot, recipe) == answers(Memory(), snapshot, recipe)
+
+
+def test_a_step_that_fails_over_one_object_is_a_refusal_about_it_and_is_asked_again() -> None:
+    def fails(turn: Turn, key: str) -> Plan:
+        raise ValueError(key) if key == "a" else KeyError(key)
+
+    server, cluster = Server(), Cluster()
+    for name in NAMES:
+        server.edit(Edit(kinds.NODE_CLAIM, name))
+    for event in server.history:
+        deliver(cluster, server, event)
+    turn = Memory().turn(look(cluster))
+    plans = turn.all(planning("fails", "node_claims", "nodeclaim", fails), turn).spoken
+    told = {name: [(r.subject, r.reason.code) for r in plan.refusals] for name, plan in plans.items()}
+    assert told == {"a": [("nodeclaim/a", "Malformed")], "b": [("nodeclaim/b", INTERNAL_ERROR)]}
