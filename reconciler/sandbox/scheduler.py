@@ -197,7 +197,7 @@ class Scheduler:
 
 
 def _of_another(record: Record) -> bool:
-    return record.manifest["spec"].get("schedulerName", _NAME) != _NAME
+    return bool(record.manifest["spec"].get("schedulerName", _NAME) != _NAME)
 
 
 def _turn(pod: Pod) -> tuple[int, str, str, str]:
