@@ -13,9 +13,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
 from reconciler.model.cluster import Cluster
+from reconciler.model.journal import Journal
 from reconciler.model.memory import Memory, Step, Turn, planning
+from reconciler.model.objects import (
+    LabelSelector,
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
+from reconciler.model.pdbs import PdbIndex
 from reconciler.model.plan import INTERNAL_ERROR, Plan
 from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
 from tests.laws.test_cluster_laws import NAMES, NOW, SETTINGS, Edit, Server, any_news, deliver, servers
@@ -123,3 +132,39 @@ def test_a_step_that_fails_over_one_object_is_a_refusal_about_it_and_is_asked_ag
     plans = turn.all(planning("fails", "node_claims", "nodeclaim", fails), turn).spoken
     told = {name: [(r.subject, r.reason.code) for r in plan.refusals] for name, plan in plans.items()}
     assert told == {"a": [("nodeclaim/a", "Malformed")], "b": [("nodeclaim/b", INTERNAL_ERROR)]}
+
+
+# --- PodDisruptionBudgets ---------------------------------------------------------------------------------------
+def pdb(namespace: str, name: str, app: str | None, allowed: int, version: int) -> PodDisruptionBudget:
+    selector = LabelSelector(match_labels={"app": app} if app else {})
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(namespace=namespace, name=name, uid=f"{namespace}/{name}", resource_version=str(version)),
+        spec=PodDisruptionBudgetSpec(selector=selector, min_available="100%" if allowed > 2 else 1),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
+    )
+
+
+pdb_edits = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from(("x", "y", None)), st.integers(-1, 3)),
+    max_size=12,
+)
+
+
+@given(pdb_edits)
+def test_budgets_follow_their_objects_and_only_news_for_evictions_is_told(edits: list[Any]) -> None:
+    journal = Journal()
+    index, living = PdbIndex(journal), dict[str, PodDisruptionBudget]()
+    for version, (namespace, name, app, allowed) in enumerate(edits, 1):
+        key, position = f"{namespace}/{name}", journal.position
+        old = living.pop(key, None)
+        new = pdb(namespace, name, app, allowed, version) if allowed >= 0 else None
+        before = {"pdb_budgets": dict(index.budgets), "pdb_selectors": dict(index.selectors)}
+        index.replace(old, new)
+        living |= {key: new} if new is not None else {}
+        after = {"pdb_budgets": dict(index.budgets), "pdb_selectors": dict(index.selectors)}
+        changed = {(t, k) for t in after for k in {*before[t], *after[t]} if before[t].get(k) != after[t].get(k)}
+        assert set(journal.since(position) or ()) == changed
+        rebuilt = PdbIndex(Journal())
+        for one in living.values():
+            rebuilt.replace(None, one)
+        assert after == {"pdb_budgets": dict(rebuilt.budgets), "pdb_selectors": dict(rebuilt.selectors)}
