@@ -1,0 +1,34 @@
+"""Turns of the loop, as they are told one by one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from api.v1.meta import ObjectMeta
+from reconciler.model import kinds
+from reconciler.model.objects import Pod
+from reconciler.sandbox.clock import VirtualClock
+from reconciler.sandbox.world import World
+from reconciler.telemetry.telemetry import Telemetry
+from reconciler.telemetry.turns import Turn, Turns
+
+
+def test_the_latest_turns_are_kept_as_json() -> None:
+    turns = Turns(kept=2)
+    for seconds in (1.0, 2.0, 0.0):
+        with turns.timed():
+            if seconds:
+                turns.decided(seconds)
+    told = msgspec.json.decode(turns.as_json(), type=list[Turn])
+    assert [turn.deciding_seconds for turn in told] == [2.0, 0.0]
+    assert all(turn.seconds >= 0 and turn.cpu_seconds >= 0 and turn.ended > 0 for turn in told)
+
+
+def test_a_turn_names_the_newest_pod_that_was_seen() -> None:
+    told = Telemetry.quiet(World().kube, VirtualClock())
+    for version in ("9", "12", "10", "opaque"):
+        pod = Pod(metadata=ObjectMeta(name="p", namespace="d", resource_version=version))
+        told.witness(kinds.POD, None, pod)
+    with told.turns.timed():
+        pass
+    assert told.turns.latest()[-1].newest_pod == 12
