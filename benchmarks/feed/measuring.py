@@ -166,6 +166,7 @@ def _burst(controller: Controller, server: Server, what: str, cpu_millis: int) -
     name = f"burst-{cpu_millis}"
     server.ask("unschedulable", count=BURST_PODS, pool="general", cpu_millis=cpu_millis, name=name)
     time.sleep(BURST_SECONDS)
+    controller.wait(lambda: bool(controller.turns(began + BURST_SECONDS)), "the loop to come round", 300)
     turns, writes = controller.turns(began), server.writes(written)
     server.ask("remove_unschedulable")
     made = [write.at - began for write in writes if (write.verb, write.kind) == ("create", "NodeClaim")]
