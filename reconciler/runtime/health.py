@@ -16,12 +16,14 @@ Answer = tuple[int, str, bytes]
 _TEXT = "text/plain; charset=utf-8"
 
 
-def check(passed: Callable[[], str]) -> Callable[[], Answer]:
-    """A probe: `passed` says what is missing, or nothing."""
+def check(passed: Callable[[], str], remark: Callable[[], str] = lambda: "") -> Callable[[], Answer]:
+    """A probe: `passed` says what is missing, or nothing; `remark` what is worth knowing although nothing is."""
 
     def answer() -> Answer:
-        missing = passed()
-        return (200, _TEXT, b"ok\n") if not missing else (503, _TEXT, f"{missing}\n".encode())
+        if missing := passed():
+            return 503, _TEXT, f"{missing}\n".encode()
+        said = remark()
+        return 200, _TEXT, f"ok\n{said}\n".encode() if said else b"ok\n"
 
     return answer
 

@@ -20,10 +20,13 @@ from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
 from reconciler.ports import AlreadyGone, Forbidden, PortError
 from reconciler.runtime import health
+from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.certificates import WebhookCertificate
 from reconciler.runtime.clock import SystemClock
 from reconciler.runtime.controller import Controller
+from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
 from reconciler.runtime.leader import Leader, own_identity
+from reconciler.runtime.leases import LeaseName
 from reconciler.runtime.settings import Options, SettingsError
 from reconciler.runtime.starting import patiently
 from reconciler.telemetry.clouds import MeasuredCloud
@@ -65,7 +68,7 @@ class Process:
 
     def __init__(self, options: Options, where: Where, log: Logger, stop: threading.Event) -> None:
         self._options, self._log, self._stop = options, log, stop
-        self._clock = SystemClock()
+        self._clock, self._identity = SystemClock(), own_identity()
         self._metrics = Metrics().with_process()
         self._kube = self._client(where)
         events = EventWriter(
@@ -73,13 +76,14 @@ class Process:
         )
         self._telemetry = Telemetry(log, self._metrics, events, self._clock)
         self._leader = None if options.disable_leader_election else self._election()
+        self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases())
         self._controller = Controller(
             kube=self._kube,
             cloud=self._cloud(),
             clock=self._clock,
             settings=options.settings,
             telemetry=self._telemetry,
-            may_act=self._leader.may_act if self._leader is not None else lambda: True,
+            may_act=self._may_act,
         )
 
     def ask_to_stop(self) -> None:
@@ -90,7 +94,11 @@ class Process:
         """Until asked to stop."""
         servers = self._serve()
         self._controller.start()
-        threads = [self._thread("lead", self._lead), self._thread("certificates", self._keep_certificates)]
+        threads = [
+            self._thread("lead", self._lead),
+            self._thread("karpenter", self._watch_karpenter),
+            self._thread("certificates", self._keep_certificates),
+        ]
         self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
         try:
             self._controller.run(self._stop, on_sync=_quiet_collector)
@@ -167,10 +175,21 @@ class Process:
             self._telemetry.trouble("leader election failed", "", error)
 
         name = self._options.leader_election_name
-        return Leader(self._kube, self._clock, namespace, name, own_identity(), failed)
+        return Leader(self._kube, self._clock, namespace, name, self._identity, failed)
+
+    def _karpenter_leases(self) -> set[LeaseName]:
+        """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""
+        options, own = self._options, self._options.leader_election_namespace or self._namespace
+        named = {LeaseName(namespace) for namespace in (own, self._namespace) if namespace}
+        if own and not options.disable_leader_election:
+            named.add(LeaseName(own, options.leader_election_name))
+        return named.union(options.karpenter_leases)
+
+    def _may_act(self) -> bool:
+        return (self._leader is None or self._leader.may_act()) and self._karpenter.may_act()
 
     def _serve(self) -> list[health.Server]:
-        probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready)}
+        probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready, self._remark)}
         metrics = {"/metrics": health.metrics(self._metrics.text)}
         if self._options.enable_profiling:
             metrics["/debug/turns"] = lambda: (200, "application/json", self._telemetry.turns.as_json())
@@ -189,7 +208,13 @@ class Process:
 
     def _unready(self) -> str:
         missing = self._controller.missing()
-        return f"not listed yet: {', '.join(missing)}" if missing else ""
+        if missing:
+            return f"not listed yet: {', '.join(missing)}"
+        return "; ".join(str(one) for one in self._karpenter.obstacles() if not one.holder)
+
+    def _remark(self) -> str:
+        """A replica that only watches is ready to take over."""
+        return "; ".join(f"only watching: {one}" for one in self._karpenter.obstacles())
 
     # --- threads ------------------------------------------------------------------------------------------------
     def _thread(self, name: str, body: Callable[[], None]) -> threading.Thread:
@@ -211,6 +236,15 @@ class Process:
         self._leader.run(self._stop, changed)
         if self._leader.lost:
             self.ask_to_stop()
+
+    def _watch_karpenter(self) -> None:
+        announcer = Announcer(self._kube, self._telemetry, self._identity, self._karpenter.leases)
+
+        def changed(obstacles: tuple[Obstacle, ...]) -> None:
+            announcer.tell(obstacles)
+            self._controller.inbox.wake()
+
+        self._karpenter.run(self._stop, changed)
 
     def _keep_certificates(self) -> None:
         options = self._options

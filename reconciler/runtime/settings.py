@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from api import durations
 from reconciler.model.settings import FeatureGates, Settings
+from reconciler.runtime.leases import KARPENTER, LeaseName
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -113,6 +114,10 @@ def _base64(value: str) -> str:
     return value
 
 
+def _leases(value: str) -> tuple[LeaseName, ...]:
+    return tuple(LeaseName.parse(part) for part in filter(None, (p.strip() for p in value.split(","))))
+
+
 def _gates(value: str) -> FeatureGates:
     chosen: dict[str, bool] = {}
     for part in filter(None, (p.strip() for p in value.split(","))):
@@ -207,13 +212,19 @@ class Options:
         default=False, metadata=_about("DISABLE_LEADER_ELECTION", _boolean, "for a single replica")
     )
     leader_election_name: str = field(
-        default="karpenter-leader-election", metadata=_about("LEADER_ELECTION_NAME", _text, "name of the Lease")
+        default=KARPENTER, metadata=_about("LEADER_ELECTION_NAME", _text, "name of the Lease")
     )
     system_namespace: str = field(
         default="", metadata=_about("SYSTEM_NAMESPACE", _text, "the controller's own namespace; empty: the pod's")
     )
     leader_election_namespace: str = field(
         default="", metadata=_about("LEADER_ELECTION_NAMESPACE", _text, "namespace of the Lease; empty: the pod's own")
+    )
+    karpenter_leases: tuple[LeaseName, ...] = field(
+        default=(LeaseName("kube-system"), LeaseName("karpenter")),
+        metadata=_about(
+            "KARPENTER_LEASES", _leases, "where a Karpenter controller may run: namespace or namespace/lease, by comma"
+        ),
     )
     webhook_service: str = field(
         default="",
@@ -348,6 +359,7 @@ def usage() -> str:
     for option in fields(Options):
         meta, default = option.metadata, option.default
         shown = durations.go_text(default) if isinstance(default, timedelta) else default
+        shown = ",".join(map(str, default)) if isinstance(default, tuple) else shown
         shown = "" if isinstance(default, FeatureGates) or shown == "" else f" (default {shown})"
         rows.append(f"  {meta['flag']:<40} {meta['env']:<36} {meta['about']}{shown}")
     return "\n".join(rows)

@@ -132,6 +132,12 @@ class Metrics:
         self.leading = Gauge(
             "leader_election_master_status", "1 when this process leads.", ["name"], registry=self.registry
         )
+        self.karpenter_lease = Gauge(
+            "kerf_karpenter_lease",
+            "1 for the state of a lease under which a Karpenter controller may run: free, held, unread.",
+            ["namespace", "name", "state"],
+            registry=self.registry,
+        )
 
     def _counter(self, name: str, *labels: str) -> Counter:
         return Counter(name, _TOLD[name.removesuffix("_total")], labels, registry=self.registry)

@@ -76,3 +76,14 @@ securityContext:
 {{- define "kerf.makesCertificate" -}}
 {{- if and .Values.webhook.enabled (not .Values.webhook.caBundle) (not .Values.webhook.url) }}yes{{ end -}}
 {{- end -}}
+
+{{/* The names of the leases under which Karpenter may run, as a list. */}}
+{{- define "kerf.karpenterLeaseNames" -}}
+{{- $names := list "karpenter-leader-election" }}
+{{- range splitList "," .Values.settings.karpenterLeases }}
+{{- if contains "/" . }}
+{{- $names = append $names (last (splitList "/" (trim .))) }}
+{{- end }}
+{{- end }}
+{{- uniq $names | toJson }}
+{{- end }}

@@ -107,6 +107,24 @@ def test_nothing_is_destroyed_on_old_news_or_without_the_lease(fresh: bool, lead
     assert setting.world.kube.get(Ref("Node", "", "a")).name == "a"
 
 
+class Deposed:
+    """A Kube in which the lease is lost while the first patch is under way."""
+
+    def __init__(self) -> None:
+        self.patched, self.setting = list[str](), Setting(kube=self)
+
+    def patch(self, ref: Ref, patch: Mapping[str, Any], **options: str) -> None:
+        self.patched.append(patch["metadata"]["labels"]["x"])
+        self.setting.leading = False
+
+
+def test_the_lease_is_looked_at_before_every_action_of_a_lane() -> None:
+    kube = Deposed()
+    done = kube.setting.do(label("a", "first"), label("a", "second"))
+    assert [one.outcome for one in done] == ["ok", "not_leading"]
+    assert kube.patched == ["first"]
+
+
 def test_a_pod_that_came_meanwhile_stops_a_deletion() -> None:
     setting = Setting()
     node = setting.node("a")

@@ -1,0 +1,93 @@
+"""A Karpenter controller that still runs has the right of way: while it holds and renews its lease, we only watch.
+
+Two controllers over the same objects would launch everything twice and drain around each other's budgets. Karpenter
+knows nothing of us, so it is for us to look: at its lease in every namespace where it may run. A lease that cannot be
+read says nothing, in particular not that nobody holds it: then we do not act either, and say what is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reconciler.ports import Clock, Kube, PortError
+from reconciler.runtime.leader import is_replica
+from reconciler.runtime.leases import RENEW_DEADLINE, RETRY, LeaseName, Sighting
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why this process does not act: a lease that a Karpenter controller holds, or (no `holder`) one not read."""
+
+    lease: LeaseName
+    holder: str = ""
+    error: str = ""
+
+    @property
+    def state(self) -> str:
+        return "held" if self.holder else "unread"
+
+    def __str__(self) -> str:
+        if self.holder:
+            return f"a Karpenter controller ({self.holder}) holds the lease {self.lease}"
+        return f"the lease {self.lease} could not be read{': ' if self.error else ' yet'}{self.error}"
+
+
+class KarpenterLeases:
+    """See the module. One thread calls `step`; any thread asks `may_act` and `obstacles`."""
+
+    def __init__(self, kube: Kube, clock: Clock, leases: Iterable[LeaseName]) -> None:
+        self._kube, self._clock = kube, clock
+        self.leases = tuple(sorted(set(leases)))
+        self._sightings = {lease: Sighting(clock) for lease in self.leases}
+        #: When each was read last, in seconds of the monotonic clock, and what the latest reading ran into.
+        self._read: dict[LeaseName, float] = {}
+        self._errors: dict[LeaseName, str] = {}
+
+    def may_act(self) -> bool:
+        """Whether every lease was read lately, and none is held by a Karpenter controller."""
+        return not self.obstacles()
+
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """What stands in the way now, by lease."""
+        return tuple(found for lease in self.leases if (found := self._obstacle(lease)) is not None)
+
+    def step(self) -> None:
+        """Read every lease once."""
+        for lease in self.leases:
+            began = self._clock.monotonic()
+            try:
+                self._sightings[lease].see(self._kube.get_lease(lease.namespace, lease.name))
+            except PortError as error:
+                self._errors[lease] = str(error)
+                continue
+            self._errors[lease] = ""
+            self._read[lease] = began
+
+    def _obstacle(self, lease: LeaseName) -> Obstacle | None:
+        read, sighting = self._read.get(lease), self._sightings[lease]
+        if read is None or self._clock.monotonic() >= read + RENEW_DEADLINE.total_seconds():
+            return Obstacle(lease, error=self._errors.get(lease, ""))
+        seen = sighting.lease
+        if seen is None or is_replica(seen.holder) or not sighting.left():
+            return None
+        return Obstacle(lease, holder=seen.holder)
+
+    def pause(self) -> timedelta:
+        """Until the next reading; no longer than a lease that stands in the way still lasts."""
+        lasting = [self._sightings[found.lease].left() for found in self.obstacles() if found.holder]
+        return min([RETRY, *lasting])
+
+    def run(self, stop: threading.Event, on_change: Callable[[tuple[Obstacle, ...]], None]) -> None:
+        """Read until stopped. `on_change` is told what stands in the way, first of all and when that changes."""
+        told: tuple[tuple[LeaseName, str], ...] | None = None
+        while not stop.is_set():
+            self.step()
+            found = self.obstacles()
+            key = tuple((one.lease, one.holder) for one in found)
+            if key != told:
+                told = key
+                on_change(found)
+            stop.wait(max(self.pause().total_seconds(), 0.1))
