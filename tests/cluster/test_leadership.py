@@ -1,0 +1,221 @@
+"""Who acts, and who only watches: a standby that is warm, and a Karpenter controller that has the right of way.
+
+Two replicas run with the chart's ServiceAccount. Karpenter is played by a thread that renews its lease, as it does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from reconciler.kube.client import KubeClient
+from reconciler.ports import Lease
+from reconciler.runtime.leases import DURATION, KARPENTER
+
+from .control_plane import ControlPlane
+from .installation import NAMESPACE, Installation
+from .processes import free_ports
+
+pytestmark = pytest.mark.cluster
+
+HERE = Path(__file__).parent
+SPACE, HOLDER = "kube-system", "karpenter-7c9d5b_0f6ee1"
+#: A lease is looked at every 2 s, and what changed shows in the cluster a moment later.
+NOTICED = 10.0
+#: What a Kerf that may act would have begun by then: a batch closes after 1 s.
+WATCHED_FOR = 8.0
+
+
+class Karpenter:
+    """Holds and renews its lease, as a leading Karpenter controller does."""
+
+    def __init__(self, kube: KubeClient) -> None:
+        self._kube = kube
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._stop = threading.Event()
+        self._renew(HOLDER)
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def die(self) -> None:
+        """It ends without a word, as it does on SIGTERM too."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def give_up(self) -> None:
+        """It ends and releases the lease."""
+        self.die()
+        self._renew("")
+
+    def _work(self) -> None:
+        while not self._stop.wait(2.0):
+            self._renew(HOLDER)
+
+    def _renew(self, holder: str) -> None:
+        known, now = self._kube.get_lease(SPACE, KARPENTER), datetime.now(UTC)
+        lease = Lease(holder, now, now) if known is None else replace(known, holder=holder, renewed=now)
+        self._kube.put_lease(SPACE, KARPENTER, lease)
+
+
+@pytest.fixture(scope="module")
+def karpenter(control_plane: ControlPlane) -> Iterator[Karpenter]:
+    """It runs before Kerf comes."""
+    played = Karpenter(KubeClient.from_kubeconfig(str(control_plane.kubeconfig)))
+    played.start()
+    yield played
+    played.die()
+    control_plane.kubectl("delete", "lease", KARPENTER, "--namespace", SPACE, "--ignore-not-found")
+
+
+@pytest.fixture(scope="module")
+def kerf(
+    control_plane: ControlPlane, karpenter: Karpenter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    folder = tmp_path_factory.mktemp("leadership")
+    with Installation(control_plane, folder, webhook=False, families=("c6a", "m6a")) as installation:
+        installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
+        installation.kubectl("scale", "deployment/web", "--replicas=2")
+        yield installation
+        karpenter.give_up()
+        installation.kubectl("scale", "deployment/web", "--replicas=0")
+        installation.kubectl("delete", "nodeclaims", "--all", "--wait=false")
+        installation.wait(lambda: not installation.get("nodeclaims"), 90, "all nodes are given back")
+
+
+def test_while_karpenter_leads_kerf_only_watches_and_says_so(kerf: Installation) -> None:
+    kerf.wait(lambda: _ready(kerf)[0] == 200, 30, "it is ready: everything is listed")
+    with _nothing_happens(kerf):
+        time.sleep(WATCHED_FOR)
+    status, text = _ready(kerf)
+    assert status == 200
+    assert f"{SPACE}/{KARPENTER}" in text
+    assert HOLDER in text
+    assert _metric(kerf, f'kerf_karpenter_lease{{name="{KARPENTER}",namespace="{SPACE}",state="held"}}') == 1
+    assert _metric(kerf, "kerf_tick_duration_seconds_count") == 0  # nothing was decided
+    (event,) = _events(kerf, "WaitsForKarpenter")
+    assert HOLDER in event
+
+
+def test_when_karpenter_is_gone_kerf_acts(kerf: Installation, karpenter: Karpenter) -> None:
+    before = _objects(kerf)
+    karpenter.die()
+    took = kerf.wait(lambda: _objects(kerf) != before, DURATION.total_seconds() + NOTICED, "Kerf acts")
+    print(f"\nKerf acted {took:.1f} s after Karpenter's end")
+    kerf.wait(lambda: _running(kerf) == 2, 60, "two pods run")
+    assert "only watching" not in _ready(kerf)[1]
+
+
+def test_a_karpenter_that_comes_back_has_the_right_of_way(kerf: Installation, karpenter: Karpenter) -> None:
+    karpenter.start()
+    kerf.wait(lambda: HOLDER in _ready(kerf)[1], NOTICED, "Kerf has noticed")
+    with _nothing_happens(kerf):
+        kerf.kubectl("scale", "deployment/web", "--replicas=12")
+        time.sleep(WATCHED_FOR)
+    karpenter.give_up()
+    took = kerf.wait(lambda: _running(kerf) == 12, 60, "all pods run")
+    print(f"\nall pods ran {took:.1f} s after Karpenter gave its lease up")
+
+
+def test_without_leave_to_read_the_lease_kerf_does_not_act_and_says_why(kerf: Installation) -> None:
+    role = json.loads(kerf.kubectl("get", "clusterrole", "kerf", "-o", "json"))
+    kept = [rule for rule in role["rules"] if "leases" not in rule["resources"]]
+    assert len(kept) == len(role["rules"]) - 1
+    _grant(kerf, kept)
+    kerf.wait(lambda: _ready(kerf)[0] == 503, 10 + NOTICED, "it is not ready any more")
+    assert "forbidden" in _ready(kerf)[1]
+    with _nothing_happens(kerf):
+        kerf.kubectl("scale", "deployment/web", "--replicas=30")
+        time.sleep(WATCHED_FOR)
+    assert _events(kerf, "LeaseUnread")
+    _grant(kerf, role["rules"])
+    took = kerf.wait(lambda: _ready(kerf)[0] == 200, NOTICED, "it is ready again")
+    print(f"\nready {took:.1f} s after the permission was given back")
+    kerf.wait(lambda: _running(kerf) == 30, 60, "all pods run")
+
+
+def test_the_standby_sees_everything_and_decides_nothing(kerf: Installation) -> None:
+    metrics, health = free_ports(2)
+    kerf.start_controller("--metrics-port", str(metrics), "--health-probe-port", str(health), name="standby")
+    leader = _holder(kerf)
+    kerf.wait(lambda: _get(health, "/readyz")[0] == 200, 30, "the standby has listed everything")
+    kerf.kubectl("scale", "deployment/web", "--replicas=32")
+    kerf.wait(lambda: _running(kerf) == 32, 60, "the leader works")
+    assert _value(_get(metrics, "/metrics")[1], "kerf_tick_duration_seconds_count") == 0
+    assert not re.search(r"^kerf_actions_total", _get(metrics, "/metrics")[1], re.MULTILINE)
+    assert kerf.stop_controller() == 0
+    kerf.wait(lambda: _holder(kerf) not in ("", leader), 5, "the standby leads")
+    assert _value(_get(metrics, "/metrics")[1], "kerf_tick_duration_seconds_count") > 0
+
+
+# --- aids -------------------------------------------------------------------------------------------------------
+@contextmanager
+def _nothing_happens(kerf: Installation) -> Iterator[None]:
+    """Nothing is written to our objects and nothing asked of AWS that changes anything."""
+    before = _objects(kerf)
+    kerf.aws.clear_calls()
+    yield
+    assert _objects(kerf) == before
+    writing = ("Create", "Delete", "Terminate", "Run", "Add", "Tag", "Modify", "Put")
+    assert [call.action for call in kerf.aws.calls() if call.action.startswith(writing)] == []
+
+
+def _objects(kerf: Installation) -> dict[str, str]:
+    """Resource versions of everything that the reconciler writes, but for what kubelets and the heartbeat write."""
+    found = [one for kind in ("nodepools", "ec2nodeclasses", "nodeclaims") for one in kerf.get(kind)]
+    return {one["metadata"]["uid"]: one["metadata"]["resourceVersion"] for one in found}
+
+
+def _get(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+    except OSError:
+        return 0, ""
+
+
+def _ready(kerf: Installation) -> tuple[int, str]:
+    return _get(kerf.health_port, "/readyz")
+
+
+def _metric(kerf: Installation, series: str) -> float:
+    return _value(_get(kerf.metrics_port, "/metrics")[1], series)
+
+
+def _value(text: str, series: str) -> float:
+    (found,) = re.findall(rf"^{re.escape(series)} (\S+)$", text, re.MULTILINE)
+    return float(found)
+
+
+def _events(kerf: Installation, reason: str) -> list[str]:
+    return [event["message"] for event in kerf.get("events", "-n", SPACE) if event["reason"] == reason]
+
+
+def _grant(kerf: Installation, rules: list[object]) -> None:
+    kerf.kubectl("patch", "clusterrole", "kerf", "--type=merge", "-p", json.dumps({"rules": rules}))
+
+
+def _holder(kerf: Installation) -> str:
+    lease = json.loads(kerf.kubectl("get", "lease", KARPENTER, "-n", NAMESPACE, "-o", "json"))
+    return str(lease["spec"].get("holderIdentity", ""))
+
+
+def _running(kerf: Installation) -> int:
+    pods = kerf.get("pods", "-l", "app=web")
+    return sum(p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"] for p in pods)
