@@ -96,8 +96,8 @@ class Api:
         if request.path == "/version":
             return 200, b'{"major":"1","minor":"36","gitVersion":"v1.36.3"}'
         target = self._target(request.path)
-        verb = f"{request.method} {target.kind.plural}"
-        self._store.requests[verb] += 1
+        verb = "LIST" if request.method == "GET" and not target.name else request.method
+        self._store.requests[f"{verb} {target.kind.plural}"] += 1
         if request.method == "GET" and not target.name:
             return 200, self._list(target, request.query)
         if request.method == "GET":

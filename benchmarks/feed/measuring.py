@@ -90,6 +90,8 @@ def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
     scrapes = _scraped(controller, began + load.seconds)
     ended, after = time.time(), controller.usage()
     turns, state = controller.turns(began), server.ask("state")
+    again = Counter(state["requests"]) - Counter(asked["requests"])
+    lists = [f"{count} of {what[5:]}" for what, count in again.items() if what.startswith("LIST")]
     turns = [turn for turn in turns if turn.ended <= ended]
     pods, nodes = (state[name] - asked[name] for name in ("pods_changed", "nodes_changed"))
     spent = (after.cpu_seconds - before.cpu_seconds) / (ended - began)
@@ -98,6 +100,7 @@ def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
     rows += _delay_rows(turns, server.ask("emitted"), began, ended)
     rows += [
         Row("CPU, worker included", f"{spent:.2f} s a second"),
+        Row("pages of lists read again", ", ".join(lists) or "none", "none"),
         Row("reading /metrics", ", ".join(f"{took:.2f} s" for took in scrapes) or "-"),
         *_memory("peak memory until now", after),
         *_write_rows(server.writes(written), ended - began),

@@ -49,10 +49,6 @@ class Server:
         self._process.kill()
         self._process.communicate()
 
-    @property
-    def peak_bytes(self) -> int:
-        return _peak(self._process.pid)
-
     def ask(self, command: str, **query: object) -> Any:
         """The answer to a command under /feed/."""
         text = "&".join(f"{name}={value}" for name, value in query.items())
@@ -138,9 +134,6 @@ class Controller:
                 tail = self._log.read_text(errors="replace")[-2000:]
                 raise RuntimeError(f"{self.name}: not within {seconds:.0f} s: {what}\n{tail}")
             time.sleep(0.1)
-
-    def log_lines(self) -> list[str]:
-        return self._log.read_text(errors="replace").splitlines()
 
 
 def fetch(url: str) -> bytes:
