@@ -34,7 +34,7 @@ INSTANCES_BUSY, INSTANCES_IDLE = timedelta(seconds=5), timedelta(seconds=60)
 REGION_EVERY = timedelta(hours=12)
 CLUSTER_EVERY = timedelta(minutes=5)
 #: Receiving waits for messages by itself (long polling); without threads there is a pause between two looks.
-QUEUE_EVERY_INLINE = timedelta(seconds=5)
+QUEUE_EVERY_INLINE = timedelta(seconds=10)
 STEPS = Steps(timedelta(seconds=1), timedelta(seconds=60))
 _AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
@@ -136,14 +136,17 @@ class Observer:
 
     def _run(self, chore: Chore) -> None:
         at = self._clock.now()
+        asked: datetime | None = None
         try:
             self._inbox.put(chore.ask(at))
             self._backoff.succeeded(chore.key)
+            asked = at
         except Exception as error:  # whatever it was: the question is asked again, later
             self._backoff.failed(chore.key, self._clock.now())
             self._inbox.put(ChoreFailed(chore.key, error, self._clock.now()))
         finally:
             with self._lock:
                 self._busy.discard(chore.key)
-                self._asked[chore.key] = at
+                if asked is not None:  # what failed is due again when its back-off is over, not after its whole pause
+                    self._asked[chore.key] = asked
             self._inbox.wake()

@@ -11,7 +11,9 @@ from reconciler.model.memory import Memory
 from reconciler.model.plan import EvictPod, PatchObject, Plan, Reason
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
+from reconciler.ports import Unavailable
 from reconciler.runtime.controller import AFTER_A_BUG, Controller
+from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import World
 
 WHY = Reason("Test")
@@ -136,3 +138,26 @@ def test_a_controller_that_leads_no_more_does_not_spin() -> None:
     loop.tick()
     assert loop.next_due is not None
     assert loop.next_due - world.clock.now() > timedelta(milliseconds=500)
+
+
+def test_a_question_that_failed_is_asked_again_soon() -> None:
+    """Prices are asked for every twelve hours; when that fails once, nobody can launch anything until it does not."""
+    faults = Once("region")
+    world, decide = World(faults=faults), Decider()
+    loop = controller(world, decide)
+    loop.tick()
+    assert loop.state.catalogues.region is None
+    world.run(loop, timedelta(seconds=5))
+    assert loop.state.catalogues.region is not None
+
+
+class Once(Faults):
+    """One call of a verb fails."""
+
+    def __init__(self, verb: str) -> None:
+        self._left = {verb}
+
+    def before(self, call: Call) -> None:
+        if call.verb in self._left:
+            self._left.discard(call.verb)
+            raise Unavailable("not now")
