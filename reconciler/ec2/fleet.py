@@ -195,7 +195,7 @@ def _overrides(
     Raises ValueError when the class's user data is malformed.
     """
     subnets: dict[str, str] = {}
-    for subnet in node_class.status.subnets:  # those with most free addresses come first
+    for subnet in node_class.status.subnets:  # the roomy ones come first
         subnets.setdefault(subnet.zone, subnet.id)
     table = images.table(node_class.status.amis)
     made: dict[tuple[str, int], LaunchTemplate] = {}

@@ -78,10 +78,24 @@ def profile_path(node_class: EC2NodeClass, cluster: ClusterFacts) -> str:
     return f"/karpenter/{cluster.region}/{cluster.name}/{node_class.metadata.uid}/"
 
 
-def subnets(found: Iterable[Subnet]) -> tuple[ResolvedSubnet, ...]:
-    """As the status lists them: most free addresses first, then by ID."""
-    rows = sorted(found, key=lambda subnet: (-subnet.free_addresses, subnet.id))
+def subnets(found: Iterable[Subnet], listed: Iterable[ResolvedSubnet] = ()) -> tuple[ResolvedSubnet, ...]:
+    """As the status lists them: most free addresses first, then by ID.
+
+    The counts move with every launch, and a launch takes the first of its zone. So an order that is `listed` already
+    stays for as long as it serves: nothing is written because of a few addresses, nor in turns by two controllers that
+    were told different counts.
+    """
+    by_id = {subnet.id: subnet for subnet in found}
+    rows = [by_id[row.id] for row in listed if row.id in by_id]
+    if len(rows) != len(by_id) or not _serves(rows):
+        rows = sorted(by_id.values(), key=lambda subnet: (-subnet.free_addresses, subnet.id))
     return tuple(ResolvedSubnet(id=s.id, zone=s.zone, zone_id=s.zone_id) for s in rows)
+
+
+def _serves(rows: Iterable[Subnet]) -> bool:
+    """Whether the first of each zone has at least half as many free addresses as any other there."""
+    first: dict[str, Subnet] = {}
+    return all(2 * first.setdefault(row.zone, row).free_addresses >= row.free_addresses for row in rows)
 
 
 def security_groups(found: Iterable[SecurityGroup]) -> tuple[ResolvedSecurityGroup, ...]:
@@ -94,7 +108,7 @@ def _resolved(node_class: EC2NodeClass, facts: ClassFacts, profile_name: str) ->
     if not profile and "InstanceProfileReady" in facts.problems:
         profile = node_class.status.instance_profile  # IAM did not answer: what was known stays
     return EC2NodeClassStatus(
-        subnets=subnets(facts.subnets),
+        subnets=subnets(facts.subnets, node_class.status.subnets),
         security_groups=security_groups(facts.security_groups),
         amis=images.listed(facts.images),
         instance_profile=profile,

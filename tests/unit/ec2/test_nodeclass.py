@@ -38,6 +38,23 @@ def test_everything_found() -> None:
     assert found.instance_profile == "demo_1"
 
 
+@pytest.mark.parametrize(
+    ("counts", "order"),
+    [((10, 11, 3), "012"), ((6, 11, 90), "012"), ((5, 11, 3), "102"), ((10, 11, None), "01"), ((10, None, 11), "02")],
+)
+def test_the_order_of_subnets_stays_while_it_serves(counts: tuple[int | None, ...], order: str) -> None:
+    """Counts of free addresses move with every launch; the first two are in one zone, and were listed as 0, 1, 2."""
+
+    def found(free: tuple[int | None, ...]) -> ClassFacts:
+        rows = zip(range(3), ("y", "y", "z"), free, strict=True)
+        return facts(
+            subnets=tuple(Subnet(f"subnet-{n}", zone, free_addresses=x) for n, zone, x in rows if x is not None)
+        )
+
+    told = replace(node_class(), status=status(node_class(), found((12, 11, 3))))
+    assert "".join(subnet.id[-1] for subnet in status(told, found(counts)).subnets) == order
+
+
 def test_the_order_of_what_is_listed() -> None:
     rows = facts(
         subnets=(Subnet("subnet-b", "z", free_addresses=5), Subnet("subnet-c", "y"), Subnet("subnet-a", "x", "az", 5)),
