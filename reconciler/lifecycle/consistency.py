@@ -1,9 +1,12 @@
 """Whether a Node is as large as its claim promised: one that is far smaller was planned with too much.
 
-Looked at when the Node has become usable, and until it is found in order. Source: disruption reference §5.5.
+Looked at when the Node has become usable, and until it is found in order; and whether the Node is there at all.
+Source: disruption reference §5.5.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from api.resources import Resources
 from api.v1.conditions import FALSE, TRUE
@@ -13,7 +16,9 @@ from reconciler.lifecycle.writes import warning
 from reconciler.model.objects import Node
 from reconciler.model.plan import Plan
 
-_FOUND = "ConsistentStateFound"
+CONSISTENT: Final = "ConsistentStateFound"
+#: Its reason for a claim whose Node somebody has deleted under our finalizer.
+NODE_NOT_FOUND: Final = "NodeNotFound"
 #: A Node with less than this of a promised resource is not what was asked for.
 _PERCENT = 90
 
@@ -21,15 +26,17 @@ _PERCENT = 90
 def check(progress: Progress) -> Progress:
     """The condition, once it can be told; and an event when something is found to be wrong."""
     claim, node = progress.claim, progress.node
-    if node is None or not claim.is_true("Initialized") or claim.is_true(_FOUND):
+    if claim.is_true("Registered") and not progress.view.nodes_of(claim):
+        return progress.condition(CONSISTENT, FALSE, NODE_NOT_FOUND, "the node that had joined is not there any more")
+    if node is None or not claim.is_true("Initialized") or claim.is_true(CONSISTENT):
         return progress
     lacking = _lacking(claim, node)
     if not lacking:
-        return progress.condition(_FOUND, TRUE)
-    known = claim.condition(_FOUND)
+        return progress.condition(CONSISTENT, TRUE)
+    known = claim.condition(CONSISTENT)
     news = known is None or (known.status, known.message) != (FALSE, lacking)
     events = (warning(claim, "FailedConsistencyCheck", lacking),) if news else ()
-    return progress.condition(_FOUND, FALSE, "ConsistencyCheckFailed", lacking).also(Plan(events=events))
+    return progress.condition(CONSISTENT, FALSE, "ConsistencyCheckFailed", lacking).also(Plan(events=events))
 
 
 def _lacking(claim: NodeClaim, node: Node) -> str:

@@ -1,6 +1,6 @@
 """A registered Node becomes usable: ready, without start-up taints, and with every resource that was asked for.
 
-Until then the scheduler plans with what the claim promises. Initialization never reverts.
+Until then the scheduler plans with what the claim promises. Initialization never reverts, and its label stays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def initialize(progress: Progress) -> Progress:
     if not claim.is_true("Registered"):
         return progress
     if claim.is_true("Initialized"):
-        return progress.condition("Initialized", TRUE)
+        return _relabelled(progress).condition("Initialized", TRUE)
     if node is None:
         return progress.condition(
             "Initialized", UNKNOWN, "NodeNotFound", "the node is not there (or there are several)"
@@ -31,6 +31,15 @@ def initialize(progress: Progress) -> Progress:
     if not node.initialized:
         return progress.with_node(with_metadata(node, labels={**node.metadata.labels, labels.INITIALIZED: "true"}))
     return progress.condition("Initialized", TRUE)
+
+
+def _relabelled(progress: Progress) -> Progress:
+    """Our two labels are put back when somebody took them off: a Node without them counts as not usable for ever."""
+    node = progress.node
+    if node is None or node.metadata.deleting or (node.registered and node.initialized):
+        return progress
+    own = {**node.metadata.labels, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
+    return progress.with_node(with_metadata(node, labels=own))
 
 
 def _lacking(claim: NodeClaim, node: Node) -> tuple[str, str] | None:

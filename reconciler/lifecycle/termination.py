@@ -129,7 +129,7 @@ def _end_nodes(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     going = tuple(node for node in nodes if node.metadata.deleting)
     reason = Reason("Terminating", f"node claim {claim.name} is being deleted")
     for node in (node for node in nodes if not node.metadata.deleting):
-        progress = progress.also(act(deletion(node, reason, Source.NODE_CLAIMS)))
+        progress = progress.also(_begin_end(node, reason))
     held = tuple(node for node in going if labels.TERMINATION_FINALIZER in node.metadata.finalizers)
     lost = tuple(node for node in held if _lost(view, node))
     for node in lost:
@@ -138,6 +138,15 @@ def _end_nodes(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     if held and len(going) == len(nodes):
         return _stages(progress, held)
     return progress.also(Plan(next_due=view.snapshot.now + _NODE_WAIT))
+
+
+def _begin_end(node: Node, reason: Reason) -> Plan:
+    """The Node's deletion. One from which somebody took our finalizer gets it back first, or its pods would not be
+    drained."""
+    if labels.TERMINATION_FINALIZER in node.metadata.finalizers:
+        return act(deletion(node, reason, Source.NODE_CLAIMS))
+    held = with_metadata(node, finalizers=(*node.metadata.finalizers, labels.TERMINATION_FINALIZER))
+    return act(*changed(node, held, "HoldNode", reason))
 
 
 def _lost(view: View, node: Node) -> bool:

@@ -409,3 +409,18 @@ def test_finalizers_go_only_with_fresh_lists() -> None:
     plan = world.decide()
     released = [a for a in plan.actions if isinstance(a, PatchObject) and a.verb == "ReleaseNode"]
     assert [{str(s) for s in a.sources} for a in released] == [{"Instance"}]
+
+
+def test_a_node_without_our_finalizer_gets_it_back_before_it_is_deleted() -> None:
+    """Else it would be gone at once, and its pods would end with its instance, not drained."""
+    world = running(node_claim("a"))
+    world.put(pod("plain", "node-a"))
+    node = world.node("node-a")
+    world.put(replace(node, metadata=replace(node.metadata, finalizers=())))
+    world.delete(kinds.ref(world.claim()))
+    world.deeds.clear()
+    world.settle()
+    deeds = [action for action in world.deeds if isinstance(action, (PatchObject, DeleteObject, EvictPod))]
+    on_node = [type(action).__name__ for action in deeds if action.ref.name in ("node-a", "plain")]
+    assert on_node[:4] == ["PatchObject", "DeleteObject", "PatchObject", "EvictPod"]
+    assert labels.TERMINATION_FINALIZER in world.node("node-a").metadata.finalizers

@@ -240,6 +240,17 @@ def test_before_registration_nothing_is_said_of_initialization() -> None:
     assert launched().condition("Initialized") == ("Unknown", "AwaitingReconciliation")
 
 
+def test_our_labels_are_put_back_on_a_usable_node() -> None:
+    """A person took them off: without them the node would never be disrupted again."""
+    world = running(node_claim("a"))
+    world.settle()
+    node = world.node("node-a")
+    others = {k: v for k, v in node.metadata.labels.items() if k not in (labels.INITIALIZED, labels.REGISTERED)}
+    world.put(replace(node, metadata=replace(node.metadata, labels=others)))
+    world.settle()
+    assert world.node("node-a").metadata.labels == node.metadata.labels
+
+
 # --- time limits ------------------------------------------------------------------------------------------------
 def deletions(plan: Plan) -> list[str]:
     return [action.reason.code for action in plan.actions if isinstance(action, DeleteObject)]
@@ -365,3 +376,30 @@ def test_a_node_of_somebody_else_is_left_alone() -> None:
     assert world.decide() == Plan()
     world.delete(kinds.ref(world.node("other")))
     assert world.decide() == Plan()
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_node_that_was_deleted_under_our_finalizer_is_given_up_after_five_minutes(ready: bool) -> None:
+    world = launched()
+    node = world.join(world.claim(), ready=ready)
+    world.settle()
+    world.objects.pop(kinds.ref(node))
+    world.settle()
+    assert world.condition("ConsistentStateFound") == ("False", "NodeNotFound")
+    world.pass_time(299)
+    assert deletions(world.decide()) == []
+    world.pass_time(1)
+    assert deletions(world.decide()) == ["NodeLost"]
+
+
+def test_a_node_that_came_back_in_time_is_kept() -> None:
+    world = running(node_claim("a"))
+    node = world.node("node-a")
+    world.objects.pop(kinds.ref(node))
+    world.settle()
+    world.pass_time(200)
+    world.put(node)
+    world.settle()
+    assert world.condition("ConsistentStateFound") == ("True", "ConsistentStateFound")
+    world.pass_time(1000)
+    assert deletions(world.decide()) == []
