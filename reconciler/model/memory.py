@@ -201,9 +201,11 @@ class Memory:
                 self.outcomes[step].open.add(subject)
         for step, known in self.outcomes.items():
             if known.table == table:
-                known.open.add(key)
-                if key not in _table(snapshot, table):
+                if key in _table(snapshot, table):
+                    known.open.add(key)
+                else:  # nobody asks about it any more
                     self.drop(step, key)
+                    known.open.discard(key)
 
     def sorted_keys(self, snapshot: Snapshot, table: str) -> Sequence[str]:
         """Sorted anew only when one came or went."""
