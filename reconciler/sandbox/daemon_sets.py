@@ -1,4 +1,5 @@
-"""The DaemonSet controller: one pod on every node that the template accepts, tied to it by node affinity.
+"""The DaemonSet controller: one pod on every node that the template accepts, tied to it by node affinity. A pod that
+was never bound goes with the node that it was for.
 
 The scheduler binds the pods, as in a real cluster. Source: Kubernetes, "DaemonSet", taints and tolerations included.
 """
@@ -66,7 +67,8 @@ class DaemonSets:
         for name, pod in sorted(present.items()):
             if pod.metadata.deleting:
                 continue
-            if terminal(pod) or (name in nodes and not _keeps(demand, pod, nodes[name])):
+            unwanted = not _keeps(demand, pod, nodes[name]) if name in nodes else not pod.spec.node_name
+            if terminal(pod) or unwanted:
                 self._server.delete(kinds.POD, pod.metadata.namespace, pod.metadata.name, uid=pod.metadata.uid)
         status = {
             "desiredNumberScheduled": len(wanted),

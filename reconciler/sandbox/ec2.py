@@ -50,7 +50,9 @@ class Machine:
     price: int
     state: str = "pending"
     ended: datetime | None = None
+    #: Whether it becomes a Node, and that Ready.
     boots: bool = True
+    fit: bool = True
 
     @property
     def provider_id(self) -> str:
@@ -269,6 +271,7 @@ class Ec2:
             tags=dict(request.tags),
             price=self.region.spot[(kind, zone)] if spot else self.region.on_demand[kind],
             boots=chance("boot", self._seed, number) >= self.weather.boot_failure_rate,
+            fit=chance("fit", self._seed, number) >= self.weather.ready_failure_rate,
         )
         self.instances[machine.id] = machine
         self.used_addresses[machine.subnet_id] = self.used_addresses.get(machine.subnet_id, 0) + 1
@@ -279,8 +282,13 @@ class Ec2:
         self._agenda.at(machine.visible_at, self._count)
         if spot and self.weather.spot_reclaim_per_hour > 0:
             hours = -log(1 - chance("reclaim", self._seed, number)) / self.weather.spot_reclaim_per_hour
-            self._agenda.after(hours * 3600, lambda: self.reclaim_spot(machine.id))
+            self._agenda.after(hours * 3600, lambda: self._reclaim_by_weather(machine))
         return machine
+
+    def _reclaim_by_weather(self, machine: Machine) -> None:
+        """Unless the weather has changed since the launch."""
+        if self.weather.spot_reclaim_per_hour > 0:
+            self.reclaim_spot(machine.id)
 
     def _start(self, machine: Machine) -> None:
         if machine.state == "pending":

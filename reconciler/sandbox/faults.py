@@ -26,3 +26,7 @@ class Faults:
     def silent(self, call: Call) -> bool:
         """Whether a watch says nothing now although there is news: late, or open at our end only."""
         return False
+
+    def reordered(self, call: Call) -> bool:
+        """Whether a watch tells the news of different objects in another order than they happened."""
+        return False

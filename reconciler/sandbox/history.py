@@ -31,17 +31,20 @@ class History:
         self._versions: list[int] = []
         self._entries: list[Entry] = []
         self._forgotten = 0
+        #: The version of the latest change, or up to which everything is forgotten.
+        self.latest = 0
 
     def add(self, entry: Entry) -> None:
         self._versions.append(entry.version)
         self._entries.append(entry)
+        self.latest = entry.version
         if len(self._entries) > 2 * self._length:
             self._forget(len(self._entries) - self._length)
 
     def forget_all(self, upto: int) -> None:
         """Forget everything; watches that have not seen version `upto` expire."""
         self._forget(len(self._entries))
-        self._forgotten = max(self._forgotten, upto)
+        self._forgotten = self.latest = max(self._forgotten, upto)
 
     def since(self, version: int) -> Sequence[Entry] | None:
         """What came after a version; None when that is not known any more."""

@@ -13,6 +13,7 @@ from reconciler.sandbox import kinds
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.eviction import evict
 from reconciler.sandbox.faults import Call, Faults
+from reconciler.sandbox.history import Entry
 from reconciler.sandbox.manifests import instant, micro_timestamp, timestamp
 
 T = TypeVar("T")
@@ -148,20 +149,40 @@ class SandboxWatch:
         self._faults.before(call)
         if self._faults.silent(call):
             return ()
-        entries = self._server.history(self._kind).since(self._seen)
+        history = self._server.history(self._kind)
+        if not self._first and history.latest <= self._seen:
+            return self._nothing_new()
+        entries = history.since(self._seen)
         if entries is None:
             raise Expired(f"{self._kind.plural}: version {self._seen} is too old")
+        if self._faults.reordered(call):
+            entries = _by_object(entries)
         changes = [_change("ADDED", record.manifest, self._kind) for record in self._first]
         changes += [_change(entry.type, entry.manifest, self._kind) for entry in entries]
         self._first = []
         self._seen = max(self._seen, self._server.version)
-        if not changes and self._now() - self._marked >= BOOKMARK_EVERY:
-            self._marked = self._now()
-            return (Change("BOOKMARK", None, str(self._seen)),)
         return tuple(changes)
+
+    def _nothing_new(self) -> Sequence[Change]:
+        self._seen = max(self._seen, self._server.version)
+        if self._now() - self._marked < BOOKMARK_EVERY:
+            return ()
+        self._marked = self._now()
+        return (Change("BOOKMARK", None, str(self._seen)),)
 
     def close(self) -> None:
         self._closed = True
+
+
+def _by_object(entries: Sequence[Entry]) -> list[Entry]:
+    """The object that changed last first; the changes of each in their order."""
+    last = {_place(entry): entry.version for entry in entries}
+    return sorted(entries, key=lambda entry: (-last[_place(entry)], entry.version))
+
+
+def _place(entry: Entry) -> tuple[str, str]:
+    meta = entry.manifest["metadata"]
+    return meta.get("namespace", ""), meta["name"]
 
 
 def _change(type_: str, manifest: Mapping[str, Any], kind: Kind) -> Change:

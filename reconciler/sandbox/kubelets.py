@@ -77,7 +77,11 @@ class Kubelets:
         taints = [encode(taint) for taint in settings.taints]
         self._machines[name] = machine
         node = {
-            "metadata": {"name": name, "labels": {**_labels(machine, info, settings, name), **settings.labels}},
+            "metadata": {
+                "name": name,
+                "labels": {**_labels(machine, info, settings, name), **settings.labels},
+                "annotations": {NOT_READY: "true"} if self._unfit(machine) else {},
+            },
             "spec": {"providerID": machine.provider_id, "taints": taints},
             "status": _node_status(_first(full), _first(usable), _ready("False", "KubeletNotReady", self._now())),
         }
@@ -86,6 +90,9 @@ class Kubelets:
         except AlreadyExists:
             return
         self._agenda.after(self._ec2.weather.ready_seconds, lambda: self._make_ready(name, full, usable))
+
+    def _unfit(self, machine: Machine) -> bool:
+        return not machine.fit and self._ec2.weather.ready_failure_rate > 0
 
     def _make_ready(self, name: str, full: Resources | None = None, usable: Resources | None = None) -> None:
         node = self._server.find(kinds.NODE, "", name)

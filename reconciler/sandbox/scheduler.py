@@ -9,17 +9,19 @@ no preemption and no preferences, and leaves pods alone that name another schedu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.model import kinds
 from reconciler.model.objects import LabelSelector, Pod
 from reconciler.model.pods import terminal
 from reconciler.sandbox import selectors
 from reconciler.sandbox.api_server import ApiServer, Record
+from reconciler.sandbox.clock import Agenda
 from reconciler.sandbox.demand import Demand, Spread, Term, fits, shape
-from reconciler.sandbox.manifests import timestamp
+from reconciler.sandbox.manifests import digest, timestamp
 from reconciler.sandbox.node_views import NodeView, NodeViews
 from reconciler.sandbox.volumes import Volumes
+from reconciler.sandbox.weather import Weather
 
 #: Tells of a pod and a node whether the pod may go there for the sake of other pods.
 Allows = Callable[[NodeView], bool]
@@ -30,13 +32,17 @@ _NAME = "default-scheduler"
 class Scheduler:
     """See the module. It looks again at refused pods only when room may have appeared."""
 
-    def __init__(self, server: ApiServer, volumes: Volumes, now: Callable[[], datetime]) -> None:
-        self._server, self._volumes, self._now = server, volumes, now
+    def __init__(
+        self, server: ApiServer, volumes: Volumes, agenda: Agenda, now: Callable[[], datetime], weather: Weather
+    ) -> None:
+        self._server, self._volumes, self._agenda, self._now = server, volumes, agenda, now
+        self._weather = weather
         self._nodes = NodeViews()
         self._pending: dict[str, Pod] = {}
         self._demands: dict[bytes, Demand] = {}
         self._refused: dict[int, Demand] = {}
         self._fresh = False
+        self._looks_at: datetime | None = None
         server.listen(self._heard)
 
     # --- what changes ---------------------------------------------------------------------------------------------
@@ -87,11 +93,23 @@ class Scheduler:
 
     # --- a pass ---------------------------------------------------------------------------------------------------
     def settle(self) -> bool:
-        if not self._fresh:
+        if not self._fresh or not self._awake():
             return False
         self._fresh = False
         for pod in sorted(self._pending.values(), key=_turn):
             self._place(pod)
+        return True
+
+    def _awake(self) -> bool:
+        """Whether it looks now, or takes its time."""
+        if not self._weather.scheduling_seconds:
+            return True
+        if self._looks_at is None:
+            self._looks_at = self._now() + timedelta(seconds=self._weather.scheduling_seconds)
+            self._agenda.at(self._looks_at, lambda: None)
+        if self._looks_at > self._now():
+            return False
+        self._looks_at = None
         return True
 
     def _place(self, pod: Pod) -> None:
@@ -124,6 +142,8 @@ class Scheduler:
             and all(allow(node) for allow in allows)
             and reachable(node.name, node.labels)
         ]
+        if self._weather.scattered:
+            return min(good, key=lambda node: digest(pod.metadata.uid, node.name), default=None)
         return min(good, key=lambda node: (-_freedom(node, wanted), node.name), default=None)
 
     def _refuse(self, pod: Pod) -> None:

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email import message_from_string
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -34,8 +35,9 @@ class NodeSettings:
     raid0: bool = False
 
 
+@lru_cache(maxsize=256)
 def read(text: str) -> NodeSettings:
-    """The settings of an instance with this user data."""
+    """The settings of an instance with this user data. Many instances have the same, and YAML is slow to read."""
     configs = list(_node_configs(text))
     if configs:
         return _of_node_configs(configs)

@@ -29,5 +29,9 @@ class Weather:
     #: Share of (type, zone, capacity type) that is out of stock, drawn again every hour.
     stock_out_rate: float = 0.0
     spot_reclaim_per_hour: float = 0.0
-    #: Share of instances that start but never become a Node.
+    #: Share of instances that start but never become a Node; of those that do but whose Node never becomes Ready.
     boot_failure_rate: float = 0.0
+    ready_failure_rate: float = 0.0
+    #: How long the scheduler takes to look; and whether it takes any node that will do instead of the emptiest.
+    scheduling_seconds: float = 0.0
+    scattered: bool = False

@@ -98,7 +98,7 @@ class World:
             DaemonSets(self.server),
             DisruptionController(self.server),
             volumes,
-            Scheduler(self.server, volumes, self.clock.now),
+            Scheduler(self.server, volumes, self.agenda, self.clock.now, self.weather),
         )
         for name in ("default", "kube-system"):
             self.server.create(model.NAMESPACE, {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}})
