@@ -28,10 +28,12 @@ from reconciler.runtime.controller import Controller
 from reconciler.runtime.inbox import Inbox, Proposed
 from reconciler.runtime.proposer import InlineProposer
 from reconciler.sandbox.world import Unsettled, World
-from tests.simulation import memories
+from tests.simulation import memories, memory
+from tests.simulation.hands import Hands, Staff
 from tests.simulation.invariants import Invariants, Violation
+from tests.simulation.rest import unrest
 from tests.simulation.scripts import STORM_SECONDS, TYPES, Deed, Fault, Script, script
-from tests.simulation.trouble import Crash, Hands, Staff, Trouble
+from tests.simulation.trouble import Crash, Trouble
 
 SETTINGS = Settings(
     cluster_name="sandbox",
@@ -146,6 +148,17 @@ class Crew(Staff):
         del self._at_work[:-1]
         self._invariants.alone_since = self._world.clock.now()
 
+    # --- afterwards -----------------------------------------------------------------------------------------------
+    @property
+    def one(self) -> Controller:
+        """The one at work."""
+        return self._at_work[-1]
+
+    def replaced(self) -> Controller:
+        """The one at work, which another one follows that remembers nothing."""
+        old, self._at_work = self.one, [self._hire()]
+        return old
+
 
 class Proposals:
     """The slow half, inline; what has nothing new to think about says again what it said last."""
@@ -187,13 +200,17 @@ def play(what: Script) -> Outcome:
     crew = Crew(world, trouble, invariants, settings)
     crew.thorough = not what.seed % THOROUGH_ONE_IN
     hands = Hands(world, what, crew)
+    invariants.leads, trouble.depose = lambda: crew.leads, hands.not_leading
     outcome = Outcome(what)
     try:
         _live(what, world, crew, hands)
         trouble.end()
         hands.calm()
-        _rest(what, world, crew, trouble, invariants)
+        _rest(what, world, crew, trouble, hands)
+        hands.tidy()
+        world.run(crew, LOOK)
         _idle(what, world, crew, trouble)
+        _succeed(what, world, crew, trouble)
     except (Violation, Unsettled) as error:
         outcome.violation, outcome.at = str(error), trouble.elapsed
     outcome.story = [*_lines("last plans", crew.plans), *_lines("last writes", trouble.log)]
@@ -210,27 +227,40 @@ def _live(what: Script, world: World, crew: Crew, hands: Hands) -> None:
     world.run(crew, started + timedelta(seconds=STORM_SECONDS))
 
 
-def _rest(what: Script, world: World, crew: Crew, trouble: Trouble, invariants: Invariants) -> None:
+def _rest(what: Script, world: World, crew: Crew, trouble: Trouble, hands: Hands) -> None:
     """Everything comes to rest in time. Raises Violation."""
     end = world.clock.now() + (REST_WITH_EXPIRY if what.expires else REST)
     if what.expires:
         world.run(crew, EXPIRY)
     while True:
         trouble.writes = 0
+        hands.allow_garbage()
         world.run(crew, LOOK)
-        unrest = invariants.unrest()
-        if not unrest and not trouble.writes:
+        moving = unrest(world)
+        if not moving and not trouble.writes:
             return
         if world.clock.now() >= end:
-            raise Violation(f"no rest: {'; '.join(unrest) or f'{trouble.writes} writes in {LOOK}'}")
+            raise Violation(f"no rest: {'; '.join(moving) or f'{trouble.writes} writes in {LOOK}'}")
 
 
 def _idle(what: Script, world: World, crew: Crew, trouble: Trouble) -> None:
     """An idle world stays untouched. Raises Violation."""
-    trouble.writes, pause = 0, SHORT_IDLE if what.seed % ONE_IN else IDLE
+    trouble.writes = trouble.events = 0
+    pause = SHORT_IDLE if what.seed % ONE_IN else IDLE
     world.run(crew, pause)
+    if trouble.writes or trouble.events:
+        raise Violation(f"no peace: {trouble.writes} writes, {trouble.events} events in {pause} of an idle world")
+
+
+def _succeed(what: Script, world: World, crew: Crew, trouble: Trouble) -> None:
+    """A controller that is started in an idle world leaves it as it is, and the old one remembered no more than it
+    does. Raises Violation."""
+    old, trouble.writes = crew.replaced(), 0
+    world.run(crew, LOOK)
     if trouble.writes:
-        raise Violation(f"no peace: {trouble.writes} writes in {pause} of an idle world")
+        raise Violation(f"no peace: {trouble.writes} writes after a restart in an idle world")
+    if not what.seed % ONE_IN and (found := memory.grown(old, crew.one)):
+        raise Violation("; ".join(found))
 
 
 def _lines(title: str, rows: deque[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What must always be true of a world in trouble, and what must be true when the trouble is over.
+"""What must always be true of a world in trouble.
 
 Most of it is looked at as it happens: a listener at the API server and a seam before every write of the controller.
 Only the truth of the world is consulted, never what the controller believes.
@@ -6,8 +6,8 @@ Only the truth of the world is consulted, never what the controller believes.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,14 +23,18 @@ from reconciler.model.settings import Settings
 from reconciler.sandbox.api_server import Record
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call
-from reconciler.sandbox.kinds import DEPLOYMENT
 from reconciler.sandbox.world import World
+from tests.simulation.rest import instance_of
 from tests.simulation.trouble import Trouble, address, lives
 
 #: How long polling, back-off and a refused termination may add to the adoption time.
 PATIENCE = timedelta(minutes=5)
 #: What the controller was told before a watch fell silent may count for so long.
 STALE = timedelta(seconds=95)
+#: An object that controllers write more often than so in a while is being fought over.
+_WRITTEN, _WHILE = 40, timedelta(seconds=10)
+#: Commands that must not begin at a node with a pod that may not be disturbed.
+_VOLUNTARY = frozenset({"Empty", "Underutilized"})
 
 
 class Violation(Exception):
@@ -48,7 +52,12 @@ class Invariants:
         self._groups: dict[str, set[str]] = {}
         #: Instances whose claim has been on its way out.
         self._given_up: set[str] = set()
+        self._written: dict[tuple[str, str], deque[datetime]] = {}
+        #: What the checks after every step looked at last.
+        self._looked_at: tuple[int, int] | None = None
+        self._claims_changed = 0
         self.acting = 0
+        self.leads: Callable[[], bool] = lambda: True
         self.alone_since = world.clock.now()
         world.server.listen(self._heard)
         trouble.before_write = self._before_write
@@ -56,12 +65,21 @@ class Invariants:
     # --- as it happens ----------------------------------------------------------------------------------------------
     def _heard(self, old: Record | None, new: Record | None) -> None:
         record = new or old
-        if record is None or record.kind.name != "NodeClaim":
+        if record is None or record.kind.name not in _OWN:
             return
+        if self.acting:
+            self._count_write(record)
+        if record.kind.name == "Node" and new is None and self.acting:
+            self._node_released(record.value)
+        if record.kind.name == "NodeClaim":
+            self._heard_claim(old, new, record)
+
+    def _heard_claim(self, old: Record | None, new: Record | None, record: Record) -> None:
+        self._claims_changed += 1
         if new is not None:
             self._note_group(new.value)
             if new.value.metadata.deleting:
-                self._given_up.add(_instance(new.value))
+                self._given_up.add(instance_of(new.value))
         if not self.acting:
             return
         if new is None:
@@ -71,8 +89,19 @@ class Invariants:
             self._limits(new.value)
         elif labels.COMMAND in new.value.metadata.annotations and labels.COMMAND not in old.value.metadata.annotations:
             self._budget(new.value)
+            self._pinned(new.value)
         if old is not None and new.value.metadata.deleting and not old.value.metadata.deleting:
             self._empty(new.value)
+
+    def _count_write(self, record: Record) -> None:
+        """Nobody rewrites an object for ever, be it in turns with another controller."""
+        now = self._world.clock.now()
+        times = self._written.setdefault((record.kind.name, record.key[1]), deque())
+        times.append(now)
+        while now - times[0] > _WHILE:
+            times.popleft()
+        if len(times) > _WRITTEN:
+            self._found.append(f"fight: {record.kind.name} {record.key[1]} is written {len(times)} times in {_WHILE}")
 
     def _note_group(self, claim: NodeClaim) -> None:
         group = claim.metadata.annotations.get(labels.LAUNCH_GROUP)
@@ -103,7 +132,7 @@ class Invariants:
 
     def _budget(self, started: NodeClaim) -> None:
         """No voluntary command starts beyond its pool's budget."""
-        reason = msgspec.json.decode(started.metadata.annotations[labels.COMMAND])["reason"]
+        reason = _command(started)["reason"]
         pool = self._world.server.find(kinds.NODE_POOL, "", started.pool_name)
         if pool is None or not self._clear:
             return
@@ -120,27 +149,56 @@ class Invariants:
 
     def _empty(self, deleted: NodeClaim) -> None:
         """A node that goes because it is empty has no pod that wants a place elsewhere."""
-        text = deleted.metadata.annotations.get(labels.COMMAND)
-        if text is None or msgspec.json.decode(text)["reason"] != "Empty" or not deleted.status.node_name:
+        if labels.COMMAND not in deleted.metadata.annotations or _command(deleted)["reason"] != "Empty":
             return
         here = [p.key for p in self._pods_on(deleted.status.node_name) if pods.reschedulable(p)]
         if here:
             self._found.append(f"emptiness: {deleted.name} is deleted with {', '.join(here)}")
 
+    def _pinned(self, started: NodeClaim) -> None:
+        """No voluntary command begins at a node with a pod that asks not to be disturbed."""
+        reason = _command(started)["reason"]
+        if reason not in _VOLUNTARY or not started.status.node_name or not self._clear:
+            return
+        here = [p for p in self._pods_on(started.status.node_name) if pods.active(p)]
+        kept = [p.key for p in here if p.metadata.annotations.get(labels.DO_NOT_DISRUPT) == "true"]
+        if kept:
+            self._found.append(f"pinned: {reason} begins at {started.name}, which has {', '.join(kept)}")
+
+    def _node_released(self, node: Node) -> None:
+        """The controller lets a node go only when its instance is on its way out."""
+        machine = self._world.ec2.instances.get(node.spec.provider_id.rpartition("/")[2])
+        if machine is not None and lives(machine) and self._claims_of(machine) and self._clear:
+            self._found.append(f"released: node {node.name} is gone and {machine.id} is {machine.state}")
+
     def _released(self, claim: NodeClaim) -> None:
         """The controller lets a claim go only when its instance is on its way out."""
-        machine = self._world.ec2.instances.get(_instance(claim))
+        machine = self._world.ec2.instances.get(instance_of(claim))
         if machine is not None and lives(machine) and not self._claims_of(machine):
             self._found.append(f"released: {claim.name} is gone and {machine.id} is {machine.state}")
 
     def _before_write(self, call: Call) -> None:
-        if call.port == "kube" and call.verb == "delete" and call.subject.startswith("pod/"):
+        if not self.leads():
+            self._found.append(f"lease: {call.verb} {call.subject} by one who does not lead")
+        if call.port == "kube" and call.verb == "evict":
+            self._tainted(call)
+        elif call.port == "kube" and call.verb == "delete" and call.subject.startswith("pod/"):
             self._forced(call)
         elif call.port == "cloud" and call.verb == "terminate":
             self._owned(call.subject)
             self._terminated(call.subject)
         elif call.port == "cloud" and call.verb == "create_fleet" and call.subject not in self._members:
             self._found.append(f"launch: group {call.subject} was written to no claim first")
+
+    def _tainted(self, call: Call) -> None:
+        """Nobody is asked to leave a node that may be filled again meanwhile."""
+        ref = address(call.subject)
+        pod = self._world.server.find(kinds.POD, ref.namespace, ref.name)
+        node = self._world.server.find(kinds.NODE, "", pod.value.spec.node_name) if pod is not None else None
+        if node is None or not self._clear:
+            return
+        if all(t.key != labels.DISRUPTED_TAINT for t in node.value.spec.taints):
+            self._found.append(f"taint: {call.subject} is evicted from {node.value.name}, which is open to others")
 
     def _forced(self, call: Call) -> None:
         """The controller deletes a pod itself only when its node's deadline leaves no more than the pod's grace."""
@@ -184,20 +242,27 @@ class Invariants:
     # --- after every step ---------------------------------------------------------------------------------------
     def check(self) -> None:
         """Raises Violation."""
-        machines = [m for m in self._world.ec2.instances.values() if lives(m)]
-        claims: list[NodeClaim] = list(self._values(kinds.NODE_CLAIM))
-        self._check_orphans(machines, claims)
-        self._check_twins(machines, claims)
+        state = (self._claims_changed, self._world.ec2.changes)
+        if state != self._looked_at:
+            self._looked_at = state
+            machines = [m for m in self._world.ec2.instances.values() if lives(m)]
+            claims: list[NodeClaim] = list(self._values(kinds.NODE_CLAIM))
+            self._note_orphans(machines, claims)
+            self._check_twins(machines, claims)
+        self._check_orphans()
         if self._found:
             raise Violation("; ".join(self._found))
 
-    def _check_orphans(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
+    def _note_orphans(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
+        held = {instance_of(claim) for claim in claims}
+        awaited = {c.metadata.annotations.get(labels.LAUNCH_GROUP) for c in claims if not instance_of(c)}
+        orphans = {m.id for m in machines if m.id not in held and m.tags.get(labels.LAUNCH_GROUP) not in awaited}
+        now = self._world.clock.now()
+        self._orphaned = {id_: self._orphaned.get(id_, now) for id_ in sorted(orphans)}
+
+    def _check_orphans(self) -> None:
         """No live instance without a claim for longer than the adoption time, faults not counted."""
         now, limit = self._world.clock.now(), self._settings.adoption_time + PATIENCE
-        held = {_instance(claim) for claim in claims}
-        awaited = {c.metadata.annotations.get(labels.LAUNCH_GROUP) for c in claims if not _instance(c)}
-        orphans = {m.id for m in machines if m.id not in held and m.tags.get(labels.LAUNCH_GROUP) not in awaited}
-        self._orphaned = {id_: self._orphaned.get(id_, now) for id_ in sorted(orphans)}
         for id_, since in self._orphaned.items():
             if now - max(since, self._trouble.struck_at or since, self.alone_since) > limit:
                 self._found.append(f"orphan: {id_} has had no claim since {since:%H:%M:%S}")
@@ -206,7 +271,7 @@ class Invariants:
         """Never two live instances for one claim, nor two claims for one instance."""
         names = Counter(m.tags[labels.TAG_NODECLAIM] for m in machines if labels.TAG_NODECLAIM in m.tags)
         self._found += [f"twins: {count} instances of {name}" for name, count in names.items() if count > 1]
-        ids = Counter(id_ for claim in claims if (id_ := _instance(claim)))
+        ids = Counter(id_ for claim in claims if (id_ := instance_of(claim)))
         self._found += [f"shared: {count} claims have {id_}" for id_, count in ids.items() if count > 1]
         groups = Counter(m.tags.get(labels.LAUNCH_GROUP, "") for m in machines)
         for claim in claims:
@@ -215,43 +280,6 @@ class Invariants:
             count = sum(groups[group] for group in mine)
             if count > len(others):
                 self._found.append(f"twins: {count} instances in the launch groups of {claim.name}: {sorted(mine)}")
-
-    # --- at rest ----------------------------------------------------------------------------------------------------
-    def unrest(self) -> list[str]:
-        """What is still on its way, or left over."""
-        return [*self._claims_unrest(), *self._nodes_unrest(), *self._pods_unrest()]
-
-    def _claims_unrest(self) -> Iterator[str]:
-        claims: list[NodeClaim] = list(self._values(kinds.NODE_CLAIM))
-        for claim in claims:
-            if claim.metadata.deleting or not claim.is_true("Initialized"):
-                yield f"claim {claim.name} is {'going' if claim.metadata.deleting else 'not initialized'}"
-            for key in (labels.COMMAND, labels.TERMINATION_TIMESTAMP):
-                if key in claim.metadata.annotations:
-                    yield f"claim {claim.name} carries {key}"
-            if claim.is_true("DisruptionReason"):
-                yield f"claim {claim.name} has a DisruptionReason"
-        living = {m.id for m in self._world.ec2.instances.values() if m.state != "terminated"}
-        nodes = {n.spec.provider_id.rpartition("/")[2] for n in self._values(kinds.NODE)}
-        held = {_instance(claim) for claim in claims}
-        if not living == nodes == held:
-            yield f"instances {sorted(living)}, nodes {sorted(nodes)}, claims {sorted(held)} are not the same"
-
-    def _nodes_unrest(self) -> Iterator[str]:
-        nodes: list[Node] = list(self._values(kinds.NODE))
-        for node in nodes:
-            odd = [t.key for t in node.spec.taints if t.key != "team"]
-            if node.metadata.deleting or not node.ready or odd or labels.EXCLUDE_BALANCERS in node.metadata.labels:
-                yield f"node {node.name} is going, not ready, tainted ({', '.join(odd)}) or out of load balancers"
-
-    def _pods_unrest(self) -> Iterator[str]:
-        here: list[Pod] = [p for p in self._values(kinds.POD) if not p.metadata.deleting]
-        yield from (f"pod {p.key} is {p.status.phase}" for p in here if p.status.phase != "Running")
-        running = Counter(p.metadata.labels.get("app") for p in here if p.status.phase == "Running")
-        for record in self._world.server.records(DEPLOYMENT):
-            wanted = record.value.spec.replicas
-            if running[record.value.metadata.name] != wanted:
-                yield f"{record.value.metadata.name} has {running[record.value.metadata.name]} of {wanted} pods"
 
     # --- aids -------------------------------------------------------------------------------------------------------
     @property
@@ -267,7 +295,7 @@ class Invariants:
         return [p for p in self._values(kinds.POD) if p.spec.node_name == node_name]
 
     def _claims_of(self, machine: Machine) -> list[NodeClaim]:
-        return [c for c in self._values(kinds.NODE_CLAIM) if _instance(c) == machine.id]
+        return [c for c in self._values(kinds.NODE_CLAIM) if instance_of(c) == machine.id]
 
     def _deadline(self, node_name: str) -> datetime | None:
         for claim in self._values(kinds.NODE_CLAIM):
@@ -277,5 +305,10 @@ class Invariants:
         return None
 
 
-def _instance(claim: NodeClaim) -> str:
-    return claim.instance_id or claim.metadata.annotations.get(labels.INSTANCE, "")
+#: What the controller writes again and again.
+_OWN = frozenset({"NodeClaim", "Node", "NodePool", "EC2NodeClass"})
+
+
+def _command(claim: NodeClaim) -> dict[str, Any]:
+    command: dict[str, Any] = msgspec.json.decode(claim.metadata.annotations[labels.COMMAND])
+    return command

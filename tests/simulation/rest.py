@@ -1,0 +1,65 @@
+"""What must be true of a world that has come to rest: nothing is on its way, and nothing is left over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model import kinds
+from reconciler.model.kinds import Kind
+from reconciler.model.objects import Node, Pod
+from reconciler.sandbox.kinds import DEPLOYMENT, STATEFUL_SET
+from reconciler.sandbox.world import World
+
+
+def unrest(world: World) -> list[str]:
+    """What is still on its way, or left over."""
+    return [*_claims(world), *_nodes(world), *_pods(world)]
+
+
+def _claims(world: World) -> Iterator[str]:
+    claims: list[NodeClaim] = list(_values(world, kinds.NODE_CLAIM))
+    for claim in claims:
+        if claim.metadata.deleting or not claim.is_true("Initialized"):
+            yield f"claim {claim.name} is {'going' if claim.metadata.deleting else 'not initialized'}"
+        for key in (labels.COMMAND, labels.TERMINATION_TIMESTAMP):
+            if key in claim.metadata.annotations:
+                yield f"claim {claim.name} carries {key}"
+        if claim.is_true("DisruptionReason"):
+            yield f"claim {claim.name} has a DisruptionReason"
+    living = {m.id for m in world.ec2.instances.values() if m.state != "terminated"}
+    nodes = {n.spec.provider_id.rpartition("/")[2] for n in _values(world, kinds.NODE)}
+    held = {instance_of(claim) for claim in claims}
+    if not living == nodes == held:
+        yield f"instances {sorted(living)}, nodes {sorted(nodes)}, claims {sorted(held)} are not the same"
+
+
+def _nodes(world: World) -> Iterator[str]:
+    nodes: list[Node] = list(_values(world, kinds.NODE))
+    for node in nodes:
+        odd = [t.key for t in node.spec.taints if t.key != "team"]
+        if node.metadata.deleting or not node.ready or odd or labels.EXCLUDE_BALANCERS in node.metadata.labels:
+            yield f"node {node.name} is going, not ready, tainted ({', '.join(odd)}) or out of load balancers"
+
+
+def _pods(world: World) -> Iterator[str]:
+    """No pod with a controller is lost; nobody waits."""
+    here: list[Pod] = [p for p in _values(world, kinds.POD) if not p.metadata.deleting]
+    yield from (f"pod {p.key} is {p.status.phase}" for p in here if p.status.phase not in ("Running", "Succeeded"))
+    running = Counter(p.metadata.labels.get("app") for p in here if p.status.phase == "Running")
+    for kind in (DEPLOYMENT, STATEFUL_SET):
+        for app in _values(world, kind):
+            if running[app.metadata.name] != app.spec.replicas:
+                yield f"{app.metadata.name} has {running[app.metadata.name]} of {app.spec.replicas} pods"
+
+
+def instance_of(claim: NodeClaim) -> str:
+    """The instance that a claim has, also before its status says so; empty while it has none."""
+    return claim.instance_id or claim.metadata.annotations.get(labels.INSTANCE, "")
+
+
+def _values(world: World, kind: Kind) -> Iterator[Any]:
+    return (record.value for record in world.server.records(kind))
