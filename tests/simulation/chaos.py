@@ -46,6 +46,9 @@ EXPIRY = timedelta(minutes=14)
 #: Then nothing may happen: one seed in so many is watched for a whole hour, the others for a short while.
 IDLE, SHORT_IDLE, ONE_IN = timedelta(minutes=60), timedelta(minutes=6), 10
 DOWNTIME = timedelta(seconds=7)
+#: The slow half thinks again after this long though nothing has changed: what was out of stock may be had again. It is
+#: shorter than a look, or a world would seem to rest that does not.
+PONDER = timedelta(minutes=2)
 #: In one seed in so many, every plan is made a second time without memory.
 THOROUGH_ONE_IN = 5
 #: How often a failing script is played to make it shorter.
@@ -170,7 +173,7 @@ class Proposals:
         self._since: datetime | None = None
 
     def start(self, snapshot: Snapshot, changes: Mapping[Ref, Any | None]) -> bool:
-        rested = self._since is not None and snapshot.now - self._since < timedelta(minutes=10)
+        rested = self._since is not None and snapshot.now - self._since < PONDER
         if changes or not rested or self._said is None or self._said.proposals:
             InlineProposer(self.inbox).start(snapshot, changes)
             self._since = snapshot.now
