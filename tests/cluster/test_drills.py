@@ -348,7 +348,7 @@ def _scale_in(kerf: Drilled, disturb: Callable[[], str]) -> None:
     """All nodes but the one that stays are given back, and none was launched meanwhile."""
     instances, begun = len(kerf.aws.instances()), time.monotonic()
     kerf.scale(0)
-    kerf.wait(kerf.leaving, 60, "scale-in began")
+    kerf.wait(kerf.leaving, IN_SECONDS, "scale-in began")
     what, disturbed = disturb(), time.monotonic()
     _all_given_back(kerf)
     _tell(kerf, "scale-in", what, disturbed, begun)
