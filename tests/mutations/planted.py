@@ -258,8 +258,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/lifecycle/garbage.py",
-                "    return view.snapshot.now - instance.launched >= view.snapshot.settings.adoption_time\n",
-                "    return True\n",
+                "instance.launched + view.snapshot.settings.adoption_time",
+                "instance.launched",
             ),
         ),
         (_rule("test_a_young_instance_without_a_claim_is_left_alone"),),

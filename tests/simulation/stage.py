@@ -112,22 +112,29 @@ class Stage:
         self.world.apply(node_class())
         self.world.apply(node_pool("general", {"disruption": disruption, **(pool or {})}))
         self.world.apply(deployment("web", {"replicas": replicas, **ALONE}))
+        #: The one that acts, and those that only watch.
         self.controller = self.hire()
+        self.standbys: list[Controller] = []
 
     def hire(self) -> Controller:
         """Another controller on the same world, one that remembers nothing."""
         world = self.world
-        return Controller(
+        made = Controller(
             kube=world.kube,
             cloud=world.cloud,
             clock=world.clock,
             settings=SETTINGS,
             inline=True,
-            may_act=lambda: self._leader is None or self._leader.may_act(),
+            may_act=lambda: made is self.controller and (self._leader is None or self._leader.may_act()),
         )
+        return made
 
     def restart(self) -> None:
         self.controller = self.hire()
+
+    def hand_over(self) -> None:
+        """The first of those that watch acts from now on, and the one that did is gone."""
+        self.controller = self.standbys.pop(0)
 
     def lead_by(self, leader: Leader) -> None:
         """From now on the controller acts while this one leads; the lease is renewed before each of its looks."""
@@ -136,12 +143,14 @@ class Stage:
     # --- as the world's loop wants it -------------------------------------------------------------------------------
     @property
     def next_due(self) -> datetime | None:
-        return self.controller.next_due
+        dues = [each.next_due for each in (self.controller, *self.standbys) if each.next_due is not None]
+        return min(dues, default=None)
 
     def tick(self) -> None:
         if self._leader is not None:
             self._leader.step()
-        self.controller.tick()
+        for each in (self.controller, *self.standbys):
+            each.tick()
 
     # --- time -------------------------------------------------------------------------------------------------------
     def run(self, seconds: float, until: Callable[[], bool] | None = None) -> None:

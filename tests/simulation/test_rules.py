@@ -172,6 +172,21 @@ def test_a_young_instance_without_a_claim_is_left_alone() -> None:
     assert machine.ended - machine.launched >= SETTINGS.adoption_time
 
 
+def test_an_instance_whose_claim_a_silent_watch_hides_is_left_alone() -> None:
+    """A replica whose watch of claims has gone silent takes over, and meets what was launched meanwhile."""
+    stage = Stage()
+    stage.settle()
+    stage.standbys.append(stage.hire())
+    stage.run(2)
+    stage.seam.silent_kinds.add("nodeclaims")
+    stage.scale(2)
+    stage.run(90, until=stage.all_run)
+    stage.hand_over()
+    stage.run(120)
+    assert not stage.seam.writes("terminate")
+    assert len(stage.claims) == 2
+
+
 def test_a_nominated_node_is_not_empty() -> None:
     """A pod that the scheduler has refused is expected on the node; until it is bound the node has no pods."""
     stage = Stage(disruption=EAGER)
