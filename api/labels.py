@@ -98,9 +98,14 @@ INSTANCE = f"{KERF}/instance"
 COMMAND = f"{KERF}/command"
 COMMAND_FAILED = f"{KERF}/command-failed"
 REGISTRATIONS = f"{KERF}/registrations"
+BACK_OFF = f"{KERF}/back-off"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"
+#: On a NodePool or EC2NodeClass: instances that are ended because nothing in the cluster stands for them, and a
+#: person's word that those in question may be.
+GARBAGE = f"{KERF}/garbage-collected"
+ALLOW_GARBAGE = f"{KERF}/allow-garbage-collection"
 
 # --- taints and finalizers --------------------------------------------------------------------------------------
 DISRUPTED_TAINT = f"{GROUP}/disrupted"

@@ -26,7 +26,10 @@ class OwnerReference(Value, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Value, frozen=True, kw_only=True):
-    """Kubernetes ObjectMeta, only the fields that are read. `resource_version` is opaque but compares as an integer."""
+    """Kubernetes ObjectMeta, only the fields that are read. `resource_version` is opaque but compares as an integer.
+
+    `unreadable` is no field of Kubernetes: what of the object did not fit its type; such a part has its default here.
+    """
 
     name: str = ""
     generate_name: str = ""
@@ -41,6 +44,7 @@ class ObjectMeta(Value, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
+    unreadable: str = ""
 
     @property
     def deleting(self) -> bool:

@@ -1,76 +1,79 @@
 """What has lost its other half: instances without a claim, and claims whose instance is gone.
 
-Both are judged by complete and recent lists only, and few are collected at a time, so that a wrong list cannot empty a
-cluster between two looks. A list without a single claim proves nothing against nodes that are up and ready.
+Both are judged by complete and recent lists only. A list without a single claim proves nothing against nodes that are
+up and ready, and many at once prove nothing at all: the guard (`garbage_guard`) says what may be ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle import garbage_guard
+from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
 from reconciler.lifecycle.view import View, assigned_instance, managed
-from reconciler.lifecycle.writes import NOTHING, act, deletion, joined, stale
+from reconciler.lifecycle.writes import act, deletion, joined, stale
 from reconciler.model.cloud import Instance
-from reconciler.model.plan import Plan, Reason, Refusal, Source, TerminateInstance
-
-_SOURCES = (Source.INSTANCES, Source.NODE_CLAIMS)
-#: At most this many at a time, or this share (one in …) of the fleet when that is more.
-_FEW, _ONE_IN = 5, 20
-#: How soon to look whether some of those that were collected have gone.
-_PAUSE = timedelta(seconds=5)
+from reconciler.model.plan import Plan, Reason, TerminateInstance
 
 
 def collect(view: View) -> Plan:
-    """Orphaned instances with their nodes, then claims without an instance; when the next orphan is old enough."""
+    """Orphaned instances with their nodes and claims without an instance, as far as they may be ended."""
     orphans, lost = list(_orphans(view)), list(_lost_claims(view))
-    live = [orphan for orphan in orphans if orphan.live]
-    if not live and not lost:
-        return NOTHING
-    refusal = stale(view.snapshot, "garbage", _SOURCES) or _doubt(view, live)
+    refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
-        return refusal
-    young = [o.launched for o in live if not _old(view, o)]
-    due = min(young) + view.snapshot.settings.adoption_time if young else None
-    ends = [_end(view, orphan) for orphan in live if _old(view, orphan)] + [_forget(claim) for claim in lost]
-    going = len(orphans) - len(live)
-    limit = max(0, max(_FEW, len(view.snapshot.instances) // _ONE_IN) - going)
-    rest = Plan(next_due=view.snapshot.now + _PAUSE) if len(ends) > limit else NOTHING
-    return joined((*ends[:limit], Plan(next_due=due) if due is not None else NOTHING, rest))
+        return refusal if orphans or lost else Plan()
+    suspects = [*(_orphan(view, instance) for instance in orphans), *(_lost(view, claim) for claim in lost)]
+    verdict = garbage_guard.judge(view, suspects, _doubt(view, orphans))
+    released = {s.id for s in suspects if s.id in verdict.released and s.due <= view.snapshot.now}
+    ends = [_end(view, instance) for instance in orphans if instance.id in released]
+    return joined((*ends, *(_forget(claim) for claim in lost if _id(claim) in released), verdict.plan))
 
 
-def _doubt(view: View, orphans: list[Instance]) -> Plan | None:
-    """A refusal when there is no claim at all and yet one of the orphans has a Node that is ready."""
+def _orphan(view: View, instance: Instance) -> Suspect:
+    due = instance.launched + view.snapshot.settings.adoption_time
+    tags = instance.tags
+    return Suspect(instance.id, tags.get(labels.TAG_NODEPOOL, ""), tags.get(labels.TAG_NODECLASS, ""), due)
+
+
+def _lost(view: View, claim: NodeClaim) -> Suspect:
+    return Suspect(_id(claim), claim.pool_name, claim.spec.node_class_ref.name, view.snapshot.now)
+
+
+def _id(claim: NodeClaim) -> str:
+    return claim.instance_id or claim.name
+
+
+def _doubt(view: View, orphans: list[Instance]) -> str:
+    """Words when there is no claim at all and yet one of the orphans has a Node that is ready; or when the claim that
+    stands for one may be a claim that cannot be read."""
+    for name, claim in sorted(view.snapshot.node_claims.items()):
+        unread = claim.metadata.unreadable
+        if ("$.status" in unread or "$.metadata" in unread) and not assigned_instance(claim):
+            return f"nodeclaim/{name} cannot be read: {unread}"
     ready = sorted(node.name for o in orphans for node in view.nodes.get(o.provider_id, ()) if node.ready)
     if view.snapshot.node_claims or not ready:
-        return None
-    text = f"there is no NodeClaim at all, but {len(ready)} nodes are ready, such as {ready[0]}"
-    due = view.snapshot.now + view.snapshot.settings.disruption_period
-    return Plan(refusals=(Refusal("garbage", Reason("NoNodeClaims", text)),), next_due=due)
+        return ""
+    return f"there is no NodeClaim at all, and yet {len(ready)} nodes are ready, such as {ready[0]}"
 
 
 # --- instances --------------------------------------------------------------------------------------------------
 def _orphans(view: View) -> Iterator[Instance]:
-    """Instances that no claim has and none waits for, by ID; those that are on their way out too."""
+    """Live instances that no claim has and none waits for, by ID."""
     claims = view.snapshot.node_claims.values()
     taken = {assigned_instance(claim) for claim in claims}
     awaited = {c.metadata.annotations.get(labels.LAUNCH_GROUP) for c in claims if not assigned_instance(c)}
     for _, instance in sorted(view.snapshot.instances.items()):
-        if instance.id not in taken and instance.tags.get(labels.LAUNCH_GROUP, "") not in awaited:
+        if instance.live and instance.id not in taken and instance.tags.get(labels.LAUNCH_GROUP, "") not in awaited:
             yield instance
-
-
-def _old(view: View, instance: Instance) -> bool:
-    return view.snapshot.now - instance.launched >= view.snapshot.settings.adoption_time
 
 
 def _end(view: View, instance: Instance) -> Plan:
     reason = Reason("GarbageCollected", f"instance {instance.id} has no node claim")
-    end = TerminateInstance(reason=reason, sources=frozenset(_SOURCES), instance_id=instance.id)
+    end = TerminateInstance(reason=reason, sources=frozenset(SOURCES), instance_id=instance.id)
     nodes = (n for n in view.nodes.get(instance.provider_id, ()) if not n.metadata.deleting)
-    return act(end, *(deletion(node, reason, *_SOURCES) for node in nodes))
+    return act(end, *(deletion(node, reason, *SOURCES) for node in nodes))
 
 
 # --- claims -----------------------------------------------------------------------------------------------------
@@ -87,4 +90,4 @@ def _lost_claims(view: View) -> Iterator[NodeClaim]:
 
 def _forget(claim: NodeClaim) -> Plan:
     reason = Reason("GarbageCollected", f"instance {claim.instance_id} is gone")
-    return act(deletion(claim, reason, *_SOURCES))
+    return act(deletion(claim, reason, *SOURCES))

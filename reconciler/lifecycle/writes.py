@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from api.v1.meta import Condition, Value, encode
 from reconciler.model import kinds
+from reconciler.model.boundaries import broken
 from reconciler.model.plan import Action, DeleteObject, Event, PatchObject, Plan, Reason, Refusal, Source
 from reconciler.model.snapshot import Snapshot
 
@@ -130,6 +131,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         refusals=tuple(refusal for plan in parts for refusal in plan.refusals),
         events=tuple(event for plan in parts for event in plan.events),
         next_due=min(dues, default=None),
+        gauges={name: value for plan in parts for name, value in plan.gauges.items()},
     )
 
 
@@ -138,11 +140,17 @@ def act(*actions: Action, due: datetime | None = None) -> Plan:
 
 
 def guarded(subject: str, step: Callable[[], Plan]) -> Plan:
-    """A step whose object cannot be understood becomes a refusal about that object, and nothing else suffers."""
+    """A step whose object cannot be understood, or that fails, becomes a refusal about that object: nothing else
+    suffers."""
     try:
         return step()
-    except ValueError as error:
-        return Plan(refusals=(Refusal(subject, Reason("Malformed", str(error))),))
+    except Exception as error:
+        return Plan(refusals=(Refusal(subject, broken(error)),))
+
+
+def unreadable(value: Any) -> Plan:
+    """A refusal about an object that could be read only in part: nothing is written to it."""
+    return Plan(refusals=(Refusal(str(kinds.ref(value)), Reason("Malformed", value.metadata.unreadable)),))
 
 
 def stale(snapshot: Snapshot, subject: str, sources: Iterable[Source]) -> Plan | None:

@@ -40,6 +40,7 @@ HELP = {
     "karpenter_scheduler_ignored_pods_count": "Pending pods that are not ours to place, or cannot be read.",
     "karpenter_scheduler_queue_depth": "Pods that wait for a place.",
     "kerf_refusals": "What was not done in the last look, by the code of the reason.",
+    "kerf_garbage_collection_held": "Instances that would be ended but for the mass-kill guard, by who is asked.",
 }
 
 

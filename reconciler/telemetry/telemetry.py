@@ -58,6 +58,10 @@ _EVENT_LENGTH = 1000
 _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 #: Pods that are refused before any placement is tried.
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
+#: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
+_TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", "InternalError"})
+#: Of what is not there any more there is no number left.
+_HELD = "kerf_garbage_collection_held"
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
@@ -90,7 +94,12 @@ class Telemetry:
         if plan.provisioned:
             self.metrics.scheduling.labels("provisioner").observe(time.perf_counter() - self._began)
         gauges = self.metrics.gauges
+        gauges.replace(_HELD, {})
         gauges.put(plan.gauges)
+        for refusal in plan.refusals:
+            if refusal.reason.code in _TO_MEND:
+                said = {"object": refusal.subject, "reason": str(refusal.reason)}
+                self.trouble("refused", f"{refusal.subject} {refusal.reason.code}", None, same=True, **said)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
         gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
         pods = Counter(r.reason.code in _NOT_TRIED for r in plan.refusals if r.subject.startswith("pod/"))
@@ -158,7 +167,8 @@ class Telemetry:
         quiet = self._repeats.news(f"{message} {subject}", "" if same else str(error))
         if quiet is not None:
             repeated = {"repeated": quiet} if quiet else {}
-            self.log.error(message, **fields, error=error, **repeated)
+            what = {} if error is None else {"error": error}
+            self.log.error(message, **fields, **what, **repeated)
 
     def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
         if isinstance(action, CreateNodeClaim):
