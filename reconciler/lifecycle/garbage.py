@@ -6,35 +6,46 @@ up and ready, and many at once prove nothing at all: the guard (`garbage_guard`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from datetime import datetime
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import garbage_guard
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
-from reconciler.lifecycle.view import View, assigned_instance, managed
+from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, joined, stale
 from reconciler.model.cloud import Instance
-from reconciler.model.plan import Plan, Reason, TerminateInstance
+from reconciler.model.memory import Step, Turn
+from reconciler.model.plan import Plan, Reason, Source, TerminateInstance
 
 
-def collect(view: View) -> Plan:
+def collect(turn: Turn) -> Plan:
     """Orphaned instances with their nodes and claims without an instance, as far as they may be ended."""
-    orphans, lost = list(_orphans(view)), list(_lost_claims(view))
+    view, each = View(turn.snapshot), View(turn.noted)
+    orphans, lost = list(turn.all(_ORPHANS, each).spoken.values()), list(turn.all(_LOST, each).spoken.values())
     refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
         return refusal if orphans or lost else Plan()
     suspects = [*(_orphan(view, instance) for instance in orphans), *(_lost(view, claim) for claim in lost)]
     verdict = garbage_guard.judge(view, suspects, _doubt(view, orphans))
-    released = {s.id for s in suspects if s.id in verdict.released and s.due <= view.snapshot.now}
-    ends = [_end(view, instance) for instance in orphans if instance.id in released]
-    return joined((*ends, *(_forget(claim) for claim in lost if _id(claim) in released), verdict.plan))
+    ends = [_end(view, i) for i in orphans if i.id in verdict.released and _abandoned(view, i)]
+    return joined((*ends, *(_forget(claim) for claim in lost if _id(claim) in verdict.released), verdict.plan))
 
 
 def _orphan(view: View, instance: Instance) -> Suspect:
-    due = instance.launched + view.snapshot.settings.adoption_time
-    tags = instance.tags
+    due, tags = _adopted_by(view, instance), instance.tags
     return Suspect(instance.id, tags.get(labels.TAG_NODEPOOL, ""), tags.get(labels.TAG_NODECLASS, ""), due)
+
+
+def _adopted_by(view: View, instance: Instance) -> datetime:
+    """When the claim that it was launched for has it, if there is one."""
+    return instance.launched + view.snapshot.settings.adoption_time
+
+
+def _abandoned(view: View, instance: Instance) -> bool:
+    """Whether claims were listed completely after one should have had it: an older list may not show it."""
+    listed = view.snapshot.fresh_at.get(Source.NODE_CLAIMS)
+    return listed is not None and listed >= _adopted_by(view, instance)
 
 
 def _lost(view: View, claim: NodeClaim) -> Suspect:
@@ -48,9 +59,9 @@ def _id(claim: NodeClaim) -> str:
 def _doubt(view: View, orphans: list[Instance]) -> str:
     """Words when there is no claim at all and yet one of the orphans has a Node that is ready; or when the claim that
     stands for one may be a claim that cannot be read."""
-    for name, claim in sorted(view.snapshot.node_claims.items()):
+    for name, claim in sorted(view.snapshot.node_claims.items()) if orphans else ():
         unread = claim.metadata.unreadable
-        if ("$.status" in unread or "$.metadata" in unread) and not assigned_instance(claim):
+        if ("$.status" in unread or "$.metadata" in unread) and not claim.assigned_instance:
             return f"nodeclaim/{name} cannot be read: {unread}"
     ready = sorted(node.name for o in orphans for node in view.nodes.get(o.provider_id, ()) if node.ready)
     if view.snapshot.node_claims or not ready:
@@ -59,14 +70,13 @@ def _doubt(view: View, orphans: list[Instance]) -> str:
 
 
 # --- instances --------------------------------------------------------------------------------------------------
-def _orphans(view: View) -> Iterator[Instance]:
-    """Live instances that no claim has and none waits for, by ID."""
-    claims = view.snapshot.node_claims.values()
-    taken = {assigned_instance(claim) for claim in claims}
-    awaited = {c.metadata.annotations.get(labels.LAUNCH_GROUP) for c in claims if not assigned_instance(c)}
-    for _, instance in sorted(view.snapshot.instances.items()):
-        if instance.live and instance.id not in taken and instance.tags.get(labels.LAUNCH_GROUP, "") not in awaited:
-            yield instance
+def _orphaned(view: View, id_: str) -> tuple[Instance | None, None]:
+    """A live instance that no claim has and none waits for."""
+    instance, snapshot = view.snapshot.instances[id_], view.snapshot
+    if not instance.live or id_ in snapshot.claims_by_instance:
+        return None, None
+    waiting = snapshot.claims_by_group.get(instance.tags.get(labels.LAUNCH_GROUP, ""), ())
+    return None if any(not claim.assigned_instance for claim in waiting) else instance, None
 
 
 def _end(view: View, instance: Instance) -> Plan:
@@ -77,17 +87,22 @@ def _end(view: View, instance: Instance) -> Plan:
 
 
 # --- claims -----------------------------------------------------------------------------------------------------
-def _lost_claims(view: View) -> Iterator[NodeClaim]:
-    """Registered claims whose instance EC2's last complete list lacks, and whose Node is not ready either."""
-    for _, claim in sorted(view.snapshot.node_claims.items()):
-        if not managed(claim) or claim.metadata.deleting or not claim.is_true("Registered"):
-            continue
-        if view.instance(claim.status.provider_id) is None and not any(n.ready for n in view.nodes_of(claim)):
-            since = claim.condition("Registered")
-            if since is not None and view.listed_after(since.last_transition_time):
-                yield claim
+def _bereft(view: View, name: str) -> tuple[NodeClaim | None, None]:
+    """A registered claim whose instance EC2's last complete list lacks, and whose Node is not ready either."""
+    claim = view.snapshot.node_claims[name]
+    if not claim.managed or claim.metadata.deleting or not claim.is_true("Registered"):
+        return None, None
+    if view.instance(claim.status.provider_id) is not None or any(n.ready for n in view.nodes_of(claim)):
+        return None, None
+    since = claim.condition("Registered")
+    listed = since is not None and view.listed_after(since.last_transition_time)
+    return claim if listed else None, None
 
 
 def _forget(claim: NodeClaim) -> Plan:
     reason = Reason("GarbageCollected", f"instance {claim.instance_id} is gone")
     return act(deletion(claim, reason, *SOURCES))
+
+
+_ORPHANS: Step[View, Instance] = Step("orphans", "instances", _orphaned, speaks=bool)  # type: ignore[arg-type]
+_LOST: Step[View, NodeClaim] = Step("lost claims", "node_claims", _bereft, speaks=bool)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from reconciler.lifecycle.progress import begin, finish
 from reconciler.lifecycle.registration import hydrate, register
 from reconciler.lifecycle.tagging import tag
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import NOTHING, guarded, joined
+from reconciler.lifecycle.writes import NOTHING, guarded, joined, unreadable
 from reconciler.model.memory import Asked, Memory, Step, Turn, planning
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -35,7 +35,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
             *_launches(turn, whole, each),
             *(_said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES)),
             *_pools(turn, whole, each),
-            garbage.collect(whole),
+            garbage.collect(turn),
         )
     )
 
@@ -62,6 +62,8 @@ def _claim(view: View, name: str) -> Plan:
     claim = view.snapshot.node_claims[name]
     if not claim.managed:
         return NOTHING
+    if claim.metadata.unreadable:
+        return unreadable(claim)
     if claim.metadata.deleting:
         return termination.end_claim(view, claim)
     return _live(view, claim) if claim.is_true("Launched") else NOTHING

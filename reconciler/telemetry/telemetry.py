@@ -16,6 +16,7 @@ from reconciler.model import kinds
 from reconciler.model.cloud import FleetResult
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import (
+    INTERNAL_ERROR,
     Action,
     CreateNodeClaim,
     DeleteMessage,
@@ -59,7 +60,7 @@ _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 #: Pods that are refused before any placement is tried.
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
-_TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", "InternalError"})
+_TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR})
 #: Of what is not there any more there is no number left.
 _HELD = "kerf_garbage_collection_held"
 _WHY_CREATED = frozenset({"drifted", "underutilized"})

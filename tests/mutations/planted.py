@@ -258,13 +258,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/lifecycle/garbage.py",
-<<<<<<< HEAD
                 "instance.launched + view.snapshot.settings.adoption_time",
                 "instance.launched",
-=======
-                "    due = instance.launched + view.snapshot.settings.adoption_time\n",
-                "    due = instance.launched\n",
->>>>>>> 60842e8 (wip2)
             ),
         ),
         (_rule("test_a_young_instance_without_a_claim_is_left_alone"),),

@@ -13,10 +13,10 @@ from api.v1 import conditions
 from api.v1.meta import Condition
 from reconciler.lifecycle.garbage import collect
 from reconciler.lifecycle.garbage_guard import GAUGE, HALTED, WINDOW
-from reconciler.lifecycle.view import view
 from reconciler.lifecycle.writes import with_annotations
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind, Ref
+from reconciler.model.memory import Memory
 from reconciler.model.plan import DeleteObject, Plan, TerminateInstance
 from tests.unit.lifecycle.world import World, node_claim, node_class, node_pool, prepared, running
 
@@ -69,7 +69,7 @@ def test_of_a_large_fleet_a_twentieth_is_ended_and_one_more_is_not() -> None:
         for number in range(many, 200):
             note = {labels.INSTANCE: f"i-{number:03}"}
             world.put(node_claim(f"c{number}", meta={"annotations": note}))
-        plan = collect(view(world.snapshot()))
+        plan = collect(Memory().turn(world.snapshot()))
         assert [refusal.reason.code for refusal in plan.refusals] == ([HALTED] if halted else [])
         assert plan.actions[0].key.startswith("HaltGarbage" if halted else "NoteGarbage")
 
