@@ -57,7 +57,9 @@ def status(
     new = _resolved(node_class, facts, profile_name)
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
-    rows = _put(rows, "ValidationSucceeded", _validation(node_class, cluster, rows), generation, now)
+    problem = facts.problems.get("ValidationSucceeded")
+    verdict = (FALSE, *problem) if problem is not None else _validation(node_class, cluster, rows)
+    rows = _put(rows, "ValidationSucceeded", verdict, generation, now)
     return replace(new, conditions=_rooted(rows, generation, now))
 
 

@@ -1,12 +1,13 @@
 """From the API server's bytes to typed values: pages, single objects, watch lines. No dict trees on the way.
 
-An object that does not fit its type (a poisoned custom resource, a field of an unforeseen shape) is left out, and told
-to `on_poison`; the others of its page are not held up by it.
+An object that does not fit its type (a poisoned custom resource, a field of an unforeseen shape) is told to `on_poison`
+and handed on as far as it can be read, marked as such; the others of its page are not held up by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from api.v1.meta import Value
 from reconciler.kube.errors import Status
 from reconciler.kube.interning import interner
+from reconciler.kube.salvage import salvage
 from reconciler.model.kinds import Kind
 from reconciler.ports import Change, Disconnected, Expired, Forbidden, PortError
 
@@ -57,8 +59,14 @@ class KindDecoder:
         self._intern = interner(kind)
 
     def one(self, raw: bytes | msgspec.Raw) -> Any:
-        """Raises msgspec.ValidationError."""
-        value = self._one.decode(raw)
+        """An object, or what can be read of it. Raises msgspec.DecodeError when not even its name can be."""
+        try:
+            value = self._one.decode(raw)
+        except msgspec.DecodeError as error:
+            self._on_poison(self._kind, str(error))
+            value = salvage(self._kind.type, raw, str(error))
+            if value is None:
+                raise
         return value if self._intern is None else self._intern(value)
 
     def page(self, raw: bytes) -> tuple[tuple[Any, ...], ListMeta]:
@@ -67,31 +75,26 @@ class KindDecoder:
             page = self._page.decode(raw)
             items = page.items or ()
             return items if self._intern is None else tuple(map(self._intern, items)), page.metadata
-        except msgspec.ValidationError:
-            return self._page_without_poison(raw)
+        except msgspec.DecodeError:
+            return self._one_by_one(raw)
 
-    def _page_without_poison(self, raw: bytes) -> tuple[tuple[Any, ...], ListMeta]:
+    def _one_by_one(self, raw: bytes) -> tuple[tuple[Any, ...], ListMeta]:
         page = _RAW_PAGE.decode(raw)
         found = []
         for item in page.items or ():
-            try:
+            with suppress(msgspec.DecodeError):
                 found.append(self.one(item))
-            except msgspec.ValidationError as error:
-                self._on_poison(self._kind, str(error))
         return tuple(found), page.metadata
 
     def line(self, raw: bytes) -> Change | None:
-        """One line of a watch; None for an object that could not be read. Raises what an ERROR line means."""
+        """One line of a watch; None when not even the object's name could be read. Raises what an ERROR line means."""
         line = _LINE.decode(raw)
         if line.type == "ERROR":
             raise _broken(_STATUS.decode(line.object))
-        version = _BARE.decode(line.object).metadata.resource_version
-        if line.type == "BOOKMARK":
-            return Change("BOOKMARK", None, version)
         try:
-            return Change(line.type, self.one(line.object), version)
-        except msgspec.ValidationError as error:
-            self._on_poison(self._kind, str(error))
+            value = None if line.type == "BOOKMARK" else self.one(line.object)
+            return Change(line.type, value, _BARE.decode(line.object).metadata.resource_version)
+        except msgspec.DecodeError:
             return None
 
 

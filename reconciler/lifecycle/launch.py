@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 
@@ -22,7 +23,19 @@ from reconciler.lifecycle.assignment import assign, pairs
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin, finish
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, changed, deletion, joined, warning, with_annotations, with_metadata
+from reconciler.lifecycle.writes import (
+    NOTHING,
+    act,
+    changed,
+    deletion,
+    guarded,
+    joined,
+    warning,
+    with_annotations,
+    with_metadata,
+)
+from reconciler.model.boundaries import broken
+from reconciler.model.claims import check
 from reconciler.model.cloud import FleetRequest, Instance
 from reconciler.model.plan import LaunchInstances, Plan, Reason, Refusal, Source
 from reconciler.model.snapshot import LaunchFailure
@@ -42,8 +55,8 @@ def launch(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
     for claim in waiting:
         try:
             plan = _settled(view, claim, dealt.get(claim.name))
-        except ValueError as error:
-            plan = Plan(refusals=(Refusal(f"nodeclaim/{claim.name}", Reason("Malformed", str(error))),))
+        except Exception as error:
+            plan = Plan(refusals=(Refusal(f"nodeclaim/{claim.name}", broken(error)),))
         if plan is not None:
             yield plan
         else:
@@ -54,10 +67,16 @@ def launch(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
 # --- a claim by itself ------------------------------------------------------------------------------------------
 def _settled(view: View, claim: NodeClaim, instance: Instance | None) -> Plan | None:
     """What to do with a claim that needs no call, or must not be part of one now; None when it is ready for one."""
+    if claim.metadata.unreadable:  # how far it is may be what cannot be read; it is refused among the claims
+        return NOTHING
     start = begin(view, claim)
     end = give_up(start)
     if end.actions:
         return end
+    try:
+        check(claim)
+    except ValueError as error:
+        return _wait(view, claim, "LaunchFailed", str(error))
     if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
         finalizers = (*claim.metadata.finalizers, labels.TERMINATION_FINALIZER)
         return act(*changed(claim, with_metadata(claim, finalizers=finalizers), "UpdateClaim", _reason(claim)))
@@ -86,6 +105,8 @@ def _class_gate(view: View, claim: NodeClaim) -> Plan | None:
     if node_class is None or node_class.metadata.deleting:
         words = f"node class {claim.spec.node_class_ref.name} does not exist or is being deleted"
         return _no_capacity(claim, words)
+    if node_class.metadata.unreadable:
+        return _wait(view, claim, "NodeClassUnreadable", f"node class {node_class.name} cannot be read")
     ready = get(node_class.status.conditions, READY)
     current = ready is not None and ready.observed_generation == node_class.metadata.generation
     if ready is not None and current and ready.status == FALSE:
@@ -145,7 +166,7 @@ def _calls(view: View, ready: Sequence[NodeClaim]) -> Iterator[Plan]:
             if name in by_name and (own[name] == group or own[name] not in requests):
                 taken.setdefault(name, group)
         members = [by_name[name] for name in request.members if taken.get(name) == group]
-        yield _call(view, request, members)
+        yield guarded(f"fleet/{group}", partial(_call, view, request, members))
     yield from _new_groups(view, [claim for claim in ready if claim.name not in taken])
 
 
@@ -210,7 +231,8 @@ def _new_groups(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
         equal.setdefault((fleet.equal_launch(claim), attempt), []).append(claim)
     for (_, attempt), members in equal.items():
         for start in range(0, len(members), LARGEST_GROUP):
-            yield _new_group(view, members[start : start + LARGEST_GROUP], attempt)
+            group = members[start : start + LARGEST_GROUP]
+            yield guarded(f"nodeclaim/{group[0].name}", partial(_new_group, view, group, attempt))
 
 
 def _new_group(view: View, members: Sequence[NodeClaim], attempt: int) -> Plan:

@@ -23,6 +23,7 @@ from reconciler.lifecycle.writes import (
     changed,
     joined,
     normal,
+    unreadable,
     with_annotations,
     with_metadata,
     without_finalizer,
@@ -34,6 +35,8 @@ _LOOK_AGAIN = timedelta(minutes=10)
 
 def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
     """The class's next write, the profile it needs, and the re-hashing of its claims where the version is another."""
+    if node_class.metadata.unreadable:
+        return unreadable(node_class)
     if node_class.metadata.deleting:
         return _end(view, node_class)
     stamps, snapshot = _stamps(view, node_class), view.snapshot

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from api import labels
@@ -21,10 +22,11 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.lifecycle import registration_health
+from reconciler.lifecycle import pool_failures, registration_health
 from reconciler.lifecycle.registration_health import HEALTHY
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, changed, joined, with_annotations, with_metadata
+from reconciler.lifecycle.writes import act, changed, joined, unreadable, with_annotations, with_metadata
+from reconciler.model.backoff import PoolFailures
 from reconciler.model.memory import Asked, Step
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.snapshot import StateNode
@@ -85,6 +87,8 @@ def held(members: Asked[_Member], pools: Iterable[str]) -> dict[str, Held]:
 
 def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
     """The pool's next write, and the re-hashing of its claims where the version of the hash is another."""
+    if pool.metadata.unreadable:
+        return unreadable(pool)
     if not _managed(pool) or pool.metadata.deleting:
         return Plan()
     current = {
@@ -99,15 +103,24 @@ def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
     news = _is_news(pool, node_class)
     known = registration_health.remembered(pool)
     results = () if news else registration_health.results(view, pool, known, held.joining)
-    after = _with_status(view, _annotated(pool, current, results), node_class, held, results)
+    failed = None if news else pool_failures.failures(view, pool, held.joining)
+    after = _with_status(view, _annotated(pool, current, results, failed), node_class, held, results)
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
     return joined((*rehashed, own))
 
 
-def _annotated(pool: NodePool, hashes: Mapping[str, str], results: registration_health.Results) -> NodePool:
-    """With the hashes, and with the results where there are any to remember."""
-    kept = {key: value for key, value in pool.metadata.annotations.items() if key != labels.REGISTRATIONS}
+def _annotated(
+    pool: NodePool,
+    hashes: Mapping[str, str],
+    results: registration_health.Results,
+    failed: PoolFailures | None,
+) -> NodePool:
+    """With the hashes, and with the results and failures where there are any to remember."""
+    own = (labels.REGISTRATIONS, labels.BACK_OFF)
+    kept = {key: value for key, value in pool.metadata.annotations.items() if key not in own}
     notes = {labels.REGISTRATIONS: registration_health.text_of(results)} if results else {}
+    if failed is not None:
+        notes[labels.BACK_OFF] = msgspec.json.encode(failed).decode()
     return with_metadata(pool, annotations={**kept, **hashes, **notes})
 
 
@@ -199,6 +212,8 @@ def _class_readiness(node_class: EC2NodeClass | None) -> tuple[str, str, str]:
         return FALSE, "NodeClassNotFound", "the node class does not exist"
     if node_class.metadata.deleting:
         return FALSE, "NodeClassTerminating", "the node class is being deleted"
+    if node_class.metadata.unreadable:
+        return FALSE, "NodeClassUnreadable", f"the node class cannot be read: {node_class.metadata.unreadable}"
     ready = conditions.get(node_class.status.conditions, conditions.READY)
     if ready is None or ready.status == UNKNOWN:
         return FALSE, "NodeClassReadinessUnknown", "the node class is not ready yet"

@@ -6,17 +6,20 @@ Pods that will land on a node which exists or is on its way need nothing but a n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from reconciler.model import kinds
+from reconciler.model.boundaries import MALFORMED
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Pod
 from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal
 from reconciler.model.snapshot import Batch, Snapshot
+from reconciler.provisioning.boundary import solve_apart
 from reconciler.provisioning.pending import pending_pods, rehoused_pods
 from reconciler.scheduling.claims import to_claim
-from reconciler.scheduling.solve import PodRefusal, Solution, solve
+from reconciler.scheduling.daemons import daemon_problems
+from reconciler.scheduling.solve import PodRefusal, Solution
 
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
@@ -33,7 +36,7 @@ def provision(snapshot: Snapshot) -> Plan:
         return Plan(next_due=closes)
     pending, refused = pending_pods(snapshot)
     pods = [*pending, *rehoused_pods(snapshot)]
-    solution = solve(snapshot, pods) if pods else Solution()
+    solution = solve_apart(snapshot, pods) if pods else Solution()
     return _plan(snapshot, solution, refused)
 
 
@@ -51,7 +54,7 @@ def _plan(snapshot: Snapshot, solution: Solution, refused: dict[str, PodRefusal]
     still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
     return Plan(
         actions=creations,
-        refusals=_refusals(unplaced, solution),
+        refusals=(*_refusals(unplaced, solution), *_daemon_refusals(snapshot)),
         events=(*_pod_events(snapshot, homes, unplaced), *_pool_events(snapshot, solution)),
         nominations=nominations(snapshot, solution, homes),
         next_due=snapshot.now + LOOK_AGAIN if still else None,
@@ -73,6 +76,12 @@ def _refusals(unplaced: dict[str, PodRefusal], solution: Solution) -> tuple[Refu
     pods = [Refusal(f"pod/{key}", Reason(why.code, str(why))) for key, why in sorted(unplaced.items())]
     pools = [Refusal(f"nodepool/{n}", Reason(why.code, why.text)) for n, why in sorted(solution.pool_problems.items())]
     return (*pods, *pools)
+
+
+def _daemon_refusals(snapshot: Snapshot) -> Iterator[Refusal]:
+    """Nodes are planned without the share of a daemon set that makes no sense: that is said."""
+    for key, problem in daemon_problems(snapshot.daemon_sets).items():
+        yield Refusal(f"daemonset/{key}", Reason(MALFORMED, problem))
 
 
 def nominations(snapshot: Snapshot, solution: Solution, homes: Mapping[str, str]) -> tuple[Nomination, ...]:
@@ -117,11 +126,10 @@ def _pool_events(snapshot: Snapshot, solution: Solution) -> tuple[Event, ...]:
             Ref.of(kinds.NODE_POOL, snapshot.node_pools[name]),
             snapshot.node_pools[name].metadata.uid,
             "Warning",
-            "NoCompatibleInstanceTypes",
+            why.code,
             why.text,
             dedupe=snapshot.node_pools[name].metadata.uid,
             dedupe_seconds=_NO_TYPES_FOR,
         )
         for name, why in sorted(solution.pool_problems.items())
-        if why.code == "NoCompatibleInstanceTypes"
     )

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from reconciler.model.backoff import Steps
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """The first wait and the longest one."""
-
-    first: timedelta
-    longest: timedelta
-
-    def after(self, failures: int, subject: str = "") -> timedelta:
-        """The wait after so many failures in a row (1 or more), spread by up to a tenth by the subject's hash."""
-        doublings: int = 2 ** min(failures - 1, 20)
-        wait = min(self.first * doublings, self.longest)
-        spread = hashlib.sha256(f"{subject} {failures}".encode()).digest()[0] / 2550
-        return wait * (1 + spread)
+__all__ = ["Backoff", "Steps"]
 
 
 class Backoff:

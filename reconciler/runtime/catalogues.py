@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.model.cloud import ClassFacts, Region
@@ -12,6 +12,9 @@ from reconciler.model.instance_type import Catalogue
 from reconciler.model.settings import Settings
 
 RESOLVE_EVERY = timedelta(seconds=60)
+#: The condition of a class that such a problem is told by.
+_PROBLEM = "ValidationSucceeded"
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 #: `reconciler.ec2.catalogue.build`.
 Build = Callable[[EC2NodeClass, ClassFacts, Region, Settings], Catalogue]
@@ -42,6 +45,7 @@ class Catalogues:
         self._known: dict[str, _Known] = {}
         self._built: dict[str, _Built] = {}
         self._facts_view: dict[str, ClassFacts] = {}
+        self._problems: dict[str, tuple[str, str]] = {}
         self.region: Region | None = None
 
     def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime) -> None:
@@ -50,7 +54,7 @@ class Catalogues:
         if before is not None and before.uid == uid and before.facts == facts:
             facts = before.facts
         self._known[name] = _Known(uid, facts, at)
-        self._facts_view = {n: known.facts for n, known in sorted(self._known.items())}
+        self._renew_view()
 
     def look_again(self, name: str) -> None:
         """Something of this class was changed by us: its facts are due at once."""
@@ -61,10 +65,13 @@ class Catalogues:
     def forget(self, name: str) -> None:
         self._known.pop(name, None)
         self._built.pop(name, None)
-        self._facts_view = {n: known.facts for n, known in sorted(self._known.items())}
+        self._problems.pop(name, None)
+        self._renew_view()
 
     def due_at(self, node_class: EC2NodeClass) -> datetime | None:
-        """When a class should be resolved; None: at once."""
+        """When a class should be resolved; None: at once. One that cannot be read selects who knows what: never."""
+        if node_class.metadata.unreadable:
+            return _NEVER
         known = self._known.get(node_class.name)
         if known is None or known.stale or known.uid != node_class.metadata.uid:
             return None
@@ -74,7 +81,15 @@ class Catalogues:
 
     @property
     def facts(self) -> Mapping[str, ClassFacts]:
+        """By class name; that types cannot be worked out from them is one more of their problems."""
         return self._facts_view
+
+    def _renew_view(self) -> None:
+        self._facts_view = {name: self._told(name, known.facts) for name, known in sorted(self._known.items())}
+
+    def _told(self, name: str, facts: ClassFacts) -> ClassFacts:
+        problem = self._problems.get(name)
+        return facts if problem is None else replace(facts, problems={**facts.problems, _PROBLEM: problem})
 
     def catalogues(self, classes: Iterable[EC2NodeClass]) -> Mapping[str, Catalogue]:
         """The types of every class that is resolved, by class name."""
@@ -97,6 +112,19 @@ class Catalogues:
             and (built.uid, built.generation) == (known.uid, generation)
         ):
             return built.catalogue
-        catalogue = self._build(node_class, known.facts, region, self._settings)
+        catalogue = self._try(node_class, known.facts, region)
         self._built[node_class.name] = _Built(region, known.uid, generation, known.facts, catalogue)
+        return catalogue
+
+    def _try(self, node_class: EC2NodeClass, facts: ClassFacts, region: Region) -> Catalogue:
+        """The types of a class; none when they cannot be worked out, which concerns this class alone."""
+        try:
+            catalogue = self._build(node_class, facts, region, self._settings)
+        except Exception as error:
+            words = f"its instance types cannot be worked out: {type(error).__name__}: {error}"
+            self._problems[node_class.name] = ("InstanceTypesUnknown", words)
+            catalogue = ()
+        else:
+            self._problems.pop(node_class.name, None)
+        self._renew_view()
         return catalogue

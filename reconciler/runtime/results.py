@@ -29,6 +29,9 @@ from reconciler.runtime.state import State
 
 #: The same deletion, eviction or termination is not asked again before the watch had time to show it.
 SETTLES = timedelta(seconds=5)
+#: A NodePool whose claims the API server refuses is passed over at least this long, so that the next pass, ten seconds
+#: later, tries another one.
+REFUSED_SECONDS = 30.0
 #: Errors of a fleet call that repeating it cannot cure: they are left for lifecycle to see.
 _FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch"})
 _FINE = frozenset({"ok", "gone", "exists"})
@@ -69,7 +72,7 @@ def _subject_backoffs(done: Done, state: State, *, failed: bool) -> None:
         asked = done.error.retry_after_seconds if isinstance(done.error, Throttled) else 0.0
         table.failed(about, done.at, asked)
         if isinstance(done.action, CreateNodeClaim) and done.outcome in _FINAL:
-            state.actions.failed(f"nodepool/{done.action.claim.pool_name}", done.at)
+            state.actions.failed(f"nodepool/{done.action.claim.pool_name}", done.at, REFUSED_SECONDS)
     else:
         table.succeeded(about)
         if isinstance(done.action, CreateNodeClaim):

@@ -57,7 +57,20 @@ def daemons_of(daemon_sets: Mapping[str, DaemonSet], newest: Mapping[str, Pod]) 
     return tuple(found)
 
 
+def daemon_problems(daemon_sets: Mapping[str, DaemonSet]) -> dict[str, str]:
+    """Why nothing is set aside for some daemon sets, by key: their templates make no sense."""
+    found = {}
+    for key in sorted(daemon_sets):
+        try:
+            _daemon(key, daemon_sets[key], None)
+        except ValueError as error:
+            found[key] = str(error)
+    return found
+
+
 def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
+    if daemon_set.metadata.unreadable:
+        raise ValueError(f"cannot be read: {daemon_set.metadata.unreadable}")
     template = daemon_set.spec.template
     pod = living if living is not None else Pod(metadata=template.metadata, spec=template.spec)
     terms = _terms(template.spec) or _terms(pod.spec) or (NodeSelectorTerm(),)

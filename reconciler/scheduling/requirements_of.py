@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 from api import labels
 from api.requirements import DOES_NOT_EXIST, EMPTY, IN, NOT_IN, Requirement, Requirements, requirement
+from api.resources import Resources
 from api.v1.meta import Taint
+from reconciler.model.boundaries import broken
 from reconciler.model.objects import (
     Affinity,
     NodeSelectorTerm,
@@ -164,17 +166,23 @@ def _affinity(pod: Pod) -> Affinity:
 
 
 def own_problem(pod: Pod) -> str | None:
-    """Why no node could ever be made for the pod: a restricted label, a malformed expression, fields in a term.
+    """Why no node could ever be made for the pod: it cannot be read, a restricted label, a malformed expression, ….
 
     Empty text means that the pod has opted out (`karpenter.sh/nodepool DoesNotExist`) and nothing need be said.
     """
+    if pod.metadata.unreadable:
+        return f"cannot be read: {pod.metadata.unreadable}"
     try:
         return next(_problems(pod), None)
-    except ValueError as error:
-        return str(error)
+    except Exception as error:  # a nonsense that nobody thought of concerns this pod alone
+        return broken(error).text
 
 
 def _problems(pod: Pod) -> Iterator[str]:
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        asked = Resources.parse(container.resources.requests)
+        if any(value < 0 for value in asked.values()):
+            yield f"container {container.name} requests less than nothing"
     first = ladder(pod, respect_preferences=True, soft_taints=False)[0].requirements
     pool = first.get(labels.NODEPOOL)
     if pool is not None and not pool.complement and not pool.values:

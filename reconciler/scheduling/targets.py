@@ -16,6 +16,7 @@ from api.requirements import IN, Requirement, Requirements, requirement
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import pods
+from reconciler.model.claims import check
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
@@ -69,6 +70,8 @@ class Surveyor:
 
     def target(self, key: str, state: StateNode, moving: frozenset[str] = frozenset()) -> Target | None:
         """The place that a state node is; None when it takes no pods. Pods in `moving` take no room there."""
+        if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
+            return None
         if state.deleting or (state.node is not None and state.node.spec.unschedulable):
             return None
         try:
@@ -78,6 +81,8 @@ class Surveyor:
 
     def _target(self, key: str, state: StateNode, moving: frozenset[str]) -> Target | None:
         claim = state.claim
+        if claim is not None:
+            check(claim)
         fresh = claim is not None and not state.initialized
         planned = claim.metadata.annotations.get(labels.PLANNED_PODS, "") if claim is not None and fresh else ""
         marks = frozenset(mark for mark in planned.split(",") if mark)

@@ -21,6 +21,8 @@ Bools = NDArray[np.bool_]
 
 #: Dearer than anything: there is no offering.
 NO_PRICE = 1 << 60
+#: More than any machine has of anything (256 TiB of memory), and 32,000 of it still fit in 64 bits.
+MOST = 1 << 48
 _ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 OFFERING_KEYS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID)
 
@@ -33,12 +35,15 @@ class Columns:
         self._at = {name: i for i, name in enumerate(self.names)}
 
     def vector(self, amounts: Mapping[str, int]) -> Ints:
-        """The amounts in order; absent is 0. A resource without a column is left out (see `unknown`)."""
+        """The amounts in order; absent is 0. A resource without a column is left out (see `unknown`).
+
+        No amount is negative, and beyond `MOST` none is told from another: sums of many stay what they are.
+        """
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, value in amounts.items():
             place = self._at.get(name)
             if place is not None:
-                row[place] = value
+                row[place] = min(max(value, 0), MOST)
         return row
 
     def unknown(self, amounts: Mapping[str, int]) -> list[str]:

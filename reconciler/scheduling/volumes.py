@@ -48,6 +48,8 @@ def _alternatives(
     claim = snapshot.volume_claims.get(f"{pod.metadata.namespace}/{name}")
     if claim is None and not is_ephemeral:
         raise ValueError(f'persistentvolumeclaim "{name}" not found')
+    if claim is not None and claim.metadata.unreadable:
+        raise ValueError(f'persistentvolumeclaim "{name}" cannot be read: {claim.metadata.unreadable}')
     if claim is not None and claim.metadata.deleting:
         raise ValueError(f'persistentvolumeclaim "{name}" is being deleted')
     if claim is not None and claim.spec.volume_name:

@@ -13,6 +13,9 @@ import numpy as np
 from api import labels
 from api.resources import Resources, total
 from api.v1.nodepool import NodePool
+from reconciler.model import backoff
+from reconciler.model.boundaries import MALFORMED, broken
+from reconciler.model.claims import check_pool
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
@@ -25,6 +28,7 @@ from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Columns, TypeTable
 
 NO_TYPES = "NoCompatibleInstanceTypes"
+BACK_OFF = "BackOff"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,21 +110,34 @@ def _pools(
     strict = snapshot.settings.min_values_policy == "Strict"
     for name in sorted(snapshot.node_pools, reverse=True):
         pool = snapshot.node_pools[name]
+        if pool.metadata.unreadable:
+            problems[name] = PodRefusal(MALFORMED, f"the NodePool cannot be read: {pool.metadata.unreadable}")
+            continue
         if not usable(pool):
             continue
         table = tables.get(pool.class_name) or TypeTable((), columns, snapshot)
         try:
+            check_pool(pool)
             usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
             template = Template(pool, pool.requirements(), table, daemons, strict_min_values=strict)
-        except ValueError as error:
-            problems[name] = PodRefusal("InvalidNodePool", str(error))
+            problem = held(pool, snapshot) or _emptiness(template)
+        except Exception as error:
+            reason = broken(error)
+            problems[name] = PodRefusal("InvalidNodePool" if reason.code == MALFORMED else reason.code, reason.text)
             continue
-        problem = _emptiness(template)
         if problem is None:
             found.append((template, usage))
         else:
             problems[name] = problem
     return tuple(sorted(found, key=lambda pair: -pair[0].pool.spec.weight)), problems
+
+
+def held(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
+    """Why no node may be made from the pool for a while: its latest launches failed, or its claims were refused."""
+    until = snapshot.not_before.get(f"nodepool/{pool.name}")
+    own = backoff.until(pool)
+    end = max((at for at in (until, own) if at is not None and at > snapshot.now), default=None)
+    return PodRefusal(BACK_OFF, f"left alone until {end:%H:%M:%S} UTC after failures") if end is not None else None
 
 
 def _emptiness(template: Template) -> PodRefusal | None:

@@ -48,6 +48,8 @@ class Witness:
 
         Without `telling` only gauges follow: another replica leads, and tells.
         """
+        if telling and new is not None and new.metadata.unreadable and (old is None or not old.metadata.unreadable):
+            self._unreadable(kind, new)
         if kind is kinds.POD:
             if new is not None:
                 self._turns.saw_pod(new.metadata.resource_version)
@@ -63,6 +65,10 @@ class Witness:
             self._claim_gone(old)
         elif kind is kinds.NODE:
             self._node(old, new)
+
+    def _unreadable(self, kind: Kind, value: Any) -> None:
+        words = f"cannot be read, and is left alone: {value.metadata.unreadable}"
+        self._events.write(Event(Ref.of(kind, value), value.metadata.uid, "Warning", "Unreadable", words))
 
     def _conditions(self, kind: Kind, old: Any, new: Any) -> None:
         if old.status.conditions is new.status.conditions:

@@ -84,15 +84,21 @@ def test_a_list_of_nothing_may_be_null(api: ApiDouble) -> None:
     assert client(api).list(kinds.POD).items == ()
 
 
-def test_an_object_that_cannot_be_read_does_not_hold_up_the_others(api: ApiDouble) -> None:
+def test_an_object_is_read_as_far_as_it_can_be_and_does_not_hold_up_the_others(api: ApiDouble) -> None:
     broken = pod("broken")
     broken["spec"]["containers"] = "none"
-    body = {"metadata": {"resourceVersion": "1"}, "items": [pod("a"), broken, pod("b")]}
+    broken["spec"]["nodeName"] = "n"
+    broken["metadata"]["labels"] = {"app": "web", "depth": 7}
+    nameless = {"metadata": {"name": ["x"]}}
+    body = {"metadata": {"resourceVersion": "1"}, "items": [pod("a"), broken, nameless, pod("b")]}
     api.routes[f"GET {PODS}"] = lambda _: (200, body)
     poison: list[str] = []
     listing = client(api, poison).list(kinds.POD)
-    assert [p.metadata.name for p in listing.items] == ["a", "b"]
-    assert len(poison) == 1
+    assert [p.metadata.name for p in listing.items] == ["a", "broken", "b"]
+    assert [bool(p.metadata.unreadable) for p in listing.items] == [False, True, False]
+    found = listing.items[1]
+    assert (found.spec.node_name, found.spec.containers, found.metadata.labels) == ("n", (), {"app": "web"})
+    assert len(poison) == 2
 
 
 @pytest.mark.parametrize("status", [404, 410, 500])
@@ -129,21 +135,28 @@ def _read_on(watch: Watch, changes: list[Change]) -> None:
         changes += watch.read(5)
 
 
-def test_a_watch_skips_what_cannot_be_read(api: ApiDouble) -> None:
-    broken = pod("broken", "5")
+def test_a_watch_goes_on_over_what_cannot_be_read_and_says_when_it_is_gone(api: ApiDouble) -> None:
+    broken, nameless = pod("broken", "5"), {"metadata": {"resourceVersion": 5}}
     broken["spec"] = []
 
     def stream(request: Handler) -> None:
         request.begin_stream()
-        request.stream(line("ADDED", broken) + line("ADDED", pod("a", "6")))
-        api.ended.wait(10)
+        lines = (("ADDED", broken), ("ADDED", nameless), ("ADDED", pod("a", "6")), ("DELETED", broken))
+        request.stream(b"".join(line(*one) for one in lines))
+        request.end_stream()
 
     api.routes[f"GET {PODS}"] = stream
     poison: list[str] = []
     watch = client(api, poison).watch(kinds.POD, "4")
-    assert [c.resource_version for c in watch.read(5)] == ["6"]
-    assert len(poison) == 1
-    watch.close()
+    changes: list[Change] = []
+    with pytest.raises(Disconnected):
+        _read_on(watch, changes)
+    assert [(c.type, c.value.key) for c in changes] == [
+        ("ADDED", "d/broken"),
+        ("ADDED", "d/a"),
+        ("DELETED", "d/broken"),
+    ]
+    assert len(poison) == 3
 
 
 def test_a_quiet_watch_answers_in_time_and_can_be_closed_by_another(api: ApiDouble) -> None:

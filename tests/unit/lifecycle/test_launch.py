@@ -256,7 +256,9 @@ def test_a_claim_past_its_time_is_never_launched_again() -> None:
     world = prepared(node_claim("a"))
     world.obey(world.decide())
     world.pass_time(301)
-    assert [type(a) for a in world.decide().actions] == [DeleteObject]
+    actions = world.decide().actions
+    assert [type(a) for a in actions if a.lane == "nodeclaim/a"] == [DeleteObject]
+    assert not any(isinstance(a, LaunchInstances) for a in actions)
 
 
 def test_the_class_is_looked_up_by_name() -> None:
@@ -299,3 +301,16 @@ def test_a_deleted_claim_goes_at_once_when_its_call_surely_gave_nothing(error: F
     world.delete(kinds.ref(world.claim()))
     world.settle()
     assert (world.get(kinds.NODE_CLAIM, "a") is None) == gone
+
+
+def test_a_claim_that_can_be_read_only_in_part_is_left_alone() -> None:
+    """What it says of having launched may be in the other part: neither launched nor given up."""
+    world = prepared(node_claim("a", meta={"unreadable": "$.status.conditions"}))
+    for _ in range(3):
+        plan = world.settle()
+        assert [(r.subject, r.reason.code) for r in plan.refusals] == [("nodeclaim/a", "Malformed")]
+        world.pass_time(600)
+    assert world.deeds == []
+    world.delete(kinds.ref(world.claim()))
+    world.settle()
+    assert world.claim().metadata.finalizers

@@ -10,6 +10,7 @@ import pytest
 
 from api import labels
 from api.v1.meta import decode
+from reconciler.model.backoff import PoolFailures
 from reconciler.model.objects import PodDisruptionBudget
 from reconciler.model.plan import CreateNodeClaim, Plan
 from reconciler.model.snapshot import Batch
@@ -185,3 +186,27 @@ def test_which_pods_of_a_deleting_node_are_planned_for(pod: Any, more: list[Any]
     plan = plan_of(w.pool(), going("n"), pod, more, w.pod("other", nodeSelector={labels.ZONE: "z2"}))
     total = sum(int(a.claim.spec.resources.requests["pods"]) for a in created(plan))
     assert total == (2 if moves else 1)
+
+
+def test_a_pool_whose_launches_failed_is_passed_over_for_a_while() -> None:
+    known = PoolFailures(count=1, at=w.NOW - SECOND)
+    tired = w.pool("tired", weight=100)
+    notes = {labels.BACK_OFF: msgspec.json.encode(known).decode()}
+    tired = msgspec.structs.replace(tired, metadata=msgspec.structs.replace(tired.metadata, annotations=notes))
+    plan = plan_of(tired, w.pool("fresh"), w.pod("p"))
+    assert [a.claim.pool_name for a in created(plan)] == ["fresh"]
+    assert [(r.subject, r.reason.code) for r in plan.refusals] == [("nodepool/tired", "BackOff")]
+    later = plan_of(tired, w.pool("fresh"), w.pod("p"), now=w.NOW + 6 * SECOND)
+    assert [a.claim.pool_name for a in created(later)] == ["tired"]
+
+
+def test_a_pool_whose_claims_are_refused_is_passed_over_for_a_while() -> None:
+    held = {"nodepool/refused": w.NOW + SECOND}
+    plan = plan_of(w.pool("refused", weight=100), w.pool("other"), w.pod("p"), not_before=held)
+    assert [a.claim.pool_name for a in created(plan)] == ["other"]
+
+
+def test_a_daemon_set_that_makes_no_sense_is_told_of() -> None:
+    plan = plan_of(w.pool(), w.daemon_set("odd", "lots"), w.pod("p"))
+    assert len(created(plan)) == 1
+    assert [(r.subject, r.reason.code) for r in plan.refusals] == [("daemonset/default/odd", "Malformed")]

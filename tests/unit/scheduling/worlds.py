@@ -150,7 +150,7 @@ def world(*objects: Any, catalogue: Catalogue = CATALOGUE, now: datetime = NOW, 
     flat = [o for entry in objects for o in (entry if isinstance(entry, list) else [entry])]
     names = set(Settings.__dataclass_fields__)
     settings = Settings("test", **{k: facts.pop(k) for k in list(facts) if k in names})
-    return build(flat, now=now, settings=settings, catalogues={"default": catalogue}, **facts)
+    return build(flat, now=now, settings=settings, **{"catalogues": {"default": catalogue}, **facts})
 
 
 def solved(*objects: Any, **facts: Any) -> Solution:

@@ -1,0 +1,65 @@
+"""A NodePool whose launches come to nothing is left alone for a while, twice as long each time.
+
+What counts is a claim that was given up, and one for which there is nothing to be had although no offering is to blame
+(a quota, say): an offering that is out of stock is passed over by itself. One claim that registers ends it all, and so
+does a change of the pool or its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.lifecycle import outcomes
+from reconciler.lifecycle.liveness import give_up
+from reconciler.lifecycle.progress import begin
+from reconciler.lifecycle.view import View
+from reconciler.model import backoff
+from reconciler.model.backoff import PoolFailures
+from reconciler.model.snapshot import StateNode
+
+_MOST_REMEMBERED = 50
+
+
+def failures(view: View, pool: NodePool, joining: Iterable[StateNode]) -> PoolFailures | None:
+    """With what the pool's claims have come to since; None when nothing failed, or something has come off.
+
+    `joining` are its nodes and claims that have not registered yet.
+    """
+    known = backoff.remembered(pool)
+    claims = [state.claim for state in joining if state.claim is not None]
+    if known is not None and any(_registered_since(c, known) for c in view.snapshot.claims_by_pool.get(pool.name, ())):
+        known = None
+    counted = known.claims if known is not None else ()
+    new = tuple(sorted(c.metadata.uid for c in _failed(view, claims) if c.metadata.uid not in counted))
+    if not new:
+        return known
+    if known is not None and view.snapshot.now < backoff.ends(known, pool):  # of the same attempt
+        return PoolFailures(count=known.count, at=known.at, claims=(*counted, *new)[-_MOST_REMEMBERED:])
+    return PoolFailures(count=known.count + 1 if known is not None else 1, at=view.now, claims=new[:_MOST_REMEMBERED])
+
+
+def _registered_since(claim: NodeClaim, known: PoolFailures) -> bool:
+    told = claim.condition("Registered")
+    since = told.last_transition_time if told is not None and told.status == "True" else None
+    return since is not None and since > known.at
+
+
+def _failed(view: View, claims: Iterable[NodeClaim]) -> Iterator[NodeClaim]:
+    for claim in claims:
+        if claim.metadata.deleting or claim.metadata.unreadable:
+            continue
+        if _blameless(view, claim) or give_up(begin(view, claim)).actions:
+            yield claim
+
+
+def _blameless(view: View, claim: NodeClaim) -> bool:
+    """Nothing to be had for the claim, and some error that is no offering's."""
+    if claim.is_true("Launched"):
+        return False
+    failure = view.snapshot.launch_failures.get(claim.metadata.annotations.get(labels.LAUNCH_GROUP, ""))
+    if failure is None or not outcomes.out_of_capacity(failure):
+        return False
+    return any(not (error.capacity and error.instance_type and error.zone) for error in failure.errors)

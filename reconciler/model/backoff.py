@@ -1,0 +1,63 @@
+"""How long to leave something alone after it failed: waits that double, spread by a hash so that not all end at once.
+
+A NodePool's own back-off stands in an annotation of the pool, for its failed claims are gone by the time it counts, and
+a restart is no reason to launch again what has just failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from api import labels
+from api.v1.meta import Value
+from api.v1.nodepool import NodePool
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The first wait and the longest one."""
+
+    first: timedelta
+    longest: timedelta
+
+    def after(self, failures: int, subject: str = "") -> timedelta:
+        """The wait after so many failures in a row (1 or more), spread by up to a tenth by the subject's hash."""
+        doublings: int = 2 ** min(failures - 1, 20)
+        wait = min(self.first * doublings, self.longest)
+        spread = hashlib.sha256(f"{subject} {failures}".encode()).digest()[0] / 2550
+        return wait * (1 + spread)
+
+
+POOL_STEPS: Final = Steps(timedelta(seconds=5), timedelta(minutes=5))
+
+
+class PoolFailures(Value, frozen=True, kw_only=True):
+    """How often in a row a pool's launches have come to nothing, since when it is left alone, and whose they were."""
+
+    count: int
+    at: datetime
+    claims: tuple[str, ...] = ()
+
+
+def remembered(pool: NodePool) -> PoolFailures | None:
+    """What the pool's annotation holds; None when there is none, or it cannot be read."""
+    text = pool.metadata.annotations.get(labels.BACK_OFF)
+    try:
+        return None if text is None else msgspec.json.decode(text, type=PoolFailures)
+    except msgspec.DecodeError:
+        return None
+
+
+def until(pool: NodePool) -> datetime | None:
+    """Before this instant no node is made from the pool; None when nothing failed."""
+    known = remembered(pool)
+    return None if known is None else ends(known, pool)
+
+
+def ends(failures: PoolFailures, pool: NodePool) -> datetime:
+    return failures.at + POOL_STEPS.after(max(failures.count, 1), pool.metadata.uid)

@@ -1,0 +1,166 @@
+"""What is out of stock is passed over: another offering within a minute, another NodePool when the first has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from api import labels
+from api.v1.meta import decode
+from api.v1.nodepool import NodePool
+from reconciler.model import backoff
+from reconciler.model.cloud import FleetError, FleetRequest, FleetResult
+from reconciler.model.settings import Settings
+from reconciler.runtime.controller import Controller
+from reconciler.sandbox.world import World
+from tests.worlds import deployment, node_class, node_pool
+
+ON_DEMAND = {"key": labels.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]}
+MINUTE = timedelta(minutes=1)
+TYPES = ("c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "r5.large")
+
+
+def family(letter: str) -> dict[str, Any]:
+    return {"key": f"{labels.AWS_GROUP}/instance-category", "operator": "In", "values": [letter]}
+
+
+class Quota:
+    """The world's cloud, with a quota of some family used up: the whole call fails, and no offering is to blame."""
+
+    def __init__(self, cloud: Any) -> None:
+        self._cloud, self.used_up, self.calls = cloud, "none", 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cloud, name)
+
+    def create_fleet(self, request: FleetRequest) -> FleetResult:
+        self.calls += 1
+        if any(override.instance_type.startswith(self.used_up) for override in request.overrides):
+            return FleetResult((), (FleetError("MaxFleetCountExceeded", "the fleet quota is used up", capacity=True),))
+        found: FleetResult = self._cloud.create_fleet(request)
+        return found
+
+
+class Stage:
+    """A class and some pools, up and ready, and a controller that can be started again."""
+
+    def __init__(self, **pools: dict[str, Any]) -> None:
+        self.world = World(seed=9, types=TYPES)
+        self.cloud = Quota(self.world.cloud)
+        self.world.apply(node_class())
+        for name, pool in pools.items():
+            self.world.apply(node_pool(name, pool))
+        self.restart()
+        self.live(seconds=20)
+
+    def restart(self) -> None:
+        world, settings = self.world, Settings(cluster_name="sandbox")
+        self.controller = Controller(
+            kube=world.kube,
+            cloud=self.cloud,  # type: ignore[arg-type]
+            clock=world.clock,
+            settings=settings,
+            inline=True,
+        )
+
+    def live(self, **time: float) -> None:
+        self.world.run(self.controller, timedelta(**time))
+
+    def none_left(self, types: Iterable[str], minutes: int = 60) -> None:
+        for instance_type in types:
+            until = self.world.clock.now() + timedelta(minutes=minutes)
+            self.world.ec2.stock_out(instance_type, "*", "on-demand", until)
+
+    def launched(self) -> list[str]:
+        return sorted(machine.instance_type for machine in self.world.ec2.instances.values())
+
+    def until_launched(self, limit: timedelta) -> timedelta:
+        """How long it took to have one more instance."""
+        began, before = self.world.clock.now(), len(self.launched())
+        self.world.run(self.controller, limit, stop_when=lambda: len(self.launched()) > before)
+        assert len(self.launched()) > before, "nothing was launched"
+        return self.world.clock.now() - began
+
+    def pools_used(self) -> set[str]:
+        return {claim["metadata"]["labels"][labels.NODEPOOL] for claim in self.world.objects("NodeClaim")}
+
+
+def test_another_type_within_a_minute_when_the_chosen_one_is_out_of_stock() -> None:
+    probe = Stage(general={"requirements": [ON_DEMAND]})
+    probe.world.apply(deployment("web", {}))
+    probe.until_launched(MINUTE)
+    (chosen,) = probe.launched()
+
+    stage = Stage(general={"requirements": [ON_DEMAND]})
+    stage.none_left([chosen])
+    stage.world.apply(deployment("web", {}))
+    assert stage.until_launched(MINUTE) < MINUTE
+    assert chosen not in stage.launched()
+
+
+def test_the_last_type_when_all_others_are_out_of_stock() -> None:
+    stage = Stage(general={"requirements": [ON_DEMAND]})
+    stage.none_left(TYPES[:-1])
+    stage.world.apply(deployment("web", {}))
+    assert stage.until_launched(MINUTE) < MINUTE
+    assert stage.launched() == ["r5.large"]
+
+
+def test_the_next_pool_by_weight_when_the_first_has_nothing() -> None:
+    stage = Stage(
+        first={"requirements": [ON_DEMAND, family("c")], "weight": 90},
+        second={"requirements": [ON_DEMAND, family("m")], "weight": 50},
+        third={"requirements": [ON_DEMAND, family("r")], "weight": 10},
+    )
+    stage.none_left(["c5.large", "c5.xlarge"])
+    stage.world.apply(deployment("web", {}))
+    assert stage.until_launched(MINUTE) < MINUTE
+    assert stage.launched()[0].startswith("m5")
+    stage.live(seconds=10)
+    assert stage.pools_used() == {"second"}
+
+
+def test_a_controller_that_starts_again_and_again_still_gets_there() -> None:
+    """What it learned of stock-outs is lost with each start; a try of each start is what that costs."""
+    stage = Stage(general={"requirements": [ON_DEMAND]})
+    stage.none_left(TYPES[:-1])
+    stage.world.apply(deployment("web", {}))
+    for _ in range(5):
+        stage.live(seconds=4)
+        stage.restart()
+    stage.live(seconds=40)
+    assert stage.launched() == ["r5.large"]
+    assert stage.cloud.calls <= 12
+
+
+def test_a_quota_that_is_used_up_is_not_asked_for_all_the_time_and_another_pool_serves() -> None:
+    stage = Stage(
+        first={"requirements": [ON_DEMAND, family("c")], "weight": 90},
+        second={"requirements": [ON_DEMAND, family("m")], "weight": 10},
+    )
+    stage.cloud.used_up = "c5"
+    stage.world.apply(deployment("web", {}))
+    assert stage.until_launched(MINUTE) < MINUTE
+    assert stage.launched()[0].startswith("m5")
+    stage.live(seconds=10)
+    assert stage.pools_used() == {"second"}
+
+
+def test_without_another_pool_the_waits_grow_and_a_restart_does_not_forget_them() -> None:
+    stage = Stage(only={"requirements": [ON_DEMAND, family("c")]})
+    stage.cloud.used_up = "c5"
+    stage.world.apply(deployment("web", {}))
+    stage.live(minutes=2)
+    assert 2 <= stage.cloud.calls <= 7
+    for _ in range(10):
+        stage.restart()
+        stage.live(seconds=12)
+    assert stage.cloud.calls <= 9
+    (pool,) = stage.world.objects("NodePool")
+    assert backoff.until(decode(NodePool, pool)) is not None
+    stage.cloud.used_up = "none"
+    assert stage.until_launched(timedelta(minutes=6)) < timedelta(minutes=6)
+    stage.live(minutes=5)
+    (pool,) = stage.world.objects("NodePool")
+    assert labels.BACK_OFF not in pool["metadata"]["annotations"]

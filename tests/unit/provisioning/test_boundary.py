@@ -1,0 +1,76 @@
+"""A NodePool, a class's types or a pod with which solving fails is left out; all others are served."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from msgspec.structs import replace as changed
+
+from reconciler.model.instance_type import Catalogue
+from reconciler.model.objects import Pod
+from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.snapshot import Batch
+from reconciler.provisioning.provision import provision
+from tests.unit.scheduling import worlds as w
+
+CLOSED = Batch(w.NOW.replace(hour=11), w.NOW.replace(hour=11))
+#: Types that nobody can reckon with: what they offer has no price, not even none.
+NONSENSE: Catalogue = (replace(w.CATALOGUE[0], offerings=(replace(w.CATALOGUE[0].offerings[0], price=None),)),)  # type: ignore[arg-type]
+
+
+def senseless(pod: Pod) -> Pod:
+    """A pod that makes any solve fail."""
+    return changed(pod, spec=changed(pod.spec, volumes=(None,)))  # type: ignore[arg-type]
+
+
+def of_class(name: str, class_name: str, **spec: Any) -> Any:
+    made = w.pool(name, **spec)
+    ref = changed(made.spec.template.spec.node_class_ref, name=class_name)
+    template = changed(made.spec.template, spec=changed(made.spec.template.spec, node_class_ref=ref))
+    return changed(made, spec=changed(made.spec, template=template))
+
+
+def planned(*objects: Any, **facts: Any) -> Plan:
+    return provision(w.world(*objects, batch=CLOSED, **facts))
+
+
+def pools_of(plan: Plan) -> set[str]:
+    return {a.claim.pool_name for a in plan.actions if isinstance(a, CreateNodeClaim)}
+
+
+def refused(plan: Plan) -> dict[str, str]:
+    return {refusal.subject: refusal.reason.code for refusal in plan.refusals}
+
+
+def test_types_that_make_no_sense_cost_the_pools_of_their_class_only() -> None:
+    catalogues = {"default": w.CATALOGUE, "odd": NONSENSE}
+    taints = [{"key": "a", "effect": "NoSchedule"}]
+    pools = (w.pool("sound"), of_class("odd", "odd", weight=100), of_class("odd-too", "odd", taints=taints))
+    plan = planned(*pools, w.replicas(3, "p"), catalogues=catalogues)
+    assert pools_of(plan) == {"sound"}
+    assert refused(plan) == {"nodepool/odd": "InternalError", "nodepool/odd-too": "InternalError"}
+    assert {e.ref.name for e in plan.events if e.reason == "InternalError"} == {"odd", "odd-too"}
+
+
+def test_a_pod_that_makes_no_sense_is_refused_alone() -> None:
+    pods = w.replicas(9, "p")
+    plan = planned(w.pool(), [*pods[:4], senseless(pods[4]), *pods[5:]])
+    assert pools_of(plan) == {"default"}
+    assert refused(plan) == {f"pod/{pods[4].key}": "InternalError"}
+    assert len(plan.nominations) == 8
+
+
+def test_both_at_once() -> None:
+    catalogues = {"default": w.CATALOGUE, "odd": NONSENSE}
+    pods = w.replicas(3, "p")
+    pools = (w.pool("sound"), of_class("odd", "odd", weight=100))
+    plan = planned(*pools, [*pods[:2], senseless(pods[2])], catalogues=catalogues)
+    assert pools_of(plan) == {"sound"}
+    assert refused(plan) == {"nodepool/odd": "InternalError", f"pod/{pods[2].key}": "InternalError"}
+
+
+def test_an_amount_beyond_all_measure_finds_no_place_and_takes_none() -> None:
+    plan = planned(w.pool(), w.pod("huge", "1e30"), w.pod("small"))
+    assert len(plan.nominations) == 1
+    assert refused(plan) == {"pod/default/huge": "Incompatible"}

@@ -1,0 +1,59 @@
+"""What AWS made of each class, and the types that follow: one class that makes no sense has none, the others have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import decode
+from reconciler.model.cloud import ClassFacts, Region
+from reconciler.model.instance_type import Catalogue
+from reconciler.model.settings import Settings
+from reconciler.runtime.catalogues import Catalogues
+from tests.unit.lifecycle.world import NOW, large
+
+REGION = Region(name="us-west-2", types={}, zones_by_type={}, on_demand={}, spot={})
+
+
+def node_class(name: str, **meta: Any) -> EC2NodeClass:
+    return decode(EC2NodeClass, {"metadata": {"name": name, "uid": f"uid-{name}", "generation": 1, **meta}})
+
+
+def catalogues(*names: str) -> Catalogues:
+    made = Catalogues(Settings(cluster_name="c"), _build)
+    made.region = REGION
+    for name in names:
+        made.resolved(name, f"uid-{name}", ClassFacts(1), NOW)
+    return made
+
+
+def _build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue:
+    if node_class.name == "odd" and not facts.instance_profile:
+        raise KeyError("no such family")
+    return (large(),)
+
+
+def test_a_class_whose_types_cannot_be_worked_out_has_none_and_says_so() -> None:
+    made, classes = catalogues("odd", "sound"), [node_class("odd"), node_class("sound")]
+    assert {name: len(types) for name, types in made.catalogues(classes).items()} == {"odd": 0, "sound": 1}
+    reason, words = made.facts["odd"].problems["ValidationSucceeded"]
+    assert reason == "InstanceTypesUnknown"
+    assert "no such family" in words
+    assert not made.facts["sound"].problems
+
+
+def test_it_is_forgiven_when_its_facts_make_sense_again() -> None:
+    made, classes = catalogues("odd"), [node_class("odd")]
+    made.catalogues(classes)
+    made.resolved("odd", "uid-odd", ClassFacts(1, instance_profile="p"), NOW)
+    assert len(made.catalogues(classes)["odd"]) == 1
+    assert not made.facts["odd"].problems
+
+
+def test_what_a_class_that_cannot_be_read_selects_is_never_asked() -> None:
+    made, sound = catalogues("sound"), node_class("sound")
+    due = made.due_at(sound)
+    assert due is not None
+    never = made.due_at(node_class("other", unreadable="$.spec"))
+    assert never is not None
+    assert never.year > 9000
