@@ -89,8 +89,9 @@ def test_etcd_restored_from_before_the_nodes_came() -> None:
     """Claims and nodes of the last hours are unknown to the restored store; their machines run on."""
     stage = Stage()
     before = stage.instances()
-    stage.lose(kinds.NODE_CLAIM, *stage.names(kinds.NODE_CLAIM)[:7])
-    stage.lose(kinds.NODE, *stage.names(kinds.NODE)[:7])
+    later = stage.world.objects("NodeClaim")[:7]
+    stage.lose(kinds.NODE_CLAIM, *(claim["metadata"]["name"] for claim in later))
+    stage.lose(kinds.NODE, *(claim["status"]["nodeName"] for claim in later))
     stage.restart()
     stage.live(minutes=10)
     assert before <= stage.instances()
