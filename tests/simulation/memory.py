@@ -15,8 +15,11 @@ import msgspec
 _OURS = ("reconciler.", "prometheus_client.")
 _NOT_OURS = ("reconciler.sandbox.",)
 _SEVERAL = (list, tuple, set, frozenset, deque)
-#: Rings of a fixed length, and series whose labels have few values: they fill up, and no more.
+#: Rings of a fixed length, queues that are swept when they have so many more rows than there are entries, and series
+#: whose labels have few values: they fill up, and no more. What one answer of a step consists of is a value.
 _BOUNDED = (
+    "._memory.outcomes[].entries[].outcome",
+    "._memory.outcomes[].dues",
     "._memory._journal._rows",
     ".state.cluster._journal._rows",
     ".state.cluster._gone",
