@@ -20,7 +20,7 @@ from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = (sys.executable, "-m", "pytest")
 NOT_LONG = "not cluster and not long"
-SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations")
+SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations", "tests/cluster")
 WORKERS = str(min(4, os.cpu_count() or 1))
 
 

@@ -21,11 +21,22 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.candidates import Candidate, pod_blocker, waived
 from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import NOTHING, annotate, joined, said, taint, tainted, told, untaint
+from reconciler.disruption.writes import annotate, taint, tainted, told, untaint
 from reconciler.model import kinds, pods
-from reconciler.model.memory import planning
+from reconciler.model.memory import planning, said
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, Event, Plan, Reason, Refusal, Source
+from reconciler.model.plan import (
+    NOTHING,
+    Action,
+    CreateNodeClaim,
+    DeleteObject,
+    Event,
+    Plan,
+    Reason,
+    Refusal,
+    Source,
+    joined,
+)
 from reconciler.model.snapshot import StateNode
 
 #: Replacements that have not appeared by then cannot be created.

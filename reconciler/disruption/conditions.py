@@ -17,9 +17,9 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption.command import Command
 from reconciler.disruption.drift import drift_reason, type_check_due
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import NOTHING, earliest, said, set_conditions
-from reconciler.model.memory import planning
-from reconciler.model.plan import Plan, Reason
+from reconciler.disruption.writes import earliest, set_conditions
+from reconciler.model.memory import planning, said
+from reconciler.model.plan import NOTHING, Plan, Reason
 
 DRIFTED, CONSOLIDATABLE, DISRUPTION_REASON = "Drifted", "Consolidatable", "DisruptionReason"
 

@@ -17,9 +17,8 @@ from reconciler.disruption.methods import METHODS
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
 from reconciler.disruption.view import view
-from reconciler.disruption.writes import joined
 from reconciler.model.memory import Memory, Turn
-from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source
+from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source, joined
 from reconciler.model.snapshot import Snapshot
 
 #: What a command rests on: a node is judged by its pods, and by the budgets that protect them.

@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 
 from api import durations
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.writes import NOTHING, said
 from reconciler.model import kinds
-from reconciler.model.memory import Turn, planning
-from reconciler.model.plan import DeleteObject, Plan, Reason, Source
+from reconciler.model.memory import Turn, planning, said
+from reconciler.model.plan import NOTHING, DeleteObject, Plan, Reason, Source
 from reconciler.model.snapshot import Snapshot
 
 #: Lives shorter than this are not shortened.

@@ -12,10 +12,10 @@ from typing import Final
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.writes import NOTHING, joined, told
+from reconciler.disruption.writes import told
 from reconciler.model import kinds
 from reconciler.model.cloud import Interruption
-from reconciler.model.plan import DeleteMessage, DeleteObject, Event, Plan, Reason, Source
+from reconciler.model.plan import NOTHING, DeleteMessage, DeleteObject, Event, Plan, Reason, Source, joined
 from reconciler.model.snapshot import Snapshot, StateNode
 
 

@@ -23,9 +23,8 @@ from reconciler.disruption.moves import Move, judge
 from reconciler.disruption.proposals import agreed, timely
 from reconciler.disruption.simulation import Solve, simulate
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import NOTHING, joined
 from reconciler.model.memory import Step
-from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Proposal, StateNode
 from reconciler.scheduling.claims import to_claim
 

@@ -18,11 +18,10 @@ from reconciler.disruption.candidates import Blocker, known_candidate, refused
 from reconciler.disruption.methods import backing_off
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import NOTHING, joined
 from reconciler.model import kinds, pods
 from reconciler.model.memory import planning
 from reconciler.model.objects import Pod
-from reconciler.model.plan import Event, Plan
+from reconciler.model.plan import NOTHING, Event, Plan, joined
 from reconciler.model.snapshot import StateNode
 
 #: How many nodes one plan looks at, and how many of them are others a second later.

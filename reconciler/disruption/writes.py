@@ -10,13 +10,10 @@ from api import labels
 from api.v1.meta import Condition, encode
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
-from reconciler.model.memory import Asked
 from reconciler.model.objects import Node
-from reconciler.model.plan import Event, PatchObject, Plan, Reason
+from reconciler.model.plan import Event, PatchObject, Reason
 from reconciler.model.pods import DISRUPTED
 from reconciler.model.snapshot import StateNode
-
-NOTHING = Plan()
 
 
 def annotate(claim: NodeClaim, verb: str, annotations: Mapping[str, str | None], reason: Reason) -> PatchObject:
@@ -70,26 +67,6 @@ def told(
     return tuple(
         Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe_seconds=dedupe_seconds) for v in subjects
     )
-
-
-def joined(plans: Iterable[Plan]) -> Plan:
-    """Many plans as one, in order."""
-    parts = [plan for plan in plans if plan is not NOTHING]
-    if not parts:
-        return NOTHING
-    gauges = {key: value for plan in parts for key, value in plan.gauges.items()}
-    return Plan(
-        actions=tuple(action for plan in parts for action in plan.actions),
-        refusals=tuple(refusal for plan in parts for refusal in plan.refusals),
-        events=tuple(event for plan in parts for event in plan.events),
-        next_due=earliest(plan.next_due for plan in parts),
-        gauges=gauges,
-    )
-
-
-def said(asked: Asked[Plan]) -> Plan:
-    """What a step says of all objects."""
-    return joined((*asked.spoken.values(), Plan(next_due=asked.due)))
 
 
 def earliest(instants: Iterable[datetime | None]) -> datetime | None:

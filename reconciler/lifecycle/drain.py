@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import deletion, joined, normal, warning
+from reconciler.lifecycle.writes import deletion, normal, warning
 from reconciler.model import kinds, pods
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import EvictPod, Plan, Reason, Source
+from reconciler.model.plan import EvictPod, Plan, Reason, Source, joined
 
 #: How long a drain sleeps when nothing tells it to wake up earlier.
 _LOOK_AGAIN = timedelta(seconds=10)

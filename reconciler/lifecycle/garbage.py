@@ -13,10 +13,10 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import garbage_guard
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, deletion, joined, stale
+from reconciler.lifecycle.writes import act, deletion, stale
 from reconciler.model.cloud import Instance
 from reconciler.model.memory import Step, Turn
-from reconciler.model.plan import Plan, Reason, Source, TerminateInstance
+from reconciler.model.plan import Plan, Reason, Source, TerminateInstance, joined
 
 
 def collect(turn: Turn) -> Plan:

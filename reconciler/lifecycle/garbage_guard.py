@@ -26,10 +26,10 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import NOTHING, act, changed, joined, warning, with_metadata
+from reconciler.lifecycle.writes import act, changed, warning, with_metadata
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
-from reconciler.model.plan import Plan, Reason, Refusal, Source
+from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 
 SOURCES: Final = (Source.INSTANCES, Source.NODE_CLAIMS)
 HALTED: Final = "GarbageCollectionHalted"

@@ -23,21 +23,11 @@ from reconciler.lifecycle.assignment import assign, pairs
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin, finish
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import (
-    NOTHING,
-    act,
-    changed,
-    deletion,
-    guarded,
-    joined,
-    warning,
-    with_annotations,
-    with_metadata,
-)
+from reconciler.lifecycle.writes import act, changed, deletion, guarded, warning, with_annotations, with_metadata
 from reconciler.model.boundaries import broken
 from reconciler.model.claims import check
 from reconciler.model.cloud import FleetRequest, Instance
-from reconciler.model.plan import LaunchInstances, Plan, Reason, Refusal, Source
+from reconciler.model.plan import NOTHING, LaunchInstances, Plan, Reason, Refusal, Source, joined
 from reconciler.model.snapshot import LaunchFailure
 
 #: Claims of one call. The request, which names them, is written to each of them.

@@ -18,9 +18,9 @@ from reconciler.lifecycle.progress import begin, finish
 from reconciler.lifecycle.registration import hydrate, register
 from reconciler.lifecycle.tagging import tag
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import NOTHING, guarded, joined, unreadable
-from reconciler.model.memory import Asked, Memory, Step, Turn, planning
-from reconciler.model.plan import Plan
+from reconciler.lifecycle.writes import guarded, unreadable
+from reconciler.model.memory import Memory, Step, Turn, planning, said
+from reconciler.model.plan import NOTHING, Plan, joined
 from reconciler.model.snapshot import Snapshot
 
 _STEPS = (hydrate, register, initialize, check, note_pod_events, tag)
@@ -33,15 +33,11 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     return joined(
         (
             *_launches(turn, whole, each),
-            *(_said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES)),
+            *(said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES)),
             *_pools(turn, whole, each),
             garbage.collect(turn),
         )
     )
-
-
-def _said(asked: Asked[Plan]) -> Plan:
-    return joined((*asked.spoken.values(), Plan(next_due=asked.due)))
 
 
 # --- claims -----------------------------------------------------------------------------------------------------

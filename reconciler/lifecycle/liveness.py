@@ -12,8 +12,8 @@ from datetime import timedelta
 from api import durations
 from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.progress import Progress
-from reconciler.lifecycle.writes import NOTHING, act, deletion
-from reconciler.model.plan import Plan, Reason, Source
+from reconciler.lifecycle.writes import act, deletion
+from reconciler.model.plan import NOTHING, Plan, Reason, Source
 
 _AWAY = timedelta(minutes=5)
 

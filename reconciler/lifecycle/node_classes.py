@@ -18,17 +18,15 @@ from reconciler.ec2 import nodeclass
 from reconciler.lifecycle.node_pools import is_new_version, rehash
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import (
-    NOTHING,
     act,
     changed,
-    joined,
     normal,
     unreadable,
     with_annotations,
     with_metadata,
     without_finalizer,
 )
-from reconciler.model.plan import DeleteClassResources, EnsureInstanceProfile, Plan, Reason, Source
+from reconciler.model.plan import NOTHING, DeleteClassResources, EnsureInstanceProfile, Plan, Reason, Source, joined
 
 _LOOK_AGAIN = timedelta(minutes=10)
 

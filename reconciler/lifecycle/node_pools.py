@@ -25,10 +25,10 @@ from api.v1.nodepool import NodePool
 from reconciler.lifecycle import pool_failures, registration_health
 from reconciler.lifecycle.registration_health import HEALTHY
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, changed, joined, unreadable, with_annotations, with_metadata
+from reconciler.lifecycle.writes import act, changed, unreadable, with_annotations, with_metadata
 from reconciler.model.backoff import PoolFailures
 from reconciler.model.memory import Asked, Step
-from reconciler.model.plan import Plan, Reason
+from reconciler.model.plan import Plan, Reason, joined
 from reconciler.model.snapshot import StateNode
 
 #: `status.resources` always has these.

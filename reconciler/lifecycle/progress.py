@@ -15,9 +15,9 @@ from msgspec.structs import replace as changed_value
 from api.v1 import conditions
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import NOTHING, changed, joined
+from reconciler.lifecycle.writes import changed
 from reconciler.model.objects import Node
-from reconciler.model.plan import Plan, Reason, Source
+from reconciler.model.plan import NOTHING, Plan, Reason, Source, joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,9 @@ from reconciler.lifecycle.progress import Progress, finish
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.volumes import attached
 from reconciler.lifecycle.writes import (
-    NOTHING,
     act,
     changed,
     deletion,
-    joined,
     normal,
     warning,
     with_annotations,
@@ -32,7 +30,7 @@ from reconciler.lifecycle.writes import (
     without_finalizer,
 )
 from reconciler.model.objects import Node
-from reconciler.model.plan import Event, Plan, Reason, Source
+from reconciler.model.plan import NOTHING, Event, Plan, Reason, Source, joined
 from reconciler.model.pods import DISRUPTED
 
 _NODE_WAIT = timedelta(seconds=10)

@@ -70,11 +70,3 @@ class View:
         if listed is None or not self.snapshot.fresh(Source.INSTANCES):
             return False
         return instant is None or listed > instant + _CLOCK_GRAIN
-
-
-def managed(claim: NodeClaim) -> bool:
-    return claim.managed
-
-
-def assigned_instance(claim: NodeClaim) -> str:
-    return claim.assigned_instance

@@ -120,21 +120,6 @@ def normal(value: Any, reason: str, message: str) -> Event:
     return Event(kinds.ref(value), value.metadata.uid, "Normal", reason, message)
 
 
-def joined(plans: Iterable[Plan]) -> Plan:
-    """Many plans as one, in order; like adding them, but in one pass."""
-    parts = [plan for plan in plans if plan is not NOTHING]
-    if not parts:
-        return NOTHING
-    dues = [plan.next_due for plan in parts if plan.next_due is not None]
-    return Plan(
-        actions=tuple(action for plan in parts for action in plan.actions),
-        refusals=tuple(refusal for plan in parts for refusal in plan.refusals),
-        events=tuple(event for plan in parts for event in plan.events),
-        next_due=min(dues, default=None),
-        gauges={name: value for plan in parts for name, value in plan.gauges.items()},
-    )
-
-
 def act(*actions: Action, due: datetime | None = None) -> Plan:
     return Plan(actions=actions, next_due=due)
 
@@ -160,6 +145,3 @@ def stale(snapshot: Snapshot, subject: str, sources: Iterable[Source]) -> Plan |
         return None
     reason = Reason("StaleSource", f"waiting for a complete list of {', '.join(old)}")
     return Plan(refusals=(Refusal(subject, reason),), next_due=snapshot.now + snapshot.settings.disruption_period)
-
-
-NOTHING = Plan()

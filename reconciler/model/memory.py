@@ -9,20 +9,19 @@ never part of the answer: with an empty one everything is worked out anew, and t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
 
 from reconciler.model.journal import Journal
-from reconciler.model.plan import INTERNAL_ERROR, Plan, Reason, Refusal
-from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
+from reconciler.model.noting import Read, Tape, earlier, noting, table_of
+from reconciler.model.plan import INTERNAL_ERROR, Plan, Reason, Refusal, joined
+from reconciler.model.snapshot import Snapshot
 
 V = TypeVar("V")
 T = TypeVar("T")
 
-#: An entry of a table that a step looked up; None stands for the table as a whole.
-Read = tuple[str, str | None]
 #: Tables that are handed over as a whole, and compared with the ones before.
 _COMPARED = (
     "class_facts",
@@ -35,11 +34,8 @@ _COMPARED = (
     "fresh_at",
     "not_before",
 )
-_AT_ONCE = timedelta(0)
 #: Everything rests on these.
 _GROUND = ("settings", "cluster")
-#: What the whole plan is about, not one object: a step must not look at it, and finds nothing there.
-_NOT_FOR_STEPS: Mapping[str, Any] = {"interruptions": (), "batch": None, "nominations": (), "proposals": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +84,11 @@ class Asked(Generic[T]):
     spoken: Mapping[str, T]
     sums: Mapping[Any, int]
     due: datetime | None
+
+
+def said(asked: Asked[Plan]) -> Plan:
+    """What a planning step says of all objects."""
+    return joined((*asked.spoken.values(), Plan(next_due=asked.due)))
 
 
 @dataclass(slots=True)
@@ -186,7 +187,7 @@ class Memory:
 
     def _compare(self, snapshot: Snapshot) -> None:
         for name in _COMPARED:
-            table, known = _table(snapshot, name), self._compared.get(name, {})
+            table, known = table_of(snapshot, name), self._compared.get(name, {})
             if table is not known:
                 for key in known.keys() | table.keys():
                     if known.get(key) is not table.get(key) and known.get(key) != table.get(key):
@@ -201,7 +202,7 @@ class Memory:
                 self.outcomes[step].open.add(subject)
         for step, known in self.outcomes.items():
             if known.table == table:
-                if key in _table(snapshot, table):
+                if key in table_of(snapshot, table):
                     known.open.add(key)
                 else:  # nobody asks about it any more
                     self.drop(step, key)
@@ -209,7 +210,7 @@ class Memory:
 
     def sorted_keys(self, snapshot: Snapshot, table: str) -> Sequence[str]:
         """Sorted anew only when one came or went."""
-        current, known = _table(snapshot, table), self._sorted.get(table)
+        current, known = table_of(snapshot, table), self._sorted.get(table)
         if known is None or len(known) != len(current) or not all(map(current.__contains__, known)):
             known = self._sorted[table] = sorted(current)
         return known
@@ -222,96 +223,19 @@ class Memory:
                 del self.readers[read]
 
 
-class _Tape:
-    """What is looked up while a step runs, and until when the outcomes of steps that it asked hold."""
-
-    __slots__ = ("reads", "until")
-
-    def __init__(self) -> None:
-        self.reads: set[Read] | None = None
-        self.until: datetime | None = None
-
-    def note(self, table: str, key: str | None) -> None:
-        if self.reads is not None:
-            self.reads.add((table, key))
-
-    def inherit(self, entry: _Entry) -> None:
-        """The step that runs rests on this outcome."""
-        if self.reads is not None:
-            self.reads |= entry.reads
-            self.until = _earlier(self.until, entry.until)
-
-
-class _Noted(Mapping[Any, Any]):
-    """A table that notes what is looked up in it."""
-
-    __slots__ = ("_name", "_table", "_tape")
-
-    def __init__(self, name: str, table: Mapping[Any, Any], tape: _Tape) -> None:
-        self._name, self._table, self._tape = name, table, tape
-
-    def __getitem__(self, key: Any) -> Any:
-        self._tape.note(self._name, str(key))
-        return self._table[key]
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        self._tape.note(self._name, str(key))
-        return self._table.get(key, default)
-
-    def __contains__(self, key: object) -> bool:
-        self._tape.note(self._name, str(key))
-        return key in self._table
-
-    def __iter__(self) -> Iterator[Any]:
-        self._tape.note(self._name, None)
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        self._tape.note(self._name, None)
-        return len(self._table)
-
-
-class _NotedInstants(_Noted):
-    """A table of instants up to which something holds: what rests on one that is ahead holds no longer than that."""
-
-    __slots__ = ("_after", "_now")
-
-    def __init__(
-        self, name: str, table: Mapping[Any, datetime], tape: _Tape, now: datetime, after: timedelta = _AT_ONCE
-    ) -> None:
-        super().__init__(name, table, tape)
-        self._now, self._after = now, after
-
-    def __getitem__(self, key: Any) -> Any:
-        found: datetime = super().__getitem__(key)
-        self._expect(found)
-        return found
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        found = super().get(key, default)
-        if isinstance(found, datetime):
-            self._expect(found)
-        return found
-
-    def _expect(self, instant: datetime) -> None:
-        until = instant + self._after
-        if until > self._now:
-            self._tape.until = _earlier(self._tape.until, until)
-
-
 class Turn:
     """One look at the world. `snapshot` is for what looks at the whole; steps must look at `noted`."""
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._memory, self._tape = memory, _Tape()
-        self.noted = _noted(snapshot, self._tape)
+        self._memory, self._tape = memory, Tape()
+        self.noted = noting(snapshot, self._tape)
 
     def all(self, step: Step[V, T], view: V) -> Asked[T]:
         """Ask about every object of the step's table, as far as the answer is not known."""
         known = self._known(step)
         known.open_what_is_due(self.snapshot.now)
-        table = _table(self.snapshot, step.table)
+        table = table_of(self.snapshot, step.table)
         for key in tuple(known.open):
             known.open.discard(key)
             if key in table:
@@ -326,7 +250,7 @@ class Turn:
         if entry is None or key in known.open or (entry.until is not None and entry.until <= self.snapshot.now):
             known.open.discard(key)
             entry = self._work_out(step, known, view, key)
-        self._tape.inherit(entry)
+        self._tape.inherit(entry.reads, entry.until)
         return cast(T, entry.outcome)
 
     def keys(self, table: str) -> Sequence[str]:
@@ -336,7 +260,7 @@ class Turn:
     def _known(self, step: Step[V, T]) -> _Outcomes:
         known = self._memory.outcomes.get(step.name)
         if known is None:
-            known = self._memory.outcomes[step.name] = _Outcomes(step.table, set(_table(self.snapshot, step.table)))
+            known = self._memory.outcomes[step.name] = _Outcomes(step.table, set(table_of(self.snapshot, step.table)))
         return known
 
     def _work_out(self, step: Step[V, T], known: _Outcomes, view: V, key: str) -> _Entry:
@@ -361,44 +285,9 @@ class Turn:
         outer, tape.reads, tape.until = (tape.reads, tape.until), set(), None
         try:
             outcome, until = step.run(view, key)
-            return outcome, _earlier(until, tape.until), frozenset(tape.reads)
+            return outcome, earlier(until, tape.until), frozenset(tape.reads)
         except BaseException:
             known.open.add(key)
             raise
         finally:
             tape.reads, tape.until = outer
-
-
-def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
-    return min((instant for instant in (one, other) if instant is not None), default=None)
-
-
-def _table(snapshot: Snapshot, name: str) -> Mapping[Any, Any]:
-    if name == "instances":
-        return snapshot.instances.by_id
-    if name == "instances_by_group":
-        return snapshot.instances.by_group
-    return cast(Mapping[Any, Any], getattr(snapshot, name))
-
-
-def _noted(snapshot: Snapshot, tape: _Tape) -> Snapshot:
-    """The snapshot with tables that note what is looked up in them."""
-
-    def noted(name: str, table: Mapping[Any, Any]) -> Any:
-        return _Noted(name, table, tape)
-
-    pods, instances = snapshot.pods, snapshot.instances
-    own: dict[str, Any] = {
-        f.name: noted(f.name, value)
-        for f in fields(snapshot)
-        if isinstance(value := getattr(snapshot, f.name), Mapping) and f.name not in ("pods", "instances")
-    }
-    own["pods"] = PodIndex(noted("pods", pods.by_key), noted("pods_on", pods.by_node), noted("pending", pods.pending))
-    stale = snapshot.settings.stale_after + timedelta(microseconds=1)  # the last instant still counts
-    own["fresh_at"] = _NotedInstants("fresh_at", snapshot.fresh_at, tape, snapshot.now, stale)
-    for name in ("nominated_until", "not_before", "out_of_stock"):
-        own[name] = _NotedInstants(name, getattr(snapshot, name), tape, snapshot.now)
-    own["instances"] = InstanceIndex(
-        noted("instances", instances.by_id), noted("instances_by_group", instances.by_group)
-    )
-    return replace(snapshot, **own, **_NOT_FOR_STEPS)

@@ -6,7 +6,7 @@ while it is under way. Actions of one `lane` (one object) run in plan order; dif
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -238,13 +238,24 @@ class Plan:
 
     def __add__(self, other: Plan) -> Plan:
         """Both plans, this one's actions first."""
-        dues = [due for due in (self.next_due, other.next_due) if due is not None]
-        return Plan(
-            self.actions + other.actions,
-            self.refusals + other.refusals,
-            self.events + other.events,
-            self.nominations + other.nominations,
-            min(dues, default=None),
-            self.provisioned or other.provisioned,
-            {**self.gauges, **other.gauges},
-        )
+        return joined((self, other))
+
+
+NOTHING = Plan()
+
+
+def joined(plans: Iterable[Plan]) -> Plan:
+    """Many plans as one, in order; like adding them, but in one pass."""
+    parts = [plan for plan in plans if plan is not NOTHING]
+    if not parts:
+        return NOTHING
+    dues = [plan.next_due for plan in parts if plan.next_due is not None]
+    return Plan(
+        actions=tuple(action for plan in parts for action in plan.actions),
+        refusals=tuple(refusal for plan in parts for refusal in plan.refusals),
+        events=tuple(event for plan in parts for event in plan.events),
+        nominations=tuple(nomination for plan in parts for nomination in plan.nominations),
+        next_due=min(dues, default=None),
+        provisioned=any(plan.provisioned for plan in parts),
+        gauges={name: value for plan in parts for name, value in plan.gauges.items()},
+    )
