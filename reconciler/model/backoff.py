@@ -33,7 +33,8 @@ class Steps:
         return wait * (1 + spread)
 
 
-POOL_STEPS: Final = Steps(timedelta(seconds=5), timedelta(minutes=5))
+#: The first wait outlasts the ten seconds to the next pass over pods that wait, so that it tries another pool.
+POOL_STEPS: Final = Steps(timedelta(seconds=15), timedelta(minutes=5))
 
 
 class PoolFailures(Value, frozen=True, kw_only=True):

@@ -196,7 +196,7 @@ def test_a_pool_whose_launches_failed_is_passed_over_for_a_while() -> None:
     plan = plan_of(tired, w.pool("fresh"), w.pod("p"))
     assert [a.claim.pool_name for a in created(plan)] == ["fresh"]
     assert [(r.subject, r.reason.code) for r in plan.refusals] == [("nodepool/tired", "BackOff")]
-    later = plan_of(tired, w.pool("fresh"), w.pod("p"), now=w.NOW + 6 * SECOND)
+    later = plan_of(tired, w.pool("fresh"), w.pod("p"), now=w.NOW + 16 * SECOND)
     assert [a.claim.pool_name for a in created(later)] == ["tired"]
 
 
