@@ -5,12 +5,13 @@ The rooms are asked in the order of urgency: the life of what exists, then what 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from reconciler.disruption.disrupt import disrupt
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model.memory import Memory
-from reconciler.model.plan import Action, PatchObject, Plan
+from reconciler.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import provision
 
@@ -18,8 +19,23 @@ from reconciler.provisioning.provision import provision
 def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
     """What to do now, why not more, and when to look again. A memory saves work, and changes nothing."""
     turn = (memory or Memory()).turn(snapshot)
-    plan = lifecycle(snapshot, turn) + disrupt(snapshot, turn=turn) + provision(snapshot)
+    rooms = (
+        ("lifecycle", lambda: lifecycle(snapshot, turn)),
+        ("disruption", lambda: disrupt(snapshot, turn=turn)),
+        ("provisioning", lambda: provision(snapshot)),
+    )
+    plan = joined(_asked(name, room, snapshot) for name, room in rooms)
     return replace(plan, actions=_one_guarded_write_per_object(plan.actions))
+
+
+def _asked(name: str, room: Callable[[], Plan], snapshot: Snapshot) -> Plan:
+    """A room's plan; a bug in one room must not keep the others from their work."""
+    try:
+        return room()
+    except Exception as error:
+        due = snapshot.now + snapshot.settings.disruption_period
+        reason = Reason(INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+        return Plan(refusals=(Refusal(name, reason),), next_due=due)
 
 
 def _one_guarded_write_per_object(actions: tuple[Action, ...]) -> tuple[Action, ...]:

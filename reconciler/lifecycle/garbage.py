@@ -6,17 +6,21 @@ up and ready, and many at once prove nothing at all: the guard (`garbage_guard`)
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import garbage_guard
+from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
 from reconciler.model.cloud import Instance
 from reconciler.model.memory import Step, Turn
 from reconciler.model.plan import Plan, Reason, Source, TerminateInstance, joined
+
+#: How long a Node that had joined may be away.
+_AWAY = timedelta(minutes=5)
 
 
 def collect(turn: Turn) -> Plan:
@@ -29,7 +33,7 @@ def collect(turn: Turn) -> Plan:
     suspects = [*(_orphan(view, instance) for instance in orphans), *(_lost(view, claim) for claim in lost)]
     verdict = garbage_guard.judge(view, suspects, _doubt(view, orphans))
     ends = [_end(view, i) for i in orphans if i.id in verdict.released and _abandoned(view, i)]
-    return joined((*ends, *(_forget(claim) for claim in lost if _id(claim) in verdict.released), verdict.plan))
+    return joined((*ends, *(_forget(view, claim) for claim in lost if _id(claim) in verdict.released), verdict.plan))
 
 
 def _orphan(view: View, instance: Instance) -> Suspect:
@@ -87,21 +91,34 @@ def _end(view: View, instance: Instance) -> Plan:
 
 
 # --- claims -----------------------------------------------------------------------------------------------------
-def _bereft(view: View, name: str) -> tuple[NodeClaim | None, None]:
-    """A registered claim whose instance EC2's last complete list lacks, and whose Node is not ready either."""
+def _bereft(view: View, name: str) -> tuple[NodeClaim | None, datetime | None]:
+    """A registered claim whose instance EC2's last complete list lacks, and whose Node is not ready either; or one
+    whose Node was deleted under our finalizer and stays away: no kubelet registers again, but the bill goes on."""
     claim = view.snapshot.node_claims[name]
     if not claim.managed or claim.metadata.deleting or not claim.is_true("Registered"):
         return None, None
-    if view.instance(claim.status.provider_id) is not None or any(n.ready for n in view.nodes_of(claim)):
-        return None, None
-    since = claim.condition("Registered")
-    listed = since is not None and view.listed_after(since.last_transition_time)
-    return claim if listed else None, None
+    nodes = view.nodes_of(claim)
+    if view.instance(claim.status.provider_id) is None and not any(node.ready for node in nodes):
+        since = claim.condition("Registered")
+        listed = since is not None and view.listed_after(since.last_transition_time)
+        return claim if listed else None, None
+    away = _given_up(claim) if not nodes else None
+    return (claim, None) if away is not None and away <= view.snapshot.now else (None, away)
 
 
-def _forget(claim: NodeClaim) -> Plan:
-    reason = Reason("GarbageCollected", f"instance {claim.instance_id} is gone")
-    return act(deletion(claim, reason, *SOURCES))
+def _given_up(claim: NodeClaim) -> datetime | None:
+    """When a claim whose Node is gone has waited for it long enough."""
+    known = claim.condition(CONSISTENT)
+    gone = known is not None and known.reason == NODE_NOT_FOUND
+    return known.last_transition_time + _AWAY if known and gone and known.last_transition_time is not None else None
+
+
+def _forget(view: View, claim: NodeClaim) -> Plan:
+    if view.instance(claim.status.provider_id) is None:
+        reason = Reason("GarbageCollected", f"instance {claim.instance_id} is gone")
+    else:
+        reason = Reason("NodeLost", f"node {claim.status.node_name} was deleted and has not come back")
+    return act(deletion(claim, reason, *SOURCES, Source.NODES))
 
 
 _ORPHANS: Step[View, Instance] = Step("orphans", "instances", _orphaned, speaks=bool)  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
-"""A claim that does not get anywhere is given up: five minutes to launch, fifteen to register. So is one whose Node was
-deleted under our finalizer and stays away for five minutes: its kubelet does not register again, but its bill goes on.
+"""A claim that does not get anywhere is given up: five minutes to launch, fifteen to register.
 
 The clocks start at creation, or when the condition last changed its status. Its finalizer ends the instance, its pods
 become pending again, and new capacity is looked for.
@@ -10,32 +9,22 @@ from __future__ import annotations
 from datetime import timedelta
 
 from api import durations
-from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.writes import act, deletion
 from reconciler.model.plan import NOTHING, Plan, Reason, Source
-
-_AWAY = timedelta(minutes=5)
 
 
 def give_up(progress: Progress) -> Plan:
     """The claim's deletion when its time is over, else when to look again."""
     settings = progress.view.snapshot.settings
     if progress.claim.is_true("Registered"):
-        return _abandoned(progress)
+        return NOTHING
     if not progress.claim.is_true("Launched"):
         return _expire(progress, "Launched", settings.launch_timeout, "LaunchTimeout")
     return _expire(progress, "Registered", settings.registration_timeout, "RegistrationTimeout")
 
 
-def _abandoned(progress: Progress) -> Plan:
-    known = progress.claim.condition(CONSISTENT)
-    if known is None or known.reason != NODE_NOT_FOUND:
-        return NOTHING
-    return _expire(progress, CONSISTENT, _AWAY, "NodeLost", Source.NODES)
-
-
-def _expire(progress: Progress, condition: str, limit: timedelta, code: str, *sources: Source) -> Plan:
+def _expire(progress: Progress, condition: str, limit: timedelta, code: str) -> Plan:
     known = progress.claim.condition(condition)
     if known is None or known.last_transition_time is None:
         return NOTHING
@@ -44,4 +33,4 @@ def _expire(progress: Progress, condition: str, limit: timedelta, code: str, *so
         return Plan(next_due=due)
     last = f"; last: {known.reason}: {known.message}" if known.message else ""
     reason = Reason(code, f"not {condition} within {durations.go_text(limit)}{last}")
-    return act(deletion(progress.claim, reason, Source.NODE_CLAIMS, *sources))
+    return act(deletion(progress.claim, reason, Source.NODE_CLAIMS))

@@ -14,8 +14,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+from msgspec.structs import replace
+
 from api import labels
 from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
 from reconciler.model.grouping import Grouping
 from reconciler.model.journal import Journal
@@ -163,7 +166,8 @@ class Cluster:
             del graves[next(iter(graves))]
 
     def _index(self, kind: Kind, key: str, old: Any | None, new: Any | None) -> None:
-        self._journal.touch(FIELDS[kind.name], key)
+        if kind is not kinds.NODE_POOL or not _only_counted(old, new):
+            self._journal.touch(FIELDS[kind.name], key)
         for grouping in self._groupings.get(kind.name, ()):
             grouping.replace(old, new)
         if kind is kinds.POD:
@@ -265,6 +269,16 @@ def _key(kind: Kind, value: Any) -> str:
 def _bare(node_name: str) -> str:
     """The state-node key of a Node without a claim; a claim may have the same name as some other Node."""
     return f"node/{node_name}"
+
+
+def _only_counted(old: NodePool | None, new: NodePool | None) -> bool:
+    """Whether only what a NodePool has is another number: no step about one object may rest on that, and it changes
+    with every node."""
+    if old is None or new is None:
+        return False
+    meta = replace(new.metadata, resource_version=old.metadata.resource_version)
+    status = replace(new.status, resources=old.status.resources, nodes=old.status.nodes)
+    return (old.metadata, old.spec, old.status) == (meta, new.spec, status)
 
 
 def _same(old: Any | None, value: Any) -> bool:

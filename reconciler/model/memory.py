@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
 
+from reconciler.model.boundaries import broken
 from reconciler.model.journal import Journal
 from reconciler.model.noting import Read, Tape, earlier, noting, table_of
-from reconciler.model.plan import INTERNAL_ERROR, Plan, Reason, Refusal, joined
+from reconciler.model.plan import Plan, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 
 V = TypeVar("V")
@@ -63,11 +64,8 @@ def planning(name: str, table: str, kind: str, run: Callable[[V, str], Plan]) ->
     def guarded(view: V, key: str) -> tuple[Plan, datetime | None]:
         try:
             plan = run(view, key)
-        except ValueError as error:
-            plan = Plan(refusals=(Refusal(f"{kind}/{key}", Reason("Malformed", str(error))),))
-        except Exception as error:  # a bug that one object brings to light must not keep the others waiting
-            reason = Reason(INTERNAL_ERROR, f"{type(error).__name__}: {error}")
-            plan = Plan(refusals=(Refusal(f"{kind}/{key}", reason),))
+        except Exception as error:  # what one object brings to light must not keep the others waiting
+            plan = Plan(refusals=(Refusal(f"{kind}/{key}", broken(error)),))
         return plan, plan.next_due
 
     return Step(name, table, guarded, speaks=_says_something, kept=lambda plan: not plan.actions)

@@ -69,7 +69,7 @@ def test_own_writes_are_in_the_next_snapshot() -> None:
 def test_a_bug_in_deciding_does_not_end_the_loop() -> None:
     world = World()
 
-    def broken(snapshot: Snapshot) -> Plan:
+    def broken(snapshot: Snapshot, memory: Memory) -> Plan:
         raise ZeroDivisionError
 
     loop = controller(world, broken)
