@@ -24,7 +24,7 @@ SETTLE_SECONDS: Final = 30.0
 SCRAPE_SECONDS: Final = 30.0
 BURST_PODS, BURST_SECONDS = 200, 15.0
 #: Requests of a pod that fits into what a node of the feed has left, and of one that does not.
-FITS_CPU_MILLIS, NEEDS_A_NODE_CPU_MILLIS = 300, 1500
+FITS_CPU_MILLIS, NEEDS_A_NODE_CPU_MILLIS = 100, 1500
 TICK_TARGET, MEMORY_TARGET = "≤ 50 ms", "≤ 1.50 GiB"
 
 

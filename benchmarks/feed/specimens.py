@@ -25,8 +25,9 @@ Json = dict[str, Any]
 CLUSTER: Final = "feed"
 LIVES: Final = timedelta(minutes=20)
 #: Pods of Deployments on each node, beside its daemons, and what each of them asks for in cpu (milli) and memory (MiB).
+#: What is left of a node is too little for one more, or consolidation would rightly spread one node over the others.
 WORKLOAD_PODS: Final = 17
-CPU_MILLIS: Final = 400
+CPU_MILLIS: Final = 450
 MEMORY_MIB: Final = {"general": 1024, "spot": 1024, "memory": 3072, "arm": 1024}
 DAEMONS: Final = ("aws-node", "kube-proxy", "log-agent")
 #: NodePools: what a requirement on top of size, and the rest of the spec says.
