@@ -9,6 +9,7 @@ never part of the answer: with an empty one everything is worked out anew, and t
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -198,6 +199,8 @@ class Memory:
         for read in ((table, key), (table, None)):
             for step, subject in self.readers.get(read, ()):
                 self.outcomes[step].open.add(subject)
+        if table in self._sorted:
+            self._sort_in(table, key, key in table_of(snapshot, table))
         for step, known in self.outcomes.items():
             if known.table == table:
                 if key in table_of(snapshot, table):
@@ -207,11 +210,19 @@ class Memory:
                     known.open.discard(key)
 
     def sorted_keys(self, snapshot: Snapshot, table: str) -> Sequence[str]:
-        """Sorted anew only when one came or went."""
-        current, known = table_of(snapshot, table), self._sorted.get(table)
-        if known is None or len(known) != len(current) or not all(map(current.__contains__, known)):
-            known = self._sorted[table] = sorted(current)
-        return known
+        """Sorted once, and kept up as keys come and go."""
+        if table not in self._sorted:
+            self._sorted[table] = sorted(table_of(snapshot, table))
+        return self._sorted[table]
+
+    def _sort_in(self, table: str, key: str, present: bool) -> None:
+        keys = self._sorted[table]
+        place = bisect_left(keys, key)
+        known = place < len(keys) and keys[place] == key
+        if present and not known:
+            keys.insert(place, key)
+        elif known and not present:
+            del keys[place]
 
     def drop(self, step: str, key: str) -> None:
         for read in self.outcomes[step].drop(key):

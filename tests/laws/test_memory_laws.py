@@ -103,7 +103,12 @@ def answers(memory: Memory, snapshot: Snapshot, recipe: Recipe) -> Any:
     turn = memory.turn(snapshot)
     inner, outer = steps(recipe)
     said = turn.all(outer, turn)
-    return dict(said.spoken), dict(said.sums), {k: turn.one(inner, turn, k) for k in turn.keys("state_nodes")}
+    return (
+        dict(said.spoken),
+        dict(said.sums),
+        {k: turn.one(inner, turn, k) for k in turn.keys("state_nodes")},
+        list(turn.keys("state_nodes")),
+    )
 
 
 @given(st.data(), recipes)
