@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 #: Rows that are kept; who has been away for longer looks at everything again.
-_KEPT = 100_000
+_KEPT = 20_000
 
 
 class Journal:
