@@ -137,8 +137,10 @@ class Invariants:
         if pool is None or not self._clear:
             return
         claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == started.pool_name]
-        counted = [c for c in claims if c.is_true("Initialized") and not c.is_true("InstanceTerminating")]
-        away = {n.spec.provider_id for n in self._values(kinds.NODE) if n.metadata.deleting or not n.ready}
+        there = {n.spec.provider_id: n for n in self._values(kinds.NODE)}  # a claim that lost its Node is no node
+        usable = [c for c in claims if c.is_true("Initialized") and not c.is_true("InstanceTerminating")]
+        counted = [c for c in usable if c.status.provider_id in there]
+        away = {provider for provider, node in there.items() if node.metadata.deleting or not node.ready}
         marked = [c for c in counted if c.metadata.deleting or labels.COMMAND in c.metadata.annotations]
         going = [*marked, *(c for c in counted if c not in marked and c.status.provider_id in away)]
         budgets, now = pool.value.spec.disruption.budgets, self._world.clock.now()
