@@ -40,6 +40,9 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 GRACE_SECONDS = 20.0
 CERTIFICATES_EVERY = timedelta(hours=1)
 CERTIFICATES_AGAIN = timedelta(seconds=10)
+#: New objects before the collector looks at the young; how often it then looks at older ones, and (never) at all.
+COLLECTOR_THRESHOLDS = (2_000, 5, 1_000_000)
+COLLECT_EVERY_SECONDS = 300.0
 #: A loop that has not looked for this long is stuck, and liveness says so.
 STUCK_AFTER = timedelta(minutes=5)
 
@@ -98,10 +101,11 @@ class Process:
             self._thread("lead", self._lead),
             self._thread("karpenter", self._watch_karpenter),
             self._thread("certificates", self._keep_certificates),
+            self._thread("collector", self._keep_collector_quiet),
         ]
         self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
         try:
-            self._controller.run(self._stop, on_sync=_quiet_collector)
+            self._controller.run(self._stop, on_sync=_put_aside)
         finally:
             lost = self._leader is not None and self._leader.lost
             self._end(threads, servers)
@@ -246,6 +250,15 @@ class Process:
 
         self._karpenter.run(self._stop, changed)
 
+    def _keep_collector_quiet(self) -> None:
+        """A full collection in a large cluster stops all threads for some 0.3 s: it never comes by itself.
+
+        Here is looked at what is new since the last time, and then put aside.
+        """
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
+        while not self._stop.wait(COLLECT_EVERY_SECONDS):
+            _put_aside()
+
     def _keep_certificates(self) -> None:
         options = self._options
         if not options.webhook_service:
@@ -291,7 +304,7 @@ def _region() -> str:
     return str(region)
 
 
-def _quiet_collector() -> None:
-    """What was listed stays; the garbage collector need not walk it over and over."""
+def _put_aside() -> None:
+    """What is there stays, mostly; the garbage collector need not walk it over and over."""
     gc.collect()
     gc.freeze()
