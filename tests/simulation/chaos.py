@@ -50,7 +50,7 @@ DOWNTIME = timedelta(seconds=7)
 #: shorter than a look, or a world would seem to rest that does not.
 PONDER = timedelta(minutes=2)
 #: In one seed in so many, every plan is made a second time without memory.
-THOROUGH_ONE_IN = 10
+THOROUGH_ONE_IN = 20
 #: How often a failing script is played to make it shorter.
 _REPLAYS = 60
 
