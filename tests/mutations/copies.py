@@ -54,14 +54,14 @@ def named_tests(*bugs: Bug) -> Part:
     return Part((*_PYTEST, *chosen), _FAILED_TEST)
 
 
-def first_seeds(*bugs: Bug) -> Part | None:
+def named_seeds(*bugs: Bug) -> Part | None:
     """The seeds of the simulation one of which should fail; None when no seed should."""
-    count = max(bug.seeds for bug in bugs)
-    return Part(("tests.mutations.hunt", "0", str(count)), _BROKEN) if count else None
+    chosen = sorted({seed for bug in bugs for seed in bug.seeds})
+    return Part(("tests.mutations.hunt", *map(str, chosen)), _BROKEN) if chosen else None
 
 
 def parts_of(*bugs: Bug) -> list[Part]:
-    return [part for part in (named_tests(*bugs), first_seeds(*bugs)) if part is not None]
+    return [part for part in (named_tests(*bugs), named_seeds(*bugs)) if part is not None]
 
 
 def found(bug: Bug) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Play seeds of the simulation until one breaks an invariant: `python -m tests.mutations.hunt FIRST PAST_THE_LAST`.
+"""Play seeds of the simulation until one breaks an invariant: `python -m tests.mutations.hunt SEED ...`.
 
 The last line says which seed found what; the exit code is 1 then, and 0 when all seeds were well.
 """
@@ -6,14 +6,15 @@ The last line says which seed found what; the exit code is 1 then, and 0 when al
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from tests.simulation.chaos import play
 from tests.simulation.scripts import script
 
 
-def main(first: int, end: int) -> int:
+def main(seeds: Iterable[int]) -> int:
     """Play the seeds in order; 1 at the first that breaks an invariant."""
-    for seed in range(first, end):
+    for seed in seeds:
         violation = play(script(seed)).violation
         if violation:
             print(f"seed {seed}: {violation}")
@@ -22,4 +23,4 @@ def main(first: int, end: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(map(int, sys.argv[1:])))
