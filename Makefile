@@ -37,7 +37,7 @@ check: $(VENV)/.dev  ## static checks: format, lint, types, layers
 	@$(BIN)/lint-imports
 
 unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
-	@$(BIN)/python -m pytest tests/unit tests/laws -n $(WORKERS) -m "not cluster and not long"
+	@$(BIN)/python -m pytest tests/unit tests/laws -n $(WORKERS) --dist worksteal -m "not cluster and not long"
 
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
 	@$(BIN)/python -m tests.cluster build
@@ -65,12 +65,16 @@ crash-points: $(VENV)/.dev  ## the controller killed at every call of a scale-ou
 chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing ones told as short as they get
 	@$(BIN)/python -m tests.simulation.chaos --seeds $(SEEDS)
 
-mutations: $(VENV)/.dev  ## plant each of fifteen bugs in a copy of the sources and see the suite find it
+mutations: $(VENV)/.dev  ## plant each of the bugs of tests/mutations in a copy of the sources and see the suite find it
 	@$(BIN)/python -m tests.mutations
 
-long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, scale, planted bugs
-	@$(BIN)/python -m pytest tests/laws --hypothesis-profile=search -n $(WORKERS) -m "not cluster"
-	@$(BIN)/python -m pytest tests -m long -n $(WORKERS)
+long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs, crash points, drills, the scale feed
+	@$(BIN)/python -m pytest tests/laws --hypothesis-profile=search -n $(WORKERS) --dist worksteal -m "not cluster"
+	@$(BIN)/python -m pytest tests -m "long and not cluster" -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m pytest tests -m "long and cluster" -n0 -s
+	@$(BIN)/python -m benchmarks.feed
+	@$(BIN)/python -m benchmarks.feed --handover
 
 manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd
 	@$(BIN)/python -m api.crds render manifests/crds charts/kerf-crd/templates
