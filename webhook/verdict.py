@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from api import crds
 from api.defaulting import patch
-from api.lint import Problem, ratcheted, validate
+from api.lint import Problem, validate
 
 from .review import Review, allowed, denied
 
@@ -64,9 +64,7 @@ def check(review: Review, most: int) -> Verdict:
 def _judged(review: Review) -> tuple[list[Problem], list[Problem]]:
     """Errors, and what is less than an error."""
     new = review.new or {}
-    problems = validate(new, review.old) if review.operation == "UPDATE" else validate(new)
-    if review.operation == "UPDATE" and review.old is not None and any(p.severity == "error" for p in problems):
-        problems = ratcheted(problems, validate(review.old))
+    problems = validate(new, review.old if review.operation == "UPDATE" else None)
     errors = [problem for problem in problems if problem.severity == "error"]
     return errors, [problem for problem in problems if problem.severity == "warning"]
 

@@ -1,14 +1,15 @@
 """Finds everything that is wrong with a manifest, before anything acts on it.
 
 One function, `validate`, serves Git hooks, the admission webhook and the command line, so that the same mistake always
-meets the same words. It looks in three layers: the shape (schema.py), the rules that the CustomResourceDefinitions
-state in CEL (cel.py), and what controllers refuse at run time (rules_*.py). Pure: nothing here reads a clock or a file
-other than the definitions themselves.
+meets the same words. It looks in four layers: the shape (schema.py), the rules that the CustomResourceDefinitions
+state in CEL (cel.py), what controllers refuse at run time (rules_*.py), and what is legal but unwise (advice_*.py).
+What only shows when several objects are read side by side is found by `together`. Every rule has a page in the rule
+book (rulebook.py). Pure: nothing here reads a clock or a file other than the definitions and tables of this package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from api import crds
@@ -18,22 +19,36 @@ from . import cel, hints, nearest, rules_ec2nodeclass, rules_nodeclaim, rules_no
 from .plain import plain
 from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
 from .reading import is_dns_name, label_value_fault
+from .settings import LintSettings
 
-__all__ = ["Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "ratcheted", "validate"]
+__all__ = ["LintSettings", "Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "validate"]
+
+STANDARD: Final = LintSettings()
 
 _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] = {
     "NodePool": rules_nodepool.check,
     "NodeClaim": rules_nodeclaim.check,
     "EC2NodeClass": rules_ec2nodeclass.check,
 }
+_ADVICE: Final[Mapping[str, tuple[Callable[[Mapping[str, Any], LintSettings], Iterator[Problem]], ...]]] = {}
 
 
-def validate(manifest: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[Problem]:
+def validate(
+    manifest: Mapping[str, Any], old: Mapping[str, Any] | None = None, *, settings: LintSettings = STANDARD
+) -> list[Problem]:
     """Every problem of a manifest, the most important first; an empty list when there is none.
 
-    With `old`, the object as it was before, the rules about changes are checked too. Never raises for anything that a
-    YAML or JSON reader can make. Faults that `old` already had are not softened here; `ratcheted` does that.
+    With `old`, the object as it was before, the rules about changes are checked too, and an error that `old` already
+    had is a warning: nobody should be kept from mending one thing because another was wrong before. Never raises for
+    anything that a YAML or JSON reader can make.
     """
+    problems = _found(manifest, old, settings)
+    if old is None or not any(problem.severity == "error" for problem in problems):
+        return problems
+    return ratcheted(problems, _found(old, None, settings))
+
+
+def _found(manifest: Mapping[str, Any], old: Mapping[str, Any] | None, settings: LintSettings) -> list[Problem]:
     clean, problems = plain(manifest)
     if not clean:
         return ordered(problems or [at((), "KERF-SCHEMA-TYPE", "error", "the manifest is empty")])
@@ -41,7 +56,7 @@ def validate(manifest: Mapping[str, Any], old: Mapping[str, Any] | None = None) 
     problems += header
     if kind is not None:
         before = default(plain(old)[0]) if old is not None else None
-        problems += _layers(kind, default(clean), before)
+        problems += _layers(kind, default(clean), before, settings)
     return ordered(problems)
 
 
@@ -52,16 +67,27 @@ def prepare() -> None:
         validate({"apiVersion": crds.api_version(kind), "kind": kind, "spec": {}})
 
 
-def _layers(kind: str, manifest: dict[str, Any], old: dict[str, Any] | None) -> Iterator[Problem]:
-    """Shape, rules, run time. Of several complaints about one place only the first layer's are kept."""
+def _layers(
+    kind: str, manifest: dict[str, Any], old: dict[str, Any] | None, settings: LintSettings
+) -> Iterator[Problem]:
+    """Shape, rules, run time, advice. Of several complaints about one place only the first layer's are kept."""
     shape = list(schema.check(kind, manifest))
     yield from shape
     faulty = frozenset(problem.steps for problem in shape if problem.rule != "KERF-SCHEMA-UNKNOWN")
     stated = [_advised(problem) for problem in cel.check(kind, manifest, old, faulty)]
     yield from stated
     places = faulty | {problem.steps for problem in stated}
-    runtime: Iterable[Problem] = (*_name(kind, manifest), *_RUNTIME[kind](manifest))
-    yield from (problem for problem in runtime if problem.steps not in places)
+    runtime = [p for p in (*_name(kind, manifest), *_RUNTIME[kind](manifest)) if p.steps not in places]
+    yield from runtime
+    if settings.advice:
+        wrong = places | {problem.steps for problem in runtime if problem.severity == "error"}
+        advice = (problem for advise in _ADVICE.get(kind, ()) for problem in advise(manifest, settings))
+        yield from (problem for problem in advice if not _touches(problem.steps, wrong))
+
+
+def _touches(steps: Steps, wrong: frozenset[Steps]) -> bool:
+    """Whether a place lies at, above or below something that is wrong: advice on that would only confuse."""
+    return any(steps[: len(place)] == place or place[: len(steps)] == steps for place in wrong)
 
 
 def _advised(problem: Problem) -> Problem:
