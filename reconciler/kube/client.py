@@ -17,7 +17,7 @@ from kubernetes import config
 from kubernetes.client import Configuration
 
 from reconciler.kube.decoding import KindDecoder, OnPoison
-from reconciler.kube.transport import READ_SECONDS, Transport
+from reconciler.kube.transport import READ_SECONDS, Transport, readable
 from reconciler.kube.watching import HttpWatch
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind, Ref
@@ -35,12 +35,12 @@ _API_VERSIONS = {"Lease": "coordination.k8s.io/v1", **{kind.name: kind.api_versi
 
 
 @contextmanager
-def _readable(what: str) -> Iterator[None]:
-    """Raises Unavailable with one line for a configuration that is not there or makes no sense."""
+def _understood(what: str) -> Iterator[None]:
+    """Raises Unavailable for an answer that is no JSON, or of an unforeseen shape (a proxy's, perhaps)."""
     try:
         yield
-    except Exception as error:  # the library raises its own, YAML's and the system's
-        raise Unavailable(f"{what}: {' '.join(str(error).split())}") from error
+    except ValueError as error:  # msgspec's own, and bytes that are no text
+        raise Unavailable(f"{what}: an answer that makes no sense: {error}") from error
 
 
 def _ignore(kind: Kind, problem: str) -> None:
@@ -69,7 +69,7 @@ class KubeClient:
 
         def load() -> Configuration:
             configuration = Configuration()
-            with _readable("the pod's service account"):
+            with readable("the pod's service account"):
                 config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
             return configuration
 
@@ -82,7 +82,7 @@ class KubeClient:
         def load() -> Configuration:
             configuration = Configuration()
             file = str(path) if path else None
-            with _readable(f"kubeconfig {file}" if file else "kubeconfig"):
+            with readable(f"kubeconfig {file}" if file else "kubeconfig"):
                 config.load_kube_config(  # type: ignore[no-untyped-call]
                     file, context, configuration, persist_config=False
                 )
@@ -124,7 +124,8 @@ class KubeClient:
             raise Unavailable(str(error)) from error
         except Expired as error:
             raise Unavailable(f"{error} (the list took too long)") from error
-        return self._decoders[kind.name].page(raw)
+        with _understood(kind.name):
+            return self._decoders[kind.name].page(raw)
 
     def watch(self, kind: Kind, resource_version: str) -> Watch:
         query = {
@@ -183,16 +184,15 @@ class KubeClient:
     def request(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Any:
         """Anything else the API serves, as plain JSON. Raises PortError."""
         raw = self._transport.request(method, path, body=body, content_type=content_type, read_seconds=READ_SECONDS)
-        return msgspec.json.decode(raw)
+        with _understood(f"{method} {path}"):
+            return msgspec.json.decode(raw)
 
     def _one(self, ref: Ref, raw: bytes) -> Any:
         return self._decode(kinds.BY_NAME[ref.kind], raw)
 
     def _decode(self, kind: Kind, raw: bytes) -> Any:
-        try:
+        with _understood(kind.name):
             return self._decoders[kind.name].one(raw)
-        except msgspec.ValidationError as error:
-            raise Unavailable(f"{kind.name}: an answer of an unforeseen shape: {error}") from error
 
     # --- leases -------------------------------------------------------------------------------------------------
     def get_lease(self, namespace: str, name: str) -> Lease | None:
@@ -238,7 +238,8 @@ class _Lease(msgspec.Struct, frozen=True):
 
 
 def _lease(raw: bytes) -> Lease:
-    found = msgspec.json.decode(raw, type=_Lease)
+    with _understood("Lease"):
+        found = msgspec.json.decode(raw, type=_Lease)
     spec = found.spec
     return Lease(
         holder=spec.holder_identity or "",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +23,15 @@ from reconciler.ports import Unavailable
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
 CONNECTIONS = 64
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Raises Unavailable with one line for a configuration that is not there or makes no sense."""
+    try:
+        yield
+    except Exception as error:  # the library raises its own, YAML's and the system's
+        raise Unavailable(f"{what}: {' '.join(str(error).split())}") from error
 
 
 class Limiter:
@@ -112,7 +122,7 @@ class Transport:
         if answer.status < 400:
             return answer
         with answer:
-            raise translate(f"{method} {path}", answer.status, answer.data, dict(answer.headers))
+            raise translate(f"{method} {path}", answer.status, _body(answer), dict(answer.headers))
 
     def _send(
         self, method: str, url: str, body: bytes | None, content_type: str, read_seconds: float
@@ -121,7 +131,8 @@ class Transport:
         headers = {"Accept": "application/json", "User-Agent": self._user_agent}
         if body is not None:
             headers["Content-Type"] = content_type
-        token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        with readable("the credentials"):  # a token file is read again every minute
+            token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         if token:
             headers["Authorization"] = token
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds)
@@ -147,6 +158,14 @@ class Transport:
                 return False
             self._reload()
             return True
+
+
+def _body(refusal: urllib3.BaseHTTPResponse) -> bytes:
+    """What a refusal says of itself; nothing when the server dies over it. It is a refusal all the same."""
+    try:
+        return refusal.data
+    except urllib3.exceptions.HTTPError:
+        return b""
 
 
 def _as_dict(value: object) -> object:
