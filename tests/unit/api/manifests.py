@@ -79,13 +79,18 @@ def long_path(path: str) -> str:
 
 def changed(kind: str, path: str, value: Any) -> dict[str, Any]:
     """The kind's manifest with `value` at `path`, or without that field when the value is ABSENT."""
-    manifest = copy.deepcopy(BASES[kind])
+    return placed(BASES[kind], path, value)
+
+
+def placed(base: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy of the manifest with `value` at `path`, or without that field when the value is ABSENT."""
+    manifest = copy.deepcopy(base)
     *way, last = steps(long_path(path))
     place: Any = manifest
     for step in way:
         place = place[step] if isinstance(step, int) else place.setdefault(step, {})
     if value is ABSENT:
-        del place[last]
+        place.pop(last, None)
     else:
         place[last] = copy.deepcopy(value)
     return manifest

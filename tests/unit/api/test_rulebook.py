@@ -1,0 +1,68 @@
+"""The rule book is whole and true: every rule has an entry, and every entry's examples break and keep the rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.lint import Problem, validate
+from api.lint.rulebook import Entry, book
+
+from .manifests import ABSENT, BASES, placed
+
+API = Path(__file__).resolve().parents[3] / "api"
+#: Rules whose example would be a book of its own; their tests are in test_lint.py.
+TOO_LONG_TO_PRINT = {"KERF-SCHEMA-DEPTH", "KERF-SCHEMA-TEXT", "KERF-EC2-103"}
+WITH_EXAMPLES = [pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong]
+
+
+def used() -> set[str]:
+    """The IDs that the definitions and the linter's code speak of."""
+    sources = [*API.rglob("*.py"), *(API / "crds").glob("*.yaml")]
+    return {rule for path in sources for rule in re.findall(r"KERF-[A-Z0-9]+-[A-Z0-9]+", path.read_text())}
+
+
+def manifest(entry: Entry, fields: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = BASES[entry.kind]
+    for path, value in fields.items():
+        made = placed(made, path, ABSENT if value is None else value)
+    return made
+
+
+def broken(entry: Entry, fields: Mapping[str, Any]) -> list[Problem]:
+    old = manifest(entry, entry.old) if entry.old is not None else None
+    return [problem for problem in validate(manifest(entry, fields), old) if problem.rule == entry.id]
+
+
+def test_every_rule_has_an_entry_and_every_entry_a_rule() -> None:
+    assert set(book()) == used()
+
+
+def test_every_entry_has_examples() -> None:
+    assert {entry.id for entry in book().values() if not (entry.wrong or entry.wrong_files)} == TOO_LONG_TO_PRINT
+
+
+@pytest.mark.parametrize("entry", WITH_EXAMPLES)
+def test_the_wrong_example_breaks_the_rule(entry: Entry) -> None:
+    assert entry.wrong is not None
+    assert {problem.severity for problem in broken(entry, entry.wrong)} == {entry.severity}
+
+
+@pytest.mark.parametrize("entry", WITH_EXAMPLES)
+def test_the_right_example_keeps_the_rule(entry: Entry) -> None:
+    assert entry.right is not None
+    assert broken(entry, entry.right) == []
+    old = manifest(entry, entry.old) if entry.old is not None else None
+    assert [p for p in validate(manifest(entry, entry.right), old) if p.severity == "error"] == []
+
+
+@pytest.mark.parametrize("entry", [pytest.param(entry, id=entry.id) for entry in book().values()])
+def test_an_entry_reads_well(entry: Entry) -> None:
+    assert not entry.title.endswith(".")
+    assert len(entry.title) <= 100
+    assert entry.why.endswith(".")
+    assert entry.fix.endswith(".")
