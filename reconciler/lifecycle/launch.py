@@ -61,7 +61,7 @@ def _settled(view: View, claim: NodeClaim, instance: Instance | None) -> Plan | 
         return NOTHING
     start = begin(view, claim)
     end = give_up(start)
-    if end.actions:
+    if end.actions or end.refusals:
         return end
     try:
         check(claim)

@@ -11,6 +11,7 @@ from api import labels
 from api.v1.conditions import FALSE, TRUE, UNKNOWN
 from api.v1.meta import OwnerReference, Taint
 from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.liveness import joins_late
 from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.writes import warning, with_metadata
 from reconciler.model.objects import Node
@@ -31,7 +32,8 @@ def register(progress: Progress) -> Progress:
     if node is None or node.metadata.deleting:
         return progress.condition("Registered", UNKNOWN, "NodeNotFound", "no node has joined the cluster yet")
     if not _joined(node):
-        return _join(progress, node)
+        late, joining = joins_late(progress), _join(progress, node)
+        return joining.condition("Registered", FALSE, "NodeJoinedLate", _LATE) if late else joining
     return progress.with_status(node_name=node.name).condition("Registered", TRUE)
 
 
@@ -53,6 +55,7 @@ def _join(progress: Progress, node: Node) -> Progress:
     return progress.with_node(ready).also(Plan(events=events))
 
 
+_LATE = "the node joined, but was seen only after its time was over; it has as long again to be registered"
 _MISSING = f"the node joined without the taint {labels.UNREGISTERED_TAINT}: pods may have been bound to it too early"
 
 

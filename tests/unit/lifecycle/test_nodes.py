@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from api import labels
 from api.v1.meta import Taint, decode
 from reconciler.model import kinds
 from reconciler.model.objects import Node
-from reconciler.model.plan import DeleteObject, Plan, TagInstance
+from reconciler.model.plan import DeleteObject, Plan, Source, TagInstance
 from tests.unit.lifecycle.world import NOW, World, node_claim, pod, prepared, running, text
 
 
@@ -283,6 +284,52 @@ def test_a_registered_node_may_take_as_long_as_it_likes_to_initialise() -> None:
     world.settle()
     world.pass_time(100_000)
     assert deletions(world.decide()) == []
+
+
+@pytest.mark.parametrize("missing", [Source.NODES, Source.NODE_CLAIMS])
+def test_that_no_node_joined_is_for_complete_lists_to_say(missing: Source) -> None:
+    """Nodes that may not be listed any more have not failed to join."""
+    world = launched()
+    world.pass_time(901)
+    world.facts["fresh_at"] = {source: world.now for source in Source if source is not missing}
+    plan = world.decide()
+    assert deletions(plan) == []
+    assert [(r.subject, r.reason.code) for r in plan.refusals] == [("nodeclaim/a", "StaleSource")]
+    world.settle()
+    assert labels.BACK_OFF not in world.get(kinds.NODE_POOL, "default").metadata.annotations
+    del world.facts["fresh_at"]
+    assert deletions(world.decide()) == ["RegistrationTimeout"]
+
+
+def late() -> World:
+    """Everybody was down while the Node joined; now the time is over."""
+    world = launched()
+    world.join(world.claim())
+    world.pass_time(2000)
+    return world
+
+
+def test_a_node_that_joined_while_nobody_looked_is_registered_however_late() -> None:
+    world = late()
+    world.settle()
+    assert world.condition("Registered") == ("True", "Registered")
+    assert labels.BACK_OFF not in world.get(kinds.NODE_POOL, "default").metadata.annotations
+
+
+def test_a_node_that_is_late_and_cannot_be_registered_has_its_own_fifteen_minutes() -> None:
+    world = late()
+
+    def look() -> list[str]:
+        plan = world.decide()
+        world.obey(changed(plan, actions=tuple(a for a in plan.actions if a.lane != "node/node-a")))
+        return deletions(plan)
+
+    assert [look() for _ in range(3)] == [[], [], []]
+    assert world.condition("Registered") == ("False", "NodeJoinedLate")
+    world.pass_time(899)
+    assert look() == []
+    world.pass_time(1)
+    assert look() == ["RegistrationTimeout"]
 
 
 # --- tags -------------------------------------------------------------------------------------------------------
