@@ -122,6 +122,7 @@ class Controller:
         """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake."""
         self._held_until = None
         self._propose_at = max(self._propose_at, now + self.state.settings.disruption_period)
+        self._forget_changes()
 
     def _observe_inline(self) -> None:
         """Read what has changed, and ask until no answer makes another question due."""
@@ -187,7 +188,10 @@ class Controller:
     def _propose(self) -> None:
         """Give the slow half something to think about, from time to time."""
         now = self._clock.now()
-        if now < self._propose_at or not self.state.cluster.count(kinds.NODE_CLAIM):
+        if now < self._propose_at:
+            return
+        if not self.state.cluster.count(kinds.NODE_CLAIM):
+            self._forget_changes()
             return
         self._propose_at = now + self.state.settings.disruption_period
         try:
@@ -195,6 +199,12 @@ class Controller:
                 self.state.changes = {}
         except Exception as error:
             self.telemetry.proposing_failed(error)
+            self._forget_changes()
+
+    def _forget_changes(self) -> None:
+        """Nobody asks for them, and they would be kept for ever: the slow half will be told everything instead."""
+        self._proposer.forget()
+        self.state.changes = {}
 
     def _earliest(self, *dues: datetime | None) -> datetime:
         now = self._clock.now()

@@ -45,6 +45,10 @@ class Proposer(Protocol):
         """
         ...
 
+    def forget(self) -> None:
+        """Changes were not kept: the next start looks at the whole snapshot."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -57,6 +61,9 @@ class InlineProposer:
     def start(self, snapshot: Snapshot, changes: Changes) -> bool:
         self._inbox.put(Proposed(self._think(snapshot), snapshot.now))
         return True
+
+    def forget(self) -> None:
+        """It remembers nothing: each snapshot is whole."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -154,6 +161,10 @@ class ProcessProposer:
         self._thread = threading.Thread(target=self._ask, args=work, name="propose", daemon=True)
         self._thread.start()
         return True
+
+    def forget(self) -> None:
+        """The next start is that of a new worker, which is told everything."""
+        self._lost = True
 
     def close(self) -> None:
         self._closed = True

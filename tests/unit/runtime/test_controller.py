@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
 from reconciler.model.memory import Memory
@@ -13,6 +15,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Unavailable
 from reconciler.runtime.controller import AFTER_A_BUG, Controller
+from reconciler.runtime.proposer import Changes
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import World
 
@@ -138,6 +141,50 @@ def test_a_controller_that_leads_no_more_does_not_spin() -> None:
     loop.tick()
     assert loop.next_due is not None
     assert loop.next_due - world.clock.now() > timedelta(milliseconds=500)
+
+
+class Listener:
+    """A proposer that proposes nothing, and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told, self.forgot = list[set[Ref]](), 0
+
+    def start(self, snapshot: Snapshot, changes: Changes) -> bool:
+        self.told.append(set(changes))
+        return True
+
+    def forget(self) -> None:
+        self.forgot += 1
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("leads", [False, True], ids=["a standby", "a leader without claims"])
+def test_who_does_not_ask_the_slow_half_keeps_no_changes_for_it(leads: bool) -> None:
+    world, listener = World(), Listener()
+    node(world, "a")
+    loop = controller(world, Decider(), may_act=lambda: leads, proposer=listener)
+    loop.tick()
+    assert loop.state.changes == {}
+    assert listener.forgot == 1
+    assert listener.told == []
+
+
+def test_a_slow_half_that_fails_is_told_everything_the_next_time() -> None:
+    """What has changed since is not kept for as long as it goes on failing."""
+
+    class Failing(Listener):
+        def start(self, snapshot: Snapshot, changes: Changes) -> bool:
+            raise OSError("no more processes")
+
+    world, failing = World(), Failing()
+    claim = {"metadata": {"name": "c"}, "spec": {"nodeClassRef": CLASS_REF, "requirements": []}}
+    world.kube.create(kinds.NODE_CLAIM, claim)
+    loop = controller(world, Decider(), proposer=failing)
+    loop.tick()
+    assert failing.forgot == 1
+    assert loop.state.changes == {}
 
 
 def test_a_question_that_failed_is_asked_again_soon() -> None:

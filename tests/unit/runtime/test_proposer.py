@@ -120,6 +120,21 @@ def test_a_worker_that_dies_is_replaced_and_told_everything() -> None:
         asking.proposer.close()
 
 
+def test_a_worker_that_missed_changes_is_told_everything() -> None:
+    asking = Asking(lambda inbox: ProcessProposer(inbox, think=tell))
+    try:
+        asking.state.take(Changed(kinds.NODE, node("a", "1")), NOW)
+        assert asking.ask() is not None
+        asking.state.take(Changed(kinds.NODE, node("b", "1")), NOW)
+        asking.state.changes = {}
+        asking.proposer.forget()
+        answer = asking.ask()
+        assert answer is not None
+        assert answer.versions == {"a": "1", "b": "1"}
+    finally:
+        asking.proposer.close()
+
+
 def test_inline_thinks_at_once() -> None:
     asking = Asking(lambda inbox: InlineProposer(inbox, tell))
     asking.state.take(Changed(kinds.NODE, node("a", "1")), NOW)
