@@ -108,9 +108,10 @@ class State:
         return bool(self._restless) or self.fleet.restless
 
     def fresh(self, sources: frozenset[Source], now: datetime) -> bool:
-        """Whether these sources are recent enough for an action that destroys."""
+        """Whether these sources are recent enough for an action that destroys. Any thread may ask."""
         limit = now - self.settings.stale_after
-        return all(source in self.fresh_at and self.fresh_at[source] >= limit for source in sources)
+        found = [self.fresh_at.get(source) for source in sources]
+        return all(at is not None and at >= limit for at in found)
 
     # --- news ---------------------------------------------------------------------------------------------------
     def take(self, news: News, now: datetime) -> None:
