@@ -97,6 +97,8 @@ def _bereft(view: View, name: str) -> tuple[NodeClaim | None, datetime | None]:
     claim = view.snapshot.node_claims[name]
     if not claim.managed or claim.metadata.deleting or not claim.is_true("Registered"):
         return None, None
+    if claim.metadata.unreadable:  # its instance and its Node may be what cannot be read
+        return None, None
     nodes = view.nodes_of(claim)
     if view.instance(claim.status.provider_id) is None and not any(node.ready for node in nodes):
         since = claim.condition("Registered")

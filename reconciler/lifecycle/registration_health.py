@@ -92,7 +92,9 @@ def _owned(claim: NodeClaim, pool: NodePool) -> bool:
 def _failures(view: View, pool: NodePool, joining: Iterable[StateNode]) -> Iterator[Result]:
     """The pool's own claims that are given up now."""
     for claim in (state.claim for state in joining):
-        if claim is None or not _owned(claim, pool) or not give_up(begin(view, claim)).actions:
+        if claim is None or claim.metadata.unreadable or not _owned(claim, pool):
+            continue
+        if not give_up(begin(view, claim)).actions:
             continue
         launched = claim.condition("Launched")
         reason, message = "RegistrationFailed", f"{claim.name} has not registered in time"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from api import labels
 from reconciler.lifecycle.view import View
@@ -113,6 +114,16 @@ def test_a_claim_that_has_not_registered_is_left_to_its_time_limit() -> None:
     world.instances.clear()
     world.pass_time(100)
     assert deleted(world.decide()) == []
+
+
+def test_a_claim_that_cannot_be_read_is_not_lost() -> None:
+    """What it says of its instance may be what could not be read."""
+    world = running(node_claim("a"))
+    claim = world.claim()
+    torn = replace(claim.metadata, unreadable="Expected `str`, got `int` - at `$.status.providerID`")
+    world.put(replace(claim, metadata=torn, status=replace(claim.status, provider_id="")))
+    world.pass_time(600)
+    assert world.decide().actions == ()
 
 
 def test_an_old_list_takes_no_claim() -> None:

@@ -101,6 +101,18 @@ def test_claims_of_a_former_pool_or_of_nobody_do_not_count(claims: tuple[NodeCla
     assert health(world) == ("Unknown", "AwaitingReconciliation")
 
 
+def test_claims_that_cannot_be_read_say_nothing_of_the_pool() -> None:
+    world = prepared()
+    for name in ("a", "b"):
+        born(world, owned(name))
+        claim = world.claim(name)
+        torn = replace(claim.metadata, unreadable="Expected `array`, got `object` - at `$.status.conditions`")
+        world.put(replace(claim, metadata=torn, status=replace(claim.status, conditions=())))
+    world.pass_time(16 * MINUTES)
+    world.settle()
+    assert health(world) == ("Unknown", "AwaitingReconciliation")
+
+
 def test_a_changed_pool_starts_anew() -> None:
     world = prepared()
     fails(world, owned("a"), owned("b"))
