@@ -290,13 +290,14 @@ class Turn:
 
     def _run(self, step: Step[V, T], known: _Outcomes, view: V, key: str) -> tuple[T, datetime | None, frozenset[Read]]:
         """The outcome, how long it holds, and what it rests on."""
-        tape = self._tape
-        outer, tape.reads, tape.until = (tape.reads, tape.until), set(), None
+        tape, reads = self._tape, set[Read]()
+        outer, tape.reads, tape.until = (tape.reads, tape.until), reads, None
         try:
             outcome, until = step.run(view, key)
-            return outcome, earlier(until, tape.until), frozenset(tape.reads)
+            return outcome, earlier(until, tape.until), frozenset(reads)
         except BaseException:
             known.open.add(key)
             raise
         finally:
-            tape.reads, tape.until = outer
+            held, (tape.reads, tape.until) = tape.until, outer
+            tape.inherit(reads, held)  # a step that catches a failure of this one rests on what led to it

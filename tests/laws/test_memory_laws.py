@@ -10,6 +10,7 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,16 +79,23 @@ def looked_up(snapshot: Snapshot, table: str, key: str | None) -> Any:
     return repr(value)
 
 
-def steps(recipe: Recipe) -> tuple[Step[Turn, Any], Step[Turn, Any]]:
-    """One that looks up what the recipe says, and one that asks it, and adds up."""
+def steps(recipe: Recipe, fragile: bool) -> tuple[Step[Turn, Any], Step[Turn, Any]]:
+    """One that looks up what the recipe says, and one that asks it, and adds up. A fragile one fails over what is not
+    there, or is still ahead."""
 
     def first(turn: Turn, key: str) -> tuple[Any, None]:
-        return [key, *(looked_up(turn.noted, table, entry) for table, entry in recipe)], None
+        found = [key, *(looked_up(turn.noted, table, entry) for table, entry in recipe)]
+        if fragile and ("None" in found or True in found):
+            raise LookupError(str(found))
+        return found, None
 
     inner: Step[Turn, Any] = Step("inner", "state_nodes", first, speaks=lambda _: True)
 
     def second(turn: Turn, key: str) -> tuple[Any, None]:
-        return ["outer", turn.one(inner, turn, key)], None
+        try:
+            return ["outer", turn.one(inner, turn, key)], None
+        except LookupError as error:
+            return ["outer", ["a", str(error)]], None
 
     outer: Step[Turn, Any] = Step(
         "outer",
@@ -99,20 +107,23 @@ def steps(recipe: Recipe) -> tuple[Step[Turn, Any], Step[Turn, Any]]:
     return inner, outer
 
 
-def answers(memory: Memory, snapshot: Snapshot, recipe: Recipe) -> Any:
+def answers(memory: Memory, snapshot: Snapshot, recipe: Recipe, fragile: bool) -> Any:
     turn = memory.turn(snapshot)
-    inner, outer = steps(recipe)
+    inner, outer = steps(recipe, fragile)
     said = turn.all(outer, turn)
     return (
         dict(said.spoken),
         dict(said.sums),
-        {k: turn.one(inner, turn, k) for k in turn.keys("state_nodes")},
+        {} if fragile else {k: turn.one(inner, turn, k) for k in turn.keys("state_nodes")},
         list(turn.keys("state_nodes")),
     )
 
 
+@pytest.mark.parametrize("fragile", [False, True])
 @given(st.data(), recipes)
-def test_what_is_remembered_is_what_would_be_worked_out_anew(data: st.DataObject, recipe: Recipe) -> None:
+def test_what_is_remembered_is_what_would_be_worked_out_anew(
+    fragile: bool, data: st.DataObject, recipe: Recipe
+) -> None:
     server, cluster, memory, now = data.draw(servers()), Cluster(), Memory(), NOW
     waits: dict[str, datetime] = {}
     for news in data.draw(any_news(server)):
@@ -121,7 +132,7 @@ def test_what_is_remembered_is_what_would_be_worked_out_anew(data: st.DataObject
         if data.draw(st.booleans()):
             waits = {**waits, data.draw(st.sampled_from(KEYS)): now + timedelta(seconds=data.draw(st.integers(0, 4)))}
         snapshot = look(cluster, now, not_before=waits)
-        assert answers(memory, snapshot, recipe) == answers(Memory(), snapshot, recipe)
+        assert answers(memory, snapshot, recipe, fragile) == answers(Memory(), snapshot, recipe, fragile)
 
 
 def test_a_step_that_fails_over_one_object_is_a_refusal_about_it_and_is_asked_again() -> None:
@@ -137,6 +148,19 @@ def test_a_step_that_fails_over_one_object_is_a_refusal_about_it_and_is_asked_ag
     plans = turn.all(planning("fails", "node_claims", "nodeclaim", fails), turn).spoken
     told = {name: [(r.subject, r.reason.code) for r in plan.refusals] for name, plan in plans.items()}
     assert told == {"a": [("nodeclaim/a", "Malformed")], "b": [("nodeclaim/b", INTERNAL_ERROR)]}
+
+
+@pytest.mark.parametrize("waits", [{}, {"b": NOW + timedelta(seconds=2)}])
+def test_a_refusal_goes_when_what_led_to_it_has_gone(waits: dict[str, datetime]) -> None:
+    """The step that failed was asked by another one, which looked up nothing itself."""
+    recipe: Recipe = (("not_before", "b"),) if waits else (("nodes", "b"),)
+    server, cluster, memory = Server(), Cluster(), Memory()
+    server.edit(Edit(kinds.NODE_CLAIM, "a"))
+    server.edit(Edit(kinds.NODE, "b"))
+    for step, event in enumerate(server.history):
+        deliver(cluster, server, event)
+        snapshot = look(cluster, NOW + step * timedelta(seconds=3), not_before=waits)
+        assert answers(memory, snapshot, recipe, True) == answers(Memory(), snapshot, recipe, True)
 
 
 # --- PodDisruptionBudgets ---------------------------------------------------------------------------------------
