@@ -8,11 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement in words and figures; `target` is empty where there is none."""
+    """One measurement in words and figures; `target` is empty where there is none.
+
+    `met` is False where what was measured misses what a benchmark must reach; targets that are only to be looked at
+    are met always.
+    """
 
     what: str
     measured: str
     target: str = ""
+    met: bool = True
 
 
 def text(rows: Iterable[Row]) -> str:
@@ -20,6 +25,11 @@ def text(rows: Iterable[Row]) -> str:
     lines = [("what", "measured", "to reach"), *((row.what, row.measured, row.target) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def missed(rows: Iterable[Row]) -> list[str]:
+    """A line for each row that misses its target."""
+    return [f"missed: {row.what.strip()}: {row.measured}, to reach {row.target}" for row in rows if not row.met]
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from benchmarks.feed import handover, measuring
 from benchmarks.feed.measuring import Load
-from benchmarks.table import text
+from benchmarks.table import missed, text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for and print it."""
+    """Run what is asked for and print it; 1 when a target was missed."""
     standard = Load()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.feed", description=__doc__)
     parser.add_argument("--nodes", type=int, default=standard.nodes)
@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = (handover if given.handover else measuring).run(load, folder)
     print(text(rows))
     print(f"\n{os.cpu_count()} cores, load average of the last minute {os.getloadavg()[0]:.1f}")
-    return 0
+    misses = missed(rows)
+    print("\n".join(misses) or "every target was reached")
+    return 1 if misses else 0
 
 
 if __name__ == "__main__":

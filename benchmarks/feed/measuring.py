@@ -25,7 +25,8 @@ SCRAPE_SECONDS: Final = 30.0
 BURST_PODS, BURST_SECONDS = 200, 15.0
 #: Requests of a pod that fits into what a node of the feed has left, and of one that does not.
 FITS_CPU_MILLIS, NEEDS_A_NODE_CPU_MILLIS = 100, 1500
-TICK_TARGET, MEMORY_TARGET = "≤ 50 ms", "≤ 1.50 GiB"
+#: What 99 ticks of 100 may take, and all processes of the controller together may ever have resident.
+TICK_SECONDS, MEMORY_BYTES = 0.05, 3 * 2**29
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def run(load: Load, folder: Path) -> list[Row]:
         for what, cpu in (("fit on nodes", FITS_CPU_MILLIS), ("need new nodes", NEEDS_A_NODE_CPU_MILLIS)):
             say(f"{BURST_PODS} pods that {what} …")
             rows += _burst(controller, server, what, cpu)
-        return rows + _memory("peak memory, bursts included", controller.usage())
+        return rows + memory("peak memory, bursts included", controller.usage())
 
 
 def say(text: str) -> None:
@@ -96,13 +97,13 @@ def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
     pods, nodes = (state[name] - asked[name] for name in ("pods_changed", "nodes_changed"))
     spent = (after.cpu_seconds - before.cpu_seconds) / (ended - began)
     rows = [Row("events a second, as sent", f"{pods / (ended - began):.0f} pods, {nodes / (ended - began):.0f} nodes")]
-    rows += _tick_rows(turns, ended - began)
+    rows += ticks(turns, ended - began)
     rows += _delay_rows(turns, server.ask("emitted"), began, ended)
     rows += [
         Row("CPU, worker included", f"{spent:.2f} s a second"),
         Row("pages of lists read again", ", ".join(lists) or "none", "none"),
         Row("reading /metrics", ", ".join(f"{took:.2f} s" for took in scrapes) or "-"),
-        *_memory("peak memory until now", after),
+        *memory("peak memory until now", after),
         *_write_rows(server.writes(written), ended - began),
     ]
     return rows
@@ -118,14 +119,17 @@ def _scraped(controller: Controller, until: float) -> list[float]:
     return found
 
 
-def _tick_rows(turns: Sequence[Turn], seconds: float) -> list[Row]:
+def ticks(turns: Sequence[Turn], seconds: float) -> list[Row]:
+    """What they took. That there were none is a miss."""
+    target = f"≤ {TICK_SECONDS * 1000:.0f} ms"
     if not turns:
-        return [Row("ticks", "none")]
+        return [Row("tick (take in news, decide, act), p99", "no tick", target, met=False)]
     took, cpu, deciding = ([getattr(t, n) for t in turns] for n in ("seconds", "cpu_seconds", "deciding_seconds"))
+    slow = quantile(took, 0.99)
     return [
         Row("ticks a second", f"{len(turns) / seconds:.1f}"),
         Row("tick (take in news, decide, act), p50", milliseconds(quantile(took, 0.5))),
-        Row("  p99", milliseconds(quantile(took, 0.99)), TICK_TARGET),
+        Row("  tick, p99", milliseconds(slow), target, slow <= TICK_SECONDS),
         Row("  longest", milliseconds(max(took))),
         Row("  deciding only, p50 / p99", _pair(deciding)),
         Row("  CPU time of the tick's own thread, p50 / p99", _pair(cpu)),
@@ -179,8 +183,10 @@ def _burst(controller: Controller, server: Server, what: str, cpu_millis: int) -
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
-def _memory(what: str, usage: Usage) -> list[Row]:
-    rows = [Row(what, _gib(sum(usage.peak_bytes.values())), MEMORY_TARGET)]
+def memory(what: str, usage: Usage) -> list[Row]:
+    """All processes together, and each. None at all means that the controller has ended."""
+    total = sum(usage.peak_bytes.values())
+    rows = [Row(what, _gib(total), f"≤ {_gib(MEMORY_BYTES)}", 0 < total <= MEMORY_BYTES)]
     return rows + [Row(f"  {role}", _gib(size)) for role, size in usage.peak_bytes.items()]
 
 
