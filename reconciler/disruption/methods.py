@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
-from reconciler.disruption.budgets import Ledger, budgets_of, reported
+from reconciler.disruption.budgets import Ledger, reported
 from reconciler.disruption.candidates import Blocker, Candidate, known_candidate, refused
 from reconciler.disruption.command import command_id, failure_of
 from reconciler.disruption.commands import start
@@ -27,8 +27,6 @@ from reconciler.model.memory import Step
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Proposal, StateNode
 from reconciler.scheduling.claims import to_claim
-
-__all__ = ["METHODS", "budgets_of", "consolidation", "drift", "emptiness"]
 
 #: How many simulations one plan may make for drift, and for consolidation.
 _PROBES: Final = 2
