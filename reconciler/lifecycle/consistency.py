@@ -25,6 +25,7 @@ _PERCENT = 90
 
 def check(progress: Progress) -> Progress:
     """The condition, once it can be told; and an event when something is found to be wrong."""
+    progress = _presence(progress)
     claim, node = progress.claim, progress.node
     if claim.is_true("Registered") and not progress.view.nodes_of(claim):
         return progress.condition(CONSISTENT, FALSE, NODE_NOT_FOUND, "the node that had joined is not there any more")
@@ -37,6 +38,16 @@ def check(progress: Progress) -> Progress:
     news = known is None or (known.status, known.message) != (FALSE, lacking)
     events = (warning(claim, "FailedConsistencyCheck", lacking),) if news else ()
     return progress.condition(CONSISTENT, FALSE, "ConsistencyCheckFailed", lacking).also(Plan(events=events))
+
+
+def _presence(progress: Progress) -> Progress:
+    """Without a condition that says the Node is gone while it is there, or something else while it is gone: so the time
+    of NodeNotFound is when the Node went."""
+    known = progress.claim.condition(CONSISTENT)
+    gone = not progress.view.nodes_of(progress.claim)
+    if known is None or (known.reason == NODE_NOT_FOUND) == gone:
+        return progress
+    return progress.without_condition(CONSISTENT)
 
 
 def _lacking(claim: NodeClaim, node: Node) -> str:

@@ -53,6 +53,9 @@ class Progress:
         )
         return self.with_status(conditions=new)
 
+    def without_condition(self, type_: str) -> Progress:
+        return self.with_status(conditions=conditions.drop(self.claim.status.conditions, type_))
+
     def with_labels(self, labels: Mapping[str, str]) -> Progress:
         meta = changed_value(self.claim.metadata, labels={**self.claim.metadata.labels, **labels})
         return replace(self, claim=changed_value(self.claim, metadata=meta))
