@@ -167,7 +167,8 @@ def _keep(
         return joined((_write(view, keeper, (*kept, _entry(view, ripe))), _told(keeper, ripe)))
     if share:
         return Plan()
-    return joined((_relieved(view, keeper), _write(view, keeper, kept) if book and kept != book else _due(kept)))
+    rest = _write(view, keeper, kept) if book and kept != book else _due(view, kept)
+    return joined((_relieved(view, keeper), rest))
 
 
 def mark(suspects: Iterable[Suspect]) -> str:
@@ -241,6 +242,7 @@ def _look_again(view: View, suspect: Suspect) -> Plan:
     return Plan(next_due=suspect.due) if suspect.due > view.snapshot.now else NOTHING
 
 
-def _due(book: tuple[Entry, ...]) -> Plan:
-    """When an entry has had its time."""
-    return Plan(next_due=min(entry.at for entry in book) + WINDOW) if book else NOTHING
+def _due(view: View, book: tuple[Entry, ...]) -> Plan:
+    """When the next entry has had its time; one that had it already waits for its instances to go."""
+    ends = [end for entry in book if (end := entry.at + WINDOW) > view.now]
+    return Plan(next_due=min(ends)) if ends else NOTHING

@@ -121,6 +121,15 @@ def test_what_could_not_be_ended_for_an_hour_still_may_be() -> None:
     assert ended(world) == 3
 
 
+def test_what_cannot_be_ended_for_an_hour_is_no_reason_to_look_without_rest() -> None:
+    world = orphaned(1)
+    world.obey(world.decide())
+    world.pass_time(WINDOW.total_seconds() + 1)
+    asked = world.decide()
+    assert [type(action).__name__ for action in asked.actions] == ["TerminateInstance"]
+    assert asked.next_due is None or asked.next_due > world.now
+
+
 # --- what is said -----------------------------------------------------------------------------------------------
 def test_a_halt_is_a_refusal_an_event_a_condition_and_a_metric() -> None:
     world = orphaned(7)
