@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reconciler.ports import Clock, Kube, PortError
+from reconciler.ports import Clock, Kube
 from reconciler.runtime.leader import is_replica
 from reconciler.runtime.leases import RENEW_DEADLINE, RETRY, LeaseName, Sighting
 
@@ -60,8 +60,8 @@ class KarpenterLeases:
             began = self._clock.monotonic()
             try:
                 self._sightings[lease].see(self._kube.get_lease(lease.namespace, lease.name))
-            except PortError as error:
-                self._errors[lease] = str(error)
+            except Exception as error:  # not read, be it for the server or a bug of ours; the deadline decides
+                self._errors[lease] = str(error) or type(error).__name__
                 continue
             self._errors[lease] = ""
             self._read[lease] = began

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from reconciler.ports import Clock, Kube, Lease, PortError
+from reconciler.ports import Clock, Kube, Lease
 from reconciler.runtime.leases import DURATION, RENEW_DEADLINE, RETRY, Sighting
 
 #: A renewal that failed is tried again sooner: the deadline is near, and a server that starts may answer any moment.
@@ -45,7 +45,7 @@ class Leader:
         namespace: str,
         name: str,
         identity: str,
-        on_error: Callable[[PortError], None] = lambda error: None,
+        on_error: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self._kube, self._clock, self._namespace, self._name = kube, clock, namespace, name
         self._identity, self._on_error = identity, on_error
@@ -68,7 +68,7 @@ class Leader:
         """Try once to take or renew the lease; whether it is ours."""
         try:
             leading = self._try(self._clock.monotonic())
-        except PortError as error:  # a lease that cannot be read or written is not renewed; the deadline decides
+        except Exception as error:  # not renewed, be it for the server or a bug of ours; the deadline decides
             self._failing = True
             self._on_error(error)
             return self.may_act()
@@ -117,7 +117,7 @@ class Leader:
         empty = replace(held, holder="", renewed=self._clock.now(), duration_seconds=1)
         try:
             self._kube.put_lease(self._namespace, self._name, empty)
-        except PortError as error:
+        except Exception as error:  # it runs out by itself
             self._on_error(error)
 
     def run(self, stop: threading.Event, on_change: Callable[[bool], None] = lambda leading: None) -> None:

@@ -18,7 +18,7 @@ from botocore.utils import InstanceMetadataRegionFetcher
 from reconciler.aws.cloud import AwsCloud
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
-from reconciler.ports import AlreadyGone, Forbidden, PortError
+from reconciler.ports import AlreadyGone, Forbidden
 from reconciler.runtime import health
 from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.certificates import WebhookCertificate
@@ -71,6 +71,8 @@ class Process:
 
     def __init__(self, options: Options, where: Where, log: Logger, stop: threading.Event) -> None:
         self._options, self._log, self._stop = options, log, stop
+        #: Whether a thread died of a bug.
+        self._broken = False
         self._clock, self._identity = SystemClock(), own_identity()
         self._metrics = Metrics().with_process()
         self._kube = self._client(where)
@@ -94,7 +96,7 @@ class Process:
         self._controller.inbox.wake()
 
     def run(self) -> int:
-        """Until asked to stop."""
+        """Until asked to stop, or not whole any more; the exit code."""
         servers = self._serve()
         self._controller.start()
         threads = [
@@ -109,7 +111,7 @@ class Process:
         finally:
             lost = self._leader is not None and self._leader.lost
             self._end(threads, servers)
-        return 1 if lost else 0
+        return 1 if lost or self._broken else 0
 
     def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
         self._log.info("stopping")
@@ -175,7 +177,7 @@ class Process:
         if not namespace:
             raise SettingsError(["LEADER_ELECTION_NAMESPACE (--leader-election-namespace): is required outside a pod"])
 
-        def failed(error: PortError) -> None:
+        def failed(error: Exception) -> None:
             self._telemetry.trouble("leader election failed", "", error)
 
         name = self._options.leader_election_name
@@ -222,9 +224,18 @@ class Process:
 
     # --- threads ------------------------------------------------------------------------------------------------
     def _thread(self, name: str, body: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=body, name=name, daemon=True)
+        thread = threading.Thread(target=self._guarded, args=(name, body), name=name, daemon=True)
         thread.start()
         return thread
+
+    def _guarded(self, name: str, body: Callable[[], None]) -> None:
+        """A process that lacks a part might hold the lease and do nothing: it ends, and its pod starts it anew."""
+        try:
+            body()
+        except Exception as error:
+            self._broken = True
+            self.ask_to_stop()
+            self._telemetry.trouble("a thread died of a bug", name, error, thread=name)
 
     def _lead(self) -> None:
         gauge = self._metrics.leading.labels(self._options.leader_election_name)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import Event
-from reconciler.ports import Clock, Kube, PortError
+from reconciler.ports import Clock, Kube
 
 #: Events of one reason, and all together, per second and at once.
 NOMINATED_RATE, NOMINATED_BURST = 5.0, 10
@@ -55,7 +55,7 @@ class EventWriter:
         clock: Clock,
         *,
         threaded: bool = False,
-        on_error: Callable[[PortError], None] = lambda error: None,
+        on_error: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self._kube, self._clock, self._on_error = kube, clock, on_error
         self._until: dict[_Key, datetime] = {}
@@ -111,5 +111,5 @@ class EventWriter:
     def _emit(self, event: Event) -> None:
         try:
             self._kube.emit(event.ref, event.uid, event.type, event.reason, event.message)
-        except PortError as error:
+        except Exception as error:  # one event is not worth the thread that writes the others
             self._on_error(error)

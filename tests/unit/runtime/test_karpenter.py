@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.ports import Forbidden, Lease, PortError, Unavailable
+from reconciler.ports import Forbidden, Lease, Unavailable
 from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
 from reconciler.runtime.leader import Leader, own_identity
@@ -137,15 +137,17 @@ def test_one_lease_for_both_lets_one_of_them_lead() -> None:
 class Unreadable(Faults):
     """The lease in kube-system cannot be read while `error` is set."""
 
-    error: PortError | None = None
+    error: Exception | None = None
 
     def before(self, call: Call) -> None:
         if self.error is not None and call.verb == "get_lease" and "kube-system" in call.subject:
             raise self.error
 
 
-@pytest.mark.parametrize("error", [Forbidden("403 leases is forbidden"), Unavailable("connection refused")])
-def test_a_lease_that_cannot_be_read_is_not_taken_for_free(error: PortError) -> None:
+@pytest.mark.parametrize(
+    "error", [Forbidden("403 leases is forbidden"), Unavailable("connection refused"), ZeroDivisionError("a bug")]
+)
+def test_a_lease_that_cannot_be_read_is_not_taken_for_free(error: Exception) -> None:
     faults = Unreadable()
     world = World(faults=faults)
     faults.error = error

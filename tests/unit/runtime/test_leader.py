@@ -146,6 +146,40 @@ def test_a_renewal_that_failed_is_tried_again_sooner_while_it_still_counts() -> 
     assert one.pause() == RETRY
 
 
+class Odd:
+    """A Kube in which a bug shows when a test says so."""
+
+    def __init__(self, kube: SandboxKube) -> None:
+        self.kube, self.broken = kube, False
+
+    def get_lease(self, namespace: str, name: str) -> Lease | None:
+        if self.broken:
+            raise ZeroDivisionError
+        return self.kube.get_lease(namespace, name)
+
+    def put_lease(self, namespace: str, name: str, lease: Lease) -> Lease:
+        if self.broken:
+            raise ZeroDivisionError
+        return self.kube.put_lease(namespace, name, lease)
+
+
+def test_a_bug_is_a_renewal_that_failed() -> None:
+    world = World()
+    kube, errors = Odd(world.kube), list[Exception]()
+    one = Leader(kube, world.clock, "default", NAME, "one", errors.append)  # type: ignore[arg-type]
+    kube.broken = True
+    assert not one.step()
+    kube.broken = False
+    assert one.step()
+    kube.broken = True
+    assert one.step()
+    world.clock.sleep(10)
+    assert not one.step()
+    assert one.lost
+    one.release()
+    assert [type(error) for error in errors] == [ZeroDivisionError] * 4
+
+
 class SetBack(VirtualClock):
     """A clock whose time of day somebody corrects, by an hour."""
 

@@ -81,6 +81,15 @@ def test_a_thread_writes_what_waits_before_it_ends() -> None:
     assert len(kube.events) == 20
 
 
+def test_a_bug_over_one_event_does_not_end_the_thread_that_writes_the_others() -> None:
+    kube, errors = Written(ZeroDivisionError()), list[Exception]()
+    writer = EventWriter(kube, VirtualClock(), threaded=True, on_error=errors.append)  # type: ignore[arg-type]
+    writer.write(event(dedupe="one"))
+    writer.write(event(dedupe="two"))
+    writer.close(5)
+    assert [type(error) for error in errors] == [ZeroDivisionError] * 2
+
+
 # --- metrics ----------------------------------------------------------------------------------------------------
 def claim(*conditions: Condition) -> NodeClaim:
     ref = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
