@@ -15,6 +15,7 @@ import msgspec
 from api import labels
 from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
+from reconciler.model.instants import Instant
 
 #: How long a candidate is left alone after its replacement failed: doubling from the first to the last.
 _BACKOFF_FIRST, _BACKOFF_LAST = timedelta(minutes=1), timedelta(minutes=10)
@@ -28,7 +29,7 @@ class Command(Value, frozen=True, kw_only=True):
 
     id: str
     reason: str
-    started: datetime
+    started: Instant
     replacements: tuple[str, ...] = ()
     claims: tuple[NodeClaim, ...] = ()
     created: bool = False
@@ -38,7 +39,7 @@ class Command(Value, frozen=True, kw_only=True):
 class Failure(Value, frozen=True, kw_only=True):
     """The last replacement of this candidate that failed, and how many have in a row."""
 
-    at: datetime
+    at: Instant
     count: int = 1
 
     @property

@@ -28,6 +28,7 @@ from api.v1.nodepool import NodePool
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, warning, with_metadata
 from reconciler.model import kinds
+from reconciler.model.instants import Instant
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 
@@ -68,7 +69,7 @@ class Verdict:
 class Entry(Value, frozen=True, kw_only=True):
     """Instances that are ended, since when; `allowed` by a person, or few enough."""
 
-    at: datetime
+    at: Instant
     instances: tuple[str, ...]
     allowed: bool = False
 

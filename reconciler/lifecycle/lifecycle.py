@@ -35,7 +35,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
             *_launches(turn, whole, each),
             *(said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES)),
             *_pools(turn, whole, each),
-            garbage.collect(turn),
+            guarded("garbage", partial(garbage.collect, turn)),
         )
     )
 

@@ -21,6 +21,7 @@ from api.v1.nodepool import NodePool
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin
 from reconciler.lifecycle.view import View
+from reconciler.model.instants import Instant
 from reconciler.model.snapshot import StateNode
 
 HEALTHY: Final = "NodeRegistrationHealthy"
@@ -31,7 +32,7 @@ class Result(Value, frozen=True, kw_only=True):
     """How a claim ended up; `reason` is empty when it registered."""
 
     claim: str
-    at: datetime
+    at: Instant
     reason: str = ""
     message: str = ""
 

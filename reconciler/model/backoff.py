@@ -16,6 +16,7 @@ import msgspec
 from api import labels
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
+from reconciler.model.instants import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class PoolFailures(Value, frozen=True, kw_only=True):
     """How often in a row a pool's launches have come to nothing, since when it is left alone, and whose they were."""
 
     count: int
-    at: datetime
+    at: Instant
     claims: tuple[str, ...] = ()
 
 

@@ -251,15 +251,26 @@ def test_without_its_pool_the_class_is_asked_and_without_any_nobody_can_be() -> 
     assert sum(plan.gauges.values()) == 1
 
 
-def test_a_list_that_cannot_be_read_halts_until_a_person_says_otherwise() -> None:
+#: The second one has a time without a zone.
+@pytest.mark.parametrize("text", ["{", '[{"at":"2026-01-01T11:59:00","instances":["i-9"]}]'])
+def test_a_list_that_cannot_be_read_halts_until_a_person_says_otherwise(text: str) -> None:
     world = orphaned(1)
-    world.put(with_annotations(world.get(kinds.NODE_POOL, "default"), {labels.GARBAGE: "{"}))
+    world.put(with_annotations(world.get(kinds.NODE_POOL, "default"), {labels.GARBAGE: text}))
     assert ended(world) == 0
     condition = told(world)
     assert condition is not None
     assert condition.reason == "Unreadable"
     allow(world, wanted_word(world))
     assert ended(world) == 1
+
+
+def test_a_list_over_which_collection_fails_keeps_nothing_else_waiting() -> None:
+    world = prepared(node_claim("a"))
+    end_of_time = '[{"at":"9999-12-31T23:59:59Z","instances":["i-9"]}]'
+    world.put(with_annotations(world.get(kinds.NODE_POOL, "default"), {labels.GARBAGE: end_of_time}))
+    plan = world.settle()
+    assert [(r.subject, r.reason.code) for r in plan.refusals] == [("garbage", "InternalError")]
+    assert world.claim().is_true("Launched")
 
 
 # --- claims without an instance, nodes without a claim ----------------------------------------------------------

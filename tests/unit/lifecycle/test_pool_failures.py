@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import pairwise
 
+import pytest
 from msgspec.structs import replace
 
 from api import labels
@@ -113,10 +114,12 @@ def test_a_change_of_the_pool_ends_it() -> None:
     assert remembered(world) is None
 
 
-def test_a_note_that_cannot_be_read_counts_as_none() -> None:
+#: The second one has a time without a zone.
+@pytest.mark.parametrize("text", ["{", '{"count":3,"at":"2026-01-01T12:00:00"}'])
+def test_a_note_that_cannot_be_read_counts_as_none(text: str) -> None:
     world = prepared()
     known = pool(world)
-    notes = {**known.metadata.annotations, labels.BACK_OFF: "{"}
+    notes = {**known.metadata.annotations, labels.BACK_OFF: text}
     world.put(replace(known, metadata=replace(known.metadata, annotations=notes)))
     failing(world, "a")
     assert count(world) == 1

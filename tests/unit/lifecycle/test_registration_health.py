@@ -123,10 +123,12 @@ def test_a_changed_pool_starts_anew() -> None:
     assert labels.REGISTRATIONS not in pool(world).metadata.annotations
 
 
-def test_a_note_that_cannot_be_read_is_made_anew() -> None:
+#: The second one has a time without a zone.
+@pytest.mark.parametrize("text", ["{", '[{"claim":"u","at":"2026-01-01T12:00:00","reason":"RegistrationFailed"}]'])
+def test_a_note_that_cannot_be_read_is_made_anew(text: str) -> None:
     world = prepared()
     known = pool(world)
-    notes = {**known.metadata.annotations, labels.REGISTRATIONS: "{"}
+    notes = {**known.metadata.annotations, labels.REGISTRATIONS: text}
     world.put(replace(known, metadata=replace(known.metadata, annotations=notes)))
     world.settle()
     assert labels.REGISTRATIONS not in pool(world).metadata.annotations
