@@ -21,7 +21,7 @@ from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
 from tests.simulation.scripts import TYPES
-from tests.simulation.trouble import HARMLESS, READS, lives
+from tests.simulation.trouble import HARMLESS, READS, Killed, lives
 from tests.worlds import deployment, node_class, node_pool
 
 SETTINGS = Settings(cluster_name="sandbox")
@@ -43,10 +43,6 @@ ALONE = {
 
 #: An error, or what is asked about a call and may raise one.
 Trouble = BaseException | Callable[[Call], None]
-
-
-class Killed(BaseException):
-    """The process is gone; nothing of it runs on, not even error handling."""
 
 
 class Seam(Faults):
@@ -95,7 +91,28 @@ def of(subject: str, error: BaseException) -> Trouble:
     return strike
 
 
-class Stage:
+class Play:
+    """A world and the controller at work in it. Tests that need another world than the stage's build on this."""
+
+    def __init__(self, world: World, cloud: Any = None) -> None:
+        self.world, self._cloud = world, cloud or world.cloud
+        self.controller = self.hire()
+
+    def hire(self, may_act: Callable[[], bool] = lambda: True) -> Controller:
+        """Another controller on the same world, one that remembers nothing."""
+        world = self.world
+        return Controller(
+            kube=world.kube, cloud=self._cloud, clock=world.clock, settings=SETTINGS, inline=True, may_act=may_act
+        )
+
+    def restart(self) -> None:
+        self.controller = self.hire()
+
+    def live(self, **time: float) -> None:
+        self.world.run(self.controller, timedelta(**time))
+
+
+class Stage(Play):
     """See the module. `replicas` pods named `web-…` with a node each; `disruption` is the pool's."""
 
     def __init__(
@@ -107,30 +124,21 @@ class Stage:
         weather: Weather | None = None,
     ) -> None:
         self.seam = Seam()
-        self.world = World(seed=7, types=TYPES, weather=weather, faults=self.seam)
         self._leader: Leader | None = None
-        self.world.apply(node_class())
-        self.world.apply(node_pool("general", {"disruption": disruption, **(pool or {})}))
-        self.world.apply(deployment("web", {"replicas": replicas, **ALONE}))
-        #: The one that acts, and those that only watch.
-        self.controller = self.hire()
+        world = World(seed=7, types=TYPES, weather=weather, faults=self.seam)
+        world.apply(node_class())
+        world.apply(node_pool("general", {"disruption": disruption, **(pool or {})}))
+        world.apply(deployment("web", {"replicas": replicas, **ALONE}))
+        super().__init__(world)
+        #: Those that only watch; `controller` is the one that acts.
         self.standbys: list[Controller] = []
 
-    def hire(self) -> Controller:
-        """Another controller on the same world, one that remembers nothing."""
-        world = self.world
-        made = Controller(
-            kube=world.kube,
-            cloud=world.cloud,
-            clock=world.clock,
-            settings=SETTINGS,
-            inline=True,
-            may_act=lambda: made is self.controller and (self._leader is None or self._leader.may_act()),
+    def hire(self, may_act: Callable[[], bool] = lambda: True) -> Controller:
+        """It acts only while it is the stage's controller and leads."""
+        made = super().hire(
+            lambda: may_act() and made is self.controller and (self._leader is None or self._leader.may_act())
         )
         return made
-
-    def restart(self) -> None:
-        self.controller = self.hire()
 
     def hand_over(self) -> None:
         """The first of those that watch acts from now on, and the one that did is gone."""

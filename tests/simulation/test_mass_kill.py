@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from api import labels
 from api.v1.ec2nodeclass import MetadataOptions
 from reconciler.model import kinds
 from reconciler.model.cloud import FleetRequest, LaunchTemplate, Override
-from reconciler.model.settings import Settings
 from reconciler.ports import Unavailable
-from reconciler.runtime.controller import Controller
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.manifests import copied
 from reconciler.sandbox.world import World
+from tests.simulation.stage import ALONE, Play
 from tests.worlds import deployment, node_class, node_pool
 
 HALTED = "GarbageCollectionHalted"
 ALLOW = labels.ALLOW_GARBAGE
-#: One pod a node, so that so many pods are so many nodes.
-LONELY = {
-    "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
-        ]
-    }
-}
 
 
 class Unserved(Faults):
@@ -42,27 +32,17 @@ class Unserved(Faults):
             raise Unavailable(f"404: {call.subject}: the server could not find the requested resource")
 
 
-class Stage:
+class Fleet(Play):
     """A cluster of some nodes with one pod each, and its controller."""
 
     def __init__(self, nodes: int = 8, faults: Faults | None = None) -> None:
-        self.world = World(seed=3, faults=faults)
-        self.world.apply(node_class())
-        self.world.apply(node_pool("general", {"disruption": {"consolidateAfter": "Never"}}))
-        self.world.apply(deployment("web", {"replicas": nodes, "affinity": LONELY}))
-        self.controller = self.started()
+        world = World(seed=3, faults=faults)
+        world.apply(node_class())
+        world.apply(node_pool("general", {"disruption": {"consolidateAfter": "Never"}}))
+        world.apply(deployment("web", {"replicas": nodes, **ALONE}))
+        super().__init__(world)
         self.live(minutes=10)
         assert len(self.instances()) == nodes
-
-    def started(self) -> Controller:
-        world, settings = self.world, Settings(cluster_name="sandbox")
-        return Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, inline=True)
-
-    def restart(self) -> None:
-        self.controller = self.started()
-
-    def live(self, **time: float) -> None:
-        self.world.run(self.controller, timedelta(**time))
 
     def instances(self) -> set[str]:
         return {m.id for m in self.world.ec2.instances.values() if m.state in ("pending", "running")}
@@ -87,7 +67,7 @@ class Stage:
 
 def test_etcd_restored_from_before_the_nodes_came() -> None:
     """Claims and nodes of the last hours are unknown to the restored store; their machines run on."""
-    stage = Stage()
+    stage = Fleet()
     before = stage.instances()
     later = stage.world.objects("NodeClaim")[:7]
     stage.lose(kinds.NODE_CLAIM, *(claim["metadata"]["name"] for claim in later))
@@ -112,7 +92,7 @@ def test_etcd_restored_from_before_the_nodes_came() -> None:
 def test_the_definitions_deleted_and_made_again() -> None:
     """All claims, pools and classes vanish with their definitions; then only the latter are made again."""
     faults = Unserved()
-    stage = Stage(faults=faults)
+    stage = Fleet(faults=faults)
     before = stage.instances()
     kept = [copied(m) for kind in ("EC2NodeClass", "NodePool") for m in stage.world.objects(kind)]
     faults.gone = True
@@ -134,7 +114,7 @@ def test_the_definitions_deleted_and_made_again() -> None:
 
 def test_two_clusters_of_one_name() -> None:
     """Another cluster's machines carry our cluster's name; it launches new ones for those that vanish."""
-    stage = Stage(nodes=2)
+    stage = Fleet(nodes=2)
     own = stage.instances()
     twin = Twin(stage, keeps=4)
     for _ in range(60):
@@ -149,7 +129,7 @@ def test_two_clusters_of_one_name() -> None:
 class Twin:
     """The other cluster: as many machines as it wants, by calls of its own; they join an API server of its own."""
 
-    def __init__(self, stage: Stage, keeps: int) -> None:
+    def __init__(self, stage: Fleet, keeps: int) -> None:
         self._ec2, self._keeps = stage.world.ec2, keeps
         self._model = next(iter(self._ec2.instances.values()))
         self._made: list[str] = []

@@ -20,8 +20,8 @@ from reconciler.sandbox.faults import Call
 from reconciler.sandbox.kubelets import NOT_READY
 from reconciler.sandbox.manifests import timestamp
 from reconciler.sandbox.weather import Weather
-from tests.simulation.stage import EAGER, SETTINGS, Killed, Stage, of
-from tests.simulation.trouble import lives
+from tests.simulation.stage import EAGER, SETTINGS, Stage, of
+from tests.simulation.trouble import Killed, lives
 from tests.worlds import deployment, node_pool
 
 

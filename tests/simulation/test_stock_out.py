@@ -11,9 +11,8 @@ from api.v1.meta import decode
 from api.v1.nodepool import NodePool
 from reconciler.model import backoff
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult
-from reconciler.model.settings import Settings
-from reconciler.runtime.controller import Controller
 from reconciler.sandbox.world import World
+from tests.simulation.stage import Play
 from tests.worlds import deployment, node_class, node_pool
 
 ON_DEMAND = {"key": labels.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]}
@@ -42,30 +41,17 @@ class Quota:
         return found
 
 
-class Stage:
+class Shop(Play):
     """A class and some pools, up and ready, and a controller that can be started again."""
 
     def __init__(self, **pools: dict[str, Any]) -> None:
-        self.world = World(seed=9, types=TYPES)
-        self.cloud = Quota(self.world.cloud)
-        self.world.apply(node_class())
+        world = World(seed=9, types=TYPES)
+        world.apply(node_class())
         for name, pool in pools.items():
-            self.world.apply(node_pool(name, pool))
-        self.restart()
+            world.apply(node_pool(name, pool))
+        self.cloud = Quota(world.cloud)
+        super().__init__(world, self.cloud)
         self.live(seconds=20)
-
-    def restart(self) -> None:
-        world, settings = self.world, Settings(cluster_name="sandbox")
-        self.controller = Controller(
-            kube=world.kube,
-            cloud=self.cloud,  # type: ignore[arg-type]
-            clock=world.clock,
-            settings=settings,
-            inline=True,
-        )
-
-    def live(self, **time: float) -> None:
-        self.world.run(self.controller, timedelta(**time))
 
     def none_left(self, types: Iterable[str], minutes: int = 60) -> None:
         for instance_type in types:
@@ -87,12 +73,12 @@ class Stage:
 
 
 def test_another_type_within_a_minute_when_the_chosen_one_is_out_of_stock() -> None:
-    probe = Stage(general={"requirements": [ON_DEMAND]})
+    probe = Shop(general={"requirements": [ON_DEMAND]})
     probe.world.apply(deployment("web", {}))
     probe.until_launched(MINUTE)
     (chosen,) = probe.launched()
 
-    stage = Stage(general={"requirements": [ON_DEMAND]})
+    stage = Shop(general={"requirements": [ON_DEMAND]})
     stage.none_left([chosen])
     stage.world.apply(deployment("web", {}))
     assert stage.until_launched(MINUTE) < MINUTE
@@ -100,7 +86,7 @@ def test_another_type_within_a_minute_when_the_chosen_one_is_out_of_stock() -> N
 
 
 def test_the_last_type_when_all_others_are_out_of_stock() -> None:
-    stage = Stage(general={"requirements": [ON_DEMAND]})
+    stage = Shop(general={"requirements": [ON_DEMAND]})
     stage.none_left(TYPES[:-1])
     stage.world.apply(deployment("web", {}))
     assert stage.until_launched(MINUTE) < MINUTE
@@ -108,7 +94,7 @@ def test_the_last_type_when_all_others_are_out_of_stock() -> None:
 
 
 def test_the_next_pool_by_weight_when_the_first_has_nothing() -> None:
-    stage = Stage(
+    stage = Shop(
         first={"requirements": [ON_DEMAND, family("c")], "weight": 90},
         second={"requirements": [ON_DEMAND, family("m")], "weight": 50},
         third={"requirements": [ON_DEMAND, family("r")], "weight": 10},
@@ -123,7 +109,7 @@ def test_the_next_pool_by_weight_when_the_first_has_nothing() -> None:
 
 def test_a_controller_that_starts_again_and_again_still_gets_there() -> None:
     """What it learned of stock-outs is lost with each start; a try of each start is what that costs."""
-    stage = Stage(general={"requirements": [ON_DEMAND]})
+    stage = Shop(general={"requirements": [ON_DEMAND]})
     stage.none_left(TYPES[:-1])
     stage.world.apply(deployment("web", {}))
     for _ in range(5):
@@ -135,7 +121,7 @@ def test_a_controller_that_starts_again_and_again_still_gets_there() -> None:
 
 
 def test_a_quota_that_is_used_up_is_not_asked_for_all_the_time_and_another_pool_serves() -> None:
-    stage = Stage(
+    stage = Shop(
         first={"requirements": [ON_DEMAND, family("c")], "weight": 90},
         second={"requirements": [ON_DEMAND, family("m")], "weight": 10},
     )
@@ -148,7 +134,7 @@ def test_a_quota_that_is_used_up_is_not_asked_for_all_the_time_and_another_pool_
 
 
 def test_without_another_pool_the_waits_grow_and_a_restart_does_not_forget_them() -> None:
-    stage = Stage(only={"requirements": [ON_DEMAND, family("c")]})
+    stage = Shop(only={"requirements": [ON_DEMAND, family("c")]})
     stage.cloud.used_up = "c5"
     stage.world.apply(deployment("web", {}))
     stage.live(minutes=2)

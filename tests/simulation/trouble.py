@@ -22,10 +22,13 @@ from reconciler.ports import (
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call, Faults
 from tests.simulation.scripts import Fault
+from tests.simulation.sight import INSTANCES, Sight
 
 READS = frozenset({"list", "watch", "read", "get", "get_lease", "instances", "region", "cluster", "resolve", "receive"})
 #: Written at any time without changing what anybody decides on.
 HARMLESS = frozenset({"emit", "put_lease", "delete_message"})
+#: What the controller's picture of the world is made of.
+_SHOWS = frozenset({"list", "watch", "read", "instances"})
 _ERRORS: dict[str, type[PortError]] = {
     error.__name__: error
     for error in (Conflict, Disconnected, Expired, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable)
@@ -35,8 +38,8 @@ _QUIET = frozenset({"Silence", "Reordered"})
 _REMEMBERED = 60
 
 
-class Crash(BaseException):
-    """The controller's process dies here; nothing in it can catch that."""
+class Killed(BaseException):
+    """The controller's process is gone; nothing of it runs on, not even error handling."""
 
 
 class Trouble(Faults):
@@ -49,10 +52,11 @@ class Trouble(Faults):
         self._started = _NEVER
         self.before_write: Callable[[Call], None] = lambda call: None
         self.depose: Callable[[float], None] = lambda seconds: None
-        #: The latest writes with their outcome; how many there were, and events; when a fault struck last.
+        #: The latest writes with their outcome; how many there were, and events.
         self.log: deque[str] = deque(maxlen=_REMEMBERED)
         self.writes = self.events = 0
-        self.struck_at: datetime | None = None
+        #: What the controller can see in spite of the faults.
+        self.sight = Sight()
 
     def begin(self, now: Callable[[], datetime]) -> None:
         self._now, self._started = now, now()
@@ -91,9 +95,14 @@ class Trouble(Faults):
     def after(self, call: Call) -> None:
         if self._armed or self._waiting:
             self._strike(call, after=True)
+        if call.verb == INSTANCES:
+            self.sight.shows(INSTANCES, self._now())
 
     def silent(self, call: Call) -> bool:
-        return self._quietly("Silence", call)
+        silent = self._quietly("Silence", call)
+        if not silent:  # what a watch has to say is said now
+            self.sight.shows(call.subject, self._now())
+        return silent
 
     def reordered(self, call: Call) -> bool:
         return self._quietly("Reordered", call)
@@ -104,7 +113,7 @@ class Trouble(Faults):
         self._arm()
         found = any(f.error == error and _meant(f, call) for f in self._armed)
         if found:
-            self.struck_at = self._now()
+            self.sight.hides(call.subject)
         return found
 
     def _strike(self, call: Call, *, after: bool) -> None:
@@ -117,13 +126,14 @@ class Trouble(Faults):
                 return
 
     def _fail(self, fault: Fault, call: Call) -> None:
-        self.struck_at = self._now()
         self._note(call, f" -> {fault.error} {'after' if fault.after else 'before'}")
         if fault.error == "Crash":
-            raise Crash(str(call))
+            raise Killed(str(call))
         if fault.error == "Deposed":
             self.depose(fault.lasts)
             return
+        if _hides(fault, call):
+            self.sight.hides(_source(call))
         raise _ERRORS[fault.error](f"{call.verb} {call.subject}: {fault.error} by script")
 
     def _arm(self) -> None:
@@ -140,6 +150,20 @@ class Trouble(Faults):
 
 def _meant(fault: Fault, call: Call) -> bool:
     return fault.port == call.port and call.verb in fault.verbs and (not fault.subject or fault.subject == call.subject)
+
+
+def _hides(fault: Fault, call: Call) -> bool:
+    """Whether there may be something now that the controller does not know: a refused write is nothing of the kind."""
+    if call.verb in READS:
+        return call.verb in _SHOWS
+    return fault.after and call.verb not in HARMLESS
+
+
+def _source(call: Call) -> str:
+    """What shows the outcome of a call: a kind's watch, or EC2's list."""
+    if call.port == "cloud":
+        return INSTANCES
+    return call.subject if call.verb in _SHOWS else kinds.BY_NAME[address(call.subject).kind].plural
 
 
 _NEVER = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
