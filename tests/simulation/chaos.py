@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ from tests.simulation.hands import Hands, Staff
 from tests.simulation.invariants import Invariants, Violation
 from tests.simulation.rest import unrest
 from tests.simulation.scripts import STORM_SECONDS, TYPES, Deed, Fault, Script, script
-from tests.simulation.trouble import Crash, Trouble
+from tests.simulation.trouble import Killed, Trouble
 
 SETTINGS = Settings(
     cluster_name="sandbox",
@@ -64,6 +64,9 @@ class Outcome:
     at: float = 0.0
     launched: int = 0
     crashes: int = 0
+    #: How often each invariant had something to look at, and how often it did.
+    asked: Counter[str] = field(default_factory=Counter)
+    looked: Counter[str] = field(default_factory=Counter)
     story: list[str] = field(default_factory=list)
 
 
@@ -130,7 +133,7 @@ class Crew(Staff):
         self._invariants.acting = len(self._at_work)
         try:
             controller.tick()
-        except Crash:
+        except Killed:
             self.crashes += 1
             self._at_work.remove(controller)
             if not self._at_work:
@@ -141,7 +144,7 @@ class Crew(Staff):
     # --- deeds ----------------------------------------------------------------------------------------------------
     def lead(self) -> None:
         self.leads = True
-        self._invariants.alone_since = self._world.clock.now()
+        self._invariants.led_since = self._world.clock.now()
 
     def double(self) -> None:
         self._at_work.append(self._hire())
@@ -188,6 +191,10 @@ class Proposals:
             self.inbox.put(item)
         return list(news)
 
+    def forget(self) -> None:
+        """What has changed was not kept: what was said before counts no more."""
+        self._said = None
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -218,6 +225,7 @@ def play(what: Script) -> Outcome:
         outcome.violation, outcome.at = str(error), trouble.elapsed
     outcome.story = [*_lines("last plans", crew.plans), *_lines("last writes", trouble.log)]
     outcome.launched, outcome.crashes = len(world.ec2.instances), crew.crashes
+    outcome.asked, outcome.looked = invariants.asked, invariants.looked
     return outcome
 
 

@@ -1,7 +1,8 @@
 """What must always be true of a world in trouble.
 
 Most of it is looked at as it happens: a listener at the API server and a seam before every write of the controller.
-Only the truth of the world is consulted, never what the controller believes.
+Only the truth of the world is consulted, never what the controller believes; nor is its arithmetic (`arithmetic.py`).
+What a fault hides from the controller it is not held to account for, until it has been told (`sight.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from typing import Any
 import msgspec
 
 from api import labels
-from api.v1.budgets import allowed_disruptions
 from api.v1.nodeclaim import NodeClaim
-from reconciler.model import kinds, pods
+from reconciler.model import kinds
 from reconciler.model.kinds import Kind
 from reconciler.model.objects import Node, Pod
 from reconciler.model.settings import Settings
@@ -24,13 +24,26 @@ from reconciler.sandbox.api_server import Record
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call
 from reconciler.sandbox.world import World
+from tests.simulation.arithmetic import allowed, at_work, holds_up_a_drain, size, wants_a_place
 from tests.simulation.rest import instance_of
+from tests.simulation.sight import INSTANCES
 from tests.simulation.trouble import Trouble, address, lives
 
 #: How long polling, back-off and a refused termination may add to the adoption time.
 PATIENCE = timedelta(minutes=5)
-#: What the controller was told before a watch fell silent may count for so long.
-STALE = timedelta(seconds=95)
+#: What two controllers have wrought between them counts as nobody's doing for so long after one of them is gone.
+TWO = timedelta(seconds=95)
+#: What the controller must have been told, to be held to account by an invariant.
+_RESTS_ON = {
+    "limits": ("nodeclaims", "nodepools"),
+    "budget": ("nodeclaims", "nodes", "nodepools"),
+    "pinned": ("nodeclaims", "nodes", "pods"),
+    "released": ("nodeclaims", "nodes", INSTANCES),
+    "taint": ("nodes", "pods"),
+    "owned": ("nodeclaims", INSTANCES),
+    "drain": ("nodeclaims", "nodes", "pods", INSTANCES),
+    "orphan": ("nodeclaims", INSTANCES),
+}
 #: An object that controllers write more often than so in a while is being fought over.
 _WRITTEN, _WHILE = 40, timedelta(seconds=10)
 #: Commands that must not begin at a node with a pod that may not be disturbed.
@@ -58,7 +71,11 @@ class Invariants:
         self._claims_changed = 0
         self.acting = 0
         self.leads: Callable[[], bool] = lambda: True
-        self.alone_since = world.clock.now()
+        #: When the last but one of several controllers was gone; since when there has been one that leads.
+        self.alone_since: datetime | None = None
+        self.led_since = world.clock.now()
+        #: How often there was something to look at, by invariant, and how often the controller could see it all.
+        self.asked, self.looked = Counter[str](), Counter[str]()
         world.server.listen(self._heard)
         trouble.before_write = self._before_write
 
@@ -113,28 +130,29 @@ class Invariants:
         """Limits are never exceeded by intent: what the pool's claims have or may get at most. Those that a command
         replaces do not count."""
         pool = self._world.server.find(kinds.NODE_POOL, "", created.pool_name)
-        if pool is None or pool.value.limits is None or not self._clear:
+        if pool is None or pool.value.limits is None or not self._looks("limits"):
             return
         claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == created.pool_name]
         stay = [c for c in claims if not c.metadata.deleting and labels.COMMAND not in c.metadata.annotations]
-        used = sum(self._cpus(claim) for claim in stay)
-        limit = pool.value.limits["cpu"] // 1000
-        if used > limit:
-            self._found.append(f"limits: {created.name} makes {used} CPUs of NodePool {pool.value.name}'s {limit}")
+        for resource, limit in sorted(pool.value.limits.items()):
+            used = sum(self._takes(claim, resource) for claim in stay)
+            if used > limit:
+                words = f"makes {used} {resource} of NodePool {pool.value.name}'s {limit}"
+                self._found.append(f"limits: {created.name} {words}")
 
-    def _cpus(self, claim: NodeClaim) -> int:
+    def _takes(self, claim: NodeClaim, resource: str) -> int:
         types = self._world.ec2.region.types
         known = claim.metadata.labels.get(labels.INSTANCE_TYPE, "")
         if known in types:
-            return types[known].vcpus
-        allowed = claim.requirements().allowed(labels.INSTANCE_TYPE)
-        return max((info.vcpus for name, info in types.items() if allowed.has(name)), default=0)
+            return size(types[known])[resource]
+        may_be = claim.requirements().allowed(labels.INSTANCE_TYPE)
+        return max((size(info)[resource] for name, info in types.items() if may_be.has(name)), default=0)
 
     def _budget(self, started: NodeClaim) -> None:
         """No voluntary command starts beyond its pool's budget."""
         reason = _command(started)["reason"]
         pool = self._world.server.find(kinds.NODE_POOL, "", started.pool_name)
-        if pool is None or not self._clear:
+        if pool is None or not self._looks("budget"):
             return
         claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == started.pool_name]
         there = {n.spec.provider_id: n for n in self._values(kinds.NODE)}  # a claim that lost its Node is no node
@@ -143,26 +161,25 @@ class Invariants:
         away = {provider for provider, node in there.items() if node.metadata.deleting or not node.ready}
         marked = [c for c in counted if c.metadata.deleting or labels.COMMAND in c.metadata.annotations]
         going = [*marked, *(c for c in counted if c not in marked and c.status.provider_id in away)]
-        budgets, now = pool.value.spec.disruption.budgets, self._world.clock.now()
-        allowed = allowed_disruptions(budgets=budgets, nodes=len(counted), now=now, reason=reason)
-        if len(going) > allowed:
+        most = allowed(pool.value.spec.disruption.budgets, len(counted), reason)
+        if len(going) > most:
             names = ", ".join(sorted(c.name for c in going))
-            self._found.append(f"budget: {len(going)} of {allowed} allowed go for {reason}: {names}")
+            self._found.append(f"budget: {len(going)} of {most} allowed go for {reason}: {names}")
 
     def _empty(self, deleted: NodeClaim) -> None:
         """A node that goes because it is empty has no pod that wants a place elsewhere."""
         if labels.COMMAND not in deleted.metadata.annotations or _command(deleted)["reason"] != "Empty":
             return
-        here = [p.key for p in self._pods_on(deleted.status.node_name) if pods.reschedulable(p)]
+        here = [p.key for p in self._pods_on(deleted.status.node_name) if wants_a_place(p)]
         if here:
             self._found.append(f"emptiness: {deleted.name} is deleted with {', '.join(here)}")
 
     def _pinned(self, started: NodeClaim) -> None:
         """No voluntary command begins at a node with a pod that asks not to be disturbed."""
         reason = _command(started)["reason"]
-        if reason not in _VOLUNTARY or not started.status.node_name or not self._clear:
+        if reason not in _VOLUNTARY or not started.status.node_name or not self._looks("pinned"):
             return
-        here = [p for p in self._pods_on(started.status.node_name) if pods.active(p)]
+        here = [p for p in self._pods_on(started.status.node_name) if at_work(p)]
         kept = [p.key for p in here if p.metadata.annotations.get(labels.DO_NOT_DISRUPT) == "true"]
         if kept:
             self._found.append(f"pinned: {reason} begins at {started.name}, which has {', '.join(kept)}")
@@ -170,7 +187,7 @@ class Invariants:
     def _node_released(self, node: Node) -> None:
         """The controller lets a node go only when its instance is on its way out."""
         machine = self._world.ec2.instances.get(node.spec.provider_id.rpartition("/")[2])
-        if machine is not None and lives(machine) and self._claims_of(machine) and self._clear:
+        if machine is not None and self._looks("released") and lives(machine) and self._claims_of(machine):
             self._found.append(f"released: node {node.name} is gone and {machine.id} is {machine.state}")
 
     def _released(self, claim: NodeClaim) -> None:
@@ -197,7 +214,7 @@ class Invariants:
         ref = address(call.subject)
         pod = self._world.server.find(kinds.POD, ref.namespace, ref.name)
         node = self._world.server.find(kinds.NODE, "", pod.value.spec.node_name) if pod is not None else None
-        if node is None or not self._clear:
+        if node is None or not self._looks("taint"):
             return
         if all(t.key != labels.DISRUPTED_TAINT for t in node.value.spec.taints):
             self._found.append(f"taint: {call.subject} is evicted from {node.value.name}, which is open to others")
@@ -217,7 +234,7 @@ class Invariants:
     def _owned(self, instance_id: str) -> None:
         """An instance ends only with its claim; one that never had a claim, or lost it by hand, when it is old."""
         machine = self._world.ec2.instances.get(instance_id)
-        if machine is None or not lives(machine) or instance_id in self._given_up or not self._clear:
+        if machine is None or not lives(machine) or not self._looks("owned") or instance_id in self._given_up:
             return
         age = self._world.clock.now() - machine.launched
         if self._claims_of(machine) or age < self._settings.adoption_time:
@@ -225,15 +242,19 @@ class Invariants:
             self._found.append(f"owned: {instance_id}, {age.seconds} s old, is ended; its claim: {claims or 'none'}")
 
     def _terminated(self, instance_id: str) -> None:
-        """An instance ends only when its node's pods have been told to leave, or the deadline has passed."""
+        """An instance ends only when its node's pods have left, or the deadline has passed: also when the node is not
+        ready, for its pods may be running all the same. One that never registered has none to speak of."""
         machine = self._world.ec2.instances.get(instance_id)
-        if machine is None or not lives(machine) or not self._clear:
+        if machine is None or not lives(machine) or not self._looks("drain"):
             return
-        for node in self._values(kinds.NODE):
-            if node.spec.provider_id != machine.provider_id or not self._claims_of(machine) or not node.ready:
+        claims = self._claims_of(machine)
+        registered = any(claim.is_true("Registered") for claim in claims)
+        for node in self._values(kinds.NODE) if claims else ():
+            ours = registered or labels.TERMINATION_FINALIZER in node.metadata.finalizers
+            if node.spec.provider_id != machine.provider_id or not ours:
                 continue
             deadline, now = self._deadline(node.name), self._world.clock.now()
-            left = [p.key for p in self._pods_on(node.name) if pods.waits_for_eviction(p, now)]
+            left = [p.key for p in self._pods_on(node.name) if holds_up_a_drain(p, now)]
             if left and (deadline is None or now < deadline - timedelta(seconds=1)):
                 self._found.append(f"drain: {instance_id} is terminated under {', '.join(left)}")
 
@@ -263,10 +284,11 @@ class Invariants:
         self._orphaned = {id_: self._orphaned.get(id_, now) for id_ in sorted(orphans)}
 
     def _check_orphans(self) -> None:
-        """No live instance without a claim for longer than the adoption time, faults not counted."""
+        """No live instance without a claim for longer than the adoption time, while somebody leads who can see it."""
         now, limit = self._world.clock.now(), self._settings.adoption_time + PATIENCE
         for id_, since in self._orphaned.items():
-            if now - max(since, self._trouble.struck_at or since, self.alone_since) > limit:
+            seen = self._trouble.sight.since(now, *_RESTS_ON["orphan"])
+            if now - max(since, seen or since, self.alone_since or since, self.led_since) > limit:
                 self._found.append(f"orphan: {id_} has had no claim since {since:%H:%M:%S}")
 
     def _check_twins(self, machines: list[Machine], claims: list[NodeClaim]) -> None:
@@ -284,11 +306,14 @@ class Invariants:
                 self._found.append(f"twins: {count} instances in the launch groups of {claim.name}: {sorted(mine)}")
 
     # --- aids -------------------------------------------------------------------------------------------------------
-    @property
-    def _clear(self) -> bool:
-        """Whether the one controller there is has been able to see everything for a while."""
-        since = max(self.alone_since, self._trouble.struck_at or self.alone_since)
-        return self.acting == 1 and self._world.clock.now() - since > STALE
+    def _looks(self, invariant: str) -> bool:
+        """Whether the one controller there is has been told of all that this rests on; what is asked is counted."""
+        self.asked[invariant] += 1
+        alone = self.alone_since is None or self._world.clock.now() - self.alone_since > TWO
+        if self.acting != 1 or not alone or not self._trouble.sight.of(*_RESTS_ON[invariant]):
+            return False
+        self.looked[invariant] += 1
+        return True
 
     def _values(self, kind: Kind) -> Iterator[Any]:
         return (record.value for record in self._world.server.records(kind))

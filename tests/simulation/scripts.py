@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler.model import kinds
 from reconciler.sandbox.weather import Weather
-from tests.simulation.clusters import Cluster, cluster
+from tests.simulation.clusters import Cluster, Manifest, cluster
 
 #: The storm lasts this long; what a user began ends with it.
 STORM_SECONDS = 24 * 60
@@ -88,12 +88,24 @@ def script(seed: int) -> Script:
     return Script(
         seed=seed,
         weather=_weather(dice),
-        manifests=made.manifests,
+        manifests=_with_memory_limits(Random(f"memory limits {seed}"), made.manifests),
         deeds=_deeds(dice, made),
         faults=_faults(dice),
         queue=seed % 3 == 0,
         expires=made.expires,
     )
+
+
+def _with_memory_limits(dice: Random, manifests: tuple[Manifest, ...]) -> tuple[Manifest, ...]:
+    """Some pools but the general one may have only so much memory. The dice are their own: the rest stays as it was."""
+    made = []
+    for manifest in manifests:
+        spec = manifest.get("spec", {})
+        if manifest["kind"] == "NodePool" and manifest["metadata"]["name"] != "general" and dice.random() < 0.5:
+            limits = {**spec.get("limits", {}), "memory": dice.choice(("12Gi", "24Gi"))}
+            manifest = {**manifest, "spec": {**spec, "limits": limits}}
+        made.append(manifest)
+    return tuple(made)
 
 
 def _weather(dice: Random) -> Weather:
