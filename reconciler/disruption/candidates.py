@@ -17,7 +17,7 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import told
-from reconciler.model import pods
+from reconciler.model import kinds, pods
 from reconciler.model.memory import Step
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Plan, Reason, Refusal
@@ -90,6 +90,7 @@ def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
         yield Blocker("CommandInProgress", "a disruption command is already being carried out", quiet=True)
     if state.claim is None or not state.claim.managed:
         yield Blocker("Unmanaged", "no NodeClaim of ours is behind this node", quiet=True)
+    yield from unreadable(view, state)
     if state.node is None:
         yield Blocker("NoNode", "the NodeClaim has no Node yet")
     if not state.initialized:
@@ -104,6 +105,13 @@ def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
     if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
         yield Blocker("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
     yield from _pool_blockers(view, state)
+
+
+def unreadable(view: View, state: StateNode) -> Iterator[Blocker]:
+    """What can be read only in part may protect a node more than is seen: a default stands where a budget was."""
+    for value in (state.claim, state.node, view.snapshot.node_pools.get(state.pool_name)):
+        if value is not None and value.metadata.unreadable:
+            yield Blocker("Unreadable", f"{kinds.ref(value)} cannot be read: {value.metadata.unreadable}")
 
 
 def replaces_a_node(view: View, state: StateNode) -> bool:
@@ -129,9 +137,12 @@ def waived(claim: NodeClaim, eventual: bool) -> bool:
 
 
 def pod_blocker(view: View, on_node: tuple[Pod, ...]) -> Blocker | None:
-    """The first protected pod, else the first that a PodDisruptionBudget holds."""
+    """The first pod that is protected (or may be: it can be read only in part), else the first that a
+    PodDisruptionBudget holds."""
     now = view.snapshot.now
     for pod in on_node:
+        if pod.metadata.unreadable:
+            return Blocker("Unreadable", f"pod {pod.key} cannot be read: {pod.metadata.unreadable}")
         if labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now):
             return Blocker("PodDoNotDisrupt", f"pod {pod.key} is annotated {labels.DO_NOT_DISRUPT}")
     for pod in on_node:

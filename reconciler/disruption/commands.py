@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.budgets import DRIFTED, EMPTY
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.candidates import Candidate, pod_blocker, waived
+from reconciler.disruption.candidates import Candidate, pod_blocker, unreadable, waived
 from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import annotate, taint, tainted, told, untaint
@@ -156,6 +156,9 @@ def _stop(view: View, name: str, state: StateNode, command: Command) -> _Stop | 
     """The first reason not to go on, or None."""
     snapshot = view.snapshot
     assert state.claim is not None
+    torn = next(unreadable(view, state), None)
+    if torn is not None:
+        return _Stop(torn.code, torn.text)
     if state.node is None or not state.initialized:
         return _Stop("NodeGone", "the Node is gone or no longer initialized")
     if state.pool_name not in snapshot.node_pools:
@@ -240,7 +243,7 @@ def heal(view: View) -> Plan:
 def _suspect(state: StateNode) -> bool:
     """Whether something of a command is there, on a node that lives."""
     claim, node = state.claim, state.node
-    if claim is None or claim.metadata.deleting:
+    if claim is None or claim.metadata.deleting or claim.metadata.unreadable:
         return False
     left = node is not None and tainted(node) and state.initialized and not node.metadata.deleting
     return (left and not state.deleting) or labels.COMMAND in claim.metadata.annotations
@@ -254,7 +257,9 @@ def _healed(view: View, key: str) -> Plan:
     why = Reason("NoCommand", "left over from a command that is no more")
     if labels.COMMAND in state.claim.metadata.annotations:
         return Plan(actions=(annotate(state.claim, "RemoveCommand", {labels.COMMAND: None}, why),))
-    return Plan(actions=(untaint(state.node, why),)) if state.node is not None else NOTHING
+    if state.node is None or state.node.metadata.unreadable:  # taints that could not be read would be lost
+        return NOTHING
+    return Plan(actions=(untaint(state.node, why),))
 
 
 _HEALED = planning("left over commands", "state_nodes", "node", _healed)

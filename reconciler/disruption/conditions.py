@@ -41,12 +41,12 @@ def conditions(view: View) -> Plan:
 
 def _one(view: View, name: str) -> Plan:
     claim = view.snapshot.node_claims[name]
-    if claim.metadata.deleting or not claim.managed:
+    if claim.metadata.deleting or claim.metadata.unreadable or not claim.managed:
         return NOTHING
     pool = view.snapshot.node_pools.get(claim.pool_name)
     wanted = _disruption_reason(view, claim, claim.status.conditions, view.command(name))
     dues: list[datetime | None] = []
-    if pool is not None:
+    if pool is not None and not pool.metadata.unreadable:
         wanted = _drifted(view, claim, pool, wanted)
         wanted, due = _consolidatable(view, claim, pool, wanted)
         dues += [due, type_check_due(claim, view.snapshot.now)]

@@ -29,7 +29,7 @@ def expire(turn: Turn) -> Plan:
 
 def _one(snapshot: Snapshot, name: str) -> Plan:
     claim = snapshot.node_claims[name]
-    if claim.metadata.deleting or not claim.managed:
+    if claim.metadata.deleting or claim.metadata.unreadable or not claim.managed:
         return NOTHING
     try:
         due = expires_at(claim, snapshot.now)

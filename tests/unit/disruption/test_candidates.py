@@ -11,7 +11,7 @@ from api import labels
 from reconciler.disruption import costs
 from reconciler.disruption.candidates import Blocker, Candidate, candidate
 from reconciler.disruption.view import view
-from tests.unit.disruption.worlds import NOW, claim, node, pdb, pod, pool, snapshot
+from tests.unit.disruption.worlds import NOW, claim, node, pdb, pod, pool, snapshot, torn
 
 PROTECTED = {labels.DO_NOT_DISRUPT: "true"}
 MINUTE = timedelta(minutes=1)
@@ -57,6 +57,16 @@ def test_node_blockers() -> None:
 def test_a_node_without_a_claim_is_not_ours_and_quiet() -> None:
     found = judged(pool(), node(claim("a")), key="node/node-a")
     assert found == Blocker("Unmanaged", "no NodeClaim of ours is behind this node", quiet=True)
+
+
+@pytest.mark.parametrize("of", ["NodeClaim", "Node", "NodePool", "Pod"])
+@pytest.mark.parametrize("eventual", [False, True])
+def test_what_could_be_read_only_in_part_keeps_the_node(of: str, eventual: bool) -> None:
+    objects = [torn(o) if type(o).__name__ == of else o for o in (*plain(), pod("web", "a"))]
+    found = judged(*objects, eventual=eventual)
+    assert isinstance(found, Blocker)
+    assert found.code == "Unreadable"
+    assert found.text.endswith("cannot be read: Expected `str`, got `int` - at `$.spec`")
 
 
 def test_a_nominated_node_waits_until_the_window_has_passed() -> None:

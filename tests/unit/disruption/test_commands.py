@@ -21,6 +21,7 @@ from tests.unit.disruption.worlds import (
     pdb,
     pod,
     pool,
+    torn,
 )
 
 MINUTE = timedelta(minutes=1)
@@ -220,6 +221,19 @@ def test_a_replacement_that_cannot_be_created_ends_the_command_after_a_minute() 
     world.now += timedelta(seconds=61)
     world.tick()
     assert labels.COMMAND not in world.claim("a").metadata.annotations
+
+
+@pytest.mark.parametrize("lane", ["nodeclaim/a", "node/node-a", "nodepool/default"])
+def test_what_can_be_read_only_in_part_any_more_ends_a_command_and_is_not_written(lane: str) -> None:
+    world = drifted_world()
+    world.settle()
+    world.objects[lane] = torn(world.objects[lane])
+    taints = world.objects["node/node-a"].spec.taints
+    world.settle()
+    assert labels.COMMAND not in world.claim("a").metadata.annotations
+    assert world.tainted("a") == (lane != "nodepool/default")
+    if lane == "node/node-a":
+        assert world.objects[lane].spec.taints == taints, "taints that could not be read would be lost"
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"id": 3}'])

@@ -13,7 +13,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.conditions import conditions
 from reconciler.disruption.view import view
 from reconciler.model.plan import PatchObject
-from tests.unit.disruption.worlds import HOUR, NOW, claim, node, pool, snapshot
+from tests.unit.disruption.worlds import HOUR, NOW, claim, node, pool, snapshot, torn
 
 MINUTE = timedelta(minutes=1)
 
@@ -148,6 +148,13 @@ def test_an_unlaunched_claim_is_not_drifted() -> None:
 def test_without_its_pool_a_claim_keeps_what_it_has() -> None:
     one = claim("a", drifted=NOW - HOUR)
     assert written(one) is None
+
+
+@pytest.mark.parametrize("part", ["claim", "pool"])
+def test_what_could_be_read_only_in_part_changes_no_condition(part: str) -> None:
+    """Neither to more than there was (a `consolidateAfter` of 0s by default) nor to less (conditions not read)."""
+    one, own = claim("a", consolidatable=False, annotations=hashes("1")), pool(annotations=hashes("2"))
+    assert written(torn(own) if part == "pool" else own, torn(one) if part == "claim" else one) is None
 
 
 def test_a_new_reason_keeps_the_time_since_when_it_drifted() -> None:

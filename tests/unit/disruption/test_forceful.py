@@ -16,7 +16,7 @@ from reconciler.disruption.interruption import interrupt
 from reconciler.model.cloud import Instance, Interruption, Message
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.plan import DeleteMessage, DeleteObject, Source
-from tests.unit.disruption.worlds import HOUR, NOW, claim, never, node, pod, pool, snapshot
+from tests.unit.disruption.worlds import HOUR, NOW, claim, never, node, pod, pool, snapshot, torn
 
 MINUTE = timedelta(minutes=1)
 
@@ -59,6 +59,12 @@ def test_a_malformed_life_is_refused_and_others_go_on() -> None:
     plan = expire(looked([claim("bad", expireAfter="soon"), claim("old", expireAfter="1s")]))
     assert [r.subject for r in plan.refusals] == ["nodeclaim/bad"]
     assert len(plan.actions) == 1
+
+
+def test_a_claim_that_was_read_only_in_part_does_not_expire() -> None:
+    """Its `expireAfter` may be what could not be read, and was taken for the default."""
+    old = torn(claim("old", since=NOW - 9000 * HOUR))
+    assert expire(looked([old])).actions == ()
 
 
 # --- interruption -----------------------------------------------------------------------------------------------

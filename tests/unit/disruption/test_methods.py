@@ -10,13 +10,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.v1.meta import encode
+from api.v1.nodepool import NodePool
 from reconciler.disruption.budgets import budgets_of
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.view import view
+from reconciler.kube.salvage import salvage
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan, Source
 from reconciler.scheduling.solution import PodRefusal, Solution
@@ -78,6 +82,18 @@ def test_pools_have_budgets_of_their_own() -> None:
     worlds = [nodes(*(f"{p}{i}" for i in range(3)), pool_name=p) for p in "abcdefghij"]
     pools = [pool(p, budgets=[{"nodes": "50%"}]) for p in "abcdefghij"]
     assert len(started(disrupt(snapshot([*pools, *(o for w in worlds for o in w)]), never))) == 20
+
+
+@pytest.mark.parametrize("own", [{"budgets": [{"nodes": 0}]}, {"consolidateAfter": 9}])
+@pytest.mark.parametrize("names", ["n", "nm"])
+def test_what_cannot_be_read_of_a_pool_protects_its_nodes(own: dict[str, Any], names: str) -> None:
+    """What takes its place is the default: a budget of a tenth, and no time to wait."""
+    raw = encode(pool())
+    raw["spec"]["disruption"] = own
+    read = salvage(NodePool, msgspec.json.encode(raw), "Expected `str`, got `int`")
+    plan = disrupt(snapshot([read, *nodes(*names)]), never)
+    assert plan.actions == ()
+    assert refusals(plan) == {f"node/node-{name}": "Unreadable" for name in names}
 
 
 def test_the_most_expensive_empty_node_goes_first() -> None:

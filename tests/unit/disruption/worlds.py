@@ -112,6 +112,11 @@ def pod(name: str, on: str = "", *, owner: str = "ReplicaSet", annotations: Mapp
     return decode(Pod, {"metadata": meta, "spec": spec, "status": status})
 
 
+def torn(value: Any, problem: str = "Expected `str`, got `int` - at `$.spec`") -> Any:
+    """The object, of which a part could not be read."""
+    return msgspec.structs.replace(value, metadata=msgspec.structs.replace(value.metadata, unreadable=problem))
+
+
 def pdb(name: str, allowed: int = 0, app: str = "web", **spec: Any) -> PodDisruptionBudget:
     meta = {"name": name, "namespace": spec.pop("namespace", "shop"), "resourceVersion": "1"}
     spec = {"selector": {"matchLabels": {"app": app}}, **spec}
