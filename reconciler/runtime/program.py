@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from reconciler.aws.cloud import AwsCloud
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
 from reconciler.ports import AlreadyGone, Forbidden
-from reconciler.runtime import health
+from reconciler.runtime import health, signals
 from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.certificates import WebhookCertificate
 from reconciler.runtime.clock import SystemClock
@@ -61,8 +60,7 @@ def run(options: Options, where: Where, stop: threading.Event | None = None) -> 
     log = make_logger(options.log_level if options.log_level in LEVELS else "info", stream)
     stop = stop or threading.Event()
     process = Process(options, where, log, stop)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: process.ask_to_stop())
+    signals.heed(process.ask_to_stop)
     return process.run()
 
 

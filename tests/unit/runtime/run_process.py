@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import threading
 
@@ -27,9 +28,10 @@ class Breaking(io.StringIO):
         sys.stdout.flush()
 
 
-def main(kubeconfig: str, message: str, *flags: str) -> int:
-    options = parse(["--cluster-name=test", "--metrics-port=0", "--health-probe-port=0", *flags], {})
-    return Process(options, Where(kubeconfig), make_logger("info", Breaking(message)), threading.Event()).run()
+def main(kubeconfig: str, message: str) -> int:
+    return Process(
+        parse([], os.environ), Where(kubeconfig), make_logger("info", Breaking(message)), threading.Event()
+    ).run()
 
 
 if __name__ == "__main__":

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +79,41 @@ def kubeconfig(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
         yield path
 
 
-def end(kubeconfig: Path, message: str) -> tuple[int, list[dict[str, Any]]]:
-    """How the process ends in whose log there is no place for a line: exit code and the other lines."""
-    flags = ["--system-namespace=kerf", "--aws-endpoint-url=http://127.0.0.1:9"]
-    command = [sys.executable, "-m", "tests.unit.runtime.run_process", str(kubeconfig), message, *flags]
-    environment = {**os.environ, **NOWHERE}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+@contextmanager
+def started(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """The process, as this command starts it. It does not outlive its test."""
+    settings = {
+        "CLUSTER_NAME": "test",
+        "SYSTEM_NAMESPACE": "kerf",
+        "METRICS_PORT": "0",
+        "HEALTH_PROBE_PORT": "0",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    }
+    environment = {**os.environ, **NOWHERE, **settings}
+    command = (sys.executable, *command)
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: Path) -> None:
+    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig)
+    with started(*command) as process:
+        until = time.monotonic() + 30
+        while "kerf" not in cluster.leases:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        told, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert any(line["message"] == "stopping" for line in lines(told))
+    assert cluster.leases["kerf"]["seen"][-1] == ""
 
 
 @pytest.mark.parametrize(("message", "thread"), [("leading", "lead"), ("only watching", "karpenter")])
@@ -92,8 +123,9 @@ def test_a_thread_that_dies_takes_the_process_with_it(
     """A process of which a part is missing would hold the lease and never act, or act and never look: better anew."""
     theirs = {"holderIdentity": "karpenter-7c9d_5b0f", "leaseDurationSeconds": 15}
     cluster.leases["kube-system"] = {"metadata": {"name": KARPENTER, "resourceVersion": "1"}, "spec": theirs}
-    code, lines = end(kubeconfig, message)
-    assert code == 1
-    (told,) = [line for line in lines if line["level"] == "ERROR" and line.get("thread")]
-    assert told["thread"] == thread
+    with started("-m", "tests.unit.runtime.run_process", str(kubeconfig), message) as process:
+        told, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    (said,) = [line for line in lines(told) if line["level"] == "ERROR" and "thread" in line]
+    assert said["thread"] == thread
     assert cluster.leases["kerf"]["seen"][-1] == ""
