@@ -239,7 +239,8 @@ class Snapshot:
     def fresh(self, *sources: Source) -> bool:
         """Whether all these sources were complete recently enough for an action that destroys."""
         limit = self.now - self.settings.stale_after
-        return all(source in self.fresh_at and self.fresh_at[source] >= limit for source in sources)
+        found = [self.fresh_at.get(source) for source in sources]
+        return all(at is not None and limit <= at <= self.now for at in found)
 
     def instance_types(self, pool: NodePool) -> Mapping[str, InstanceType]:
         """The types a NodePool can use, by name; empty while its class is not resolved."""

@@ -68,14 +68,17 @@ class Catalogues:
         self._problems.pop(name, None)
         self._renew_view()
 
-    def due_at(self, node_class: EC2NodeClass) -> datetime | None:
-        """When a class should be resolved; None: at once. One that cannot be read selects who knows what: never."""
+    def due_at(self, node_class: EC2NodeClass, now: datetime) -> datetime | None:
+        """When a class should be resolved; None: at once, also when the clock was set back since it was.
+
+        One that cannot be read selects who knows what: never.
+        """
         if node_class.metadata.unreadable:
             return _NEVER
         known = self._known.get(node_class.name)
         if known is None or known.stale or known.uid != node_class.metadata.uid:
             return None
-        if known.facts.generation != node_class.metadata.generation:
+        if known.facts.generation != node_class.metadata.generation or known.at > now:
             return None
         return known.at + RESOLVE_EVERY
 

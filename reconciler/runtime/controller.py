@@ -36,6 +36,8 @@ ACTION_THREADS, CHORE_THREADS = 32, 6
 SOON = timedelta(milliseconds=10)
 #: A look after a bug in deciding, and the longest time without any look at all.
 AFTER_A_BUG, AT_LEAST_EVERY = timedelta(seconds=5), timedelta(seconds=30)
+#: A kind that could not be listed is asked for this often, whatever the server or a clock that is set back say.
+LONGEST_BACK_OFF = timedelta(minutes=5)
 #: News that come within this time of each other are looked at together; a slow decision waits as long as it took.
 COALESCE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.5
 WATCH_SECONDS = 30.0
@@ -56,9 +58,10 @@ class Controller:
         may_act: Callable[[], bool] = lambda: True,
         decide: Callable[[Snapshot, Memory], Plan] = decide_all,
         proposer: Proposer | None = None,
+        inbox: Inbox | None = None,
     ) -> None:
         self.telemetry = telemetry or Telemetry.quiet(kube, clock)
-        self.inbox = Inbox()
+        self.inbox = Inbox() if inbox is None else inbox
         self.state = State(settings, build=catalogue.build, interpret=self._interpret, witness=self._witness)
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.
@@ -235,8 +238,9 @@ class Controller:
                 self.telemetry.watch_failed(reflector.kind, PortError(f"{type(error).__name__}: {error}"))
                 self._stopping.wait(1.0)
             if reflector.not_before is not None:
-                wait = (reflector.not_before - self._clock.now()).total_seconds()
-                self._stopping.wait(max(wait, 0.0))
+                wait = min(reflector.not_before - self._clock.now(), LONGEST_BACK_OFF)
+                self._stopping.wait(max(wait.total_seconds(), 0.0))
+                reflector.not_before = None  # it was waited for, whatever the clock says now
 
     def run(self, stop: threading.Event, on_sync: Callable[[], None] = lambda: None) -> None:
         """Tick on news and when something is due, until `stop` is set. `on_sync` is told of the first full lists."""
@@ -251,9 +255,9 @@ class Controller:
             took = (self._clock.now() - began).total_seconds()
             due = self.next_due or self._clock.now() + AT_LEAST_EVERY
             stop.wait(min(max(COALESCE_SECONDS, took), LONGEST_PAUSE_SECONDS))
-            left = (min(due, began + AT_LEAST_EVERY) - self._clock.now()).total_seconds()
-            if left > 0 and not stop.is_set():
-                self.inbox.wait(left)
+            left = min(min(due, began + AT_LEAST_EVERY) - self._clock.now(), AT_LEAST_EVERY)
+            if left > timedelta(0) and not stop.is_set():
+                self.inbox.wait(left.total_seconds())
 
     def stop(self, seconds: float = 20.0) -> None:
         """Start nothing new; wait for what is under way, but no longer than that; end the threads."""

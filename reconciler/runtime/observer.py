@@ -1,7 +1,8 @@
 """Ask AWS at intervals: instances, the node classes' selectors, the region's types and prices, the interruption queue.
 
 Each question is a chore with a key; a chore that is being asked is not asked twice, one that failed waits longer each
-time. Chores run in a pool, or inline in the sandbox; the answers go to the inbox.
+time. Chores run in a pool, or inline in the sandbox; the answers go to the inbox. When the clock was set back, what was
+asked later than now is asked again at once.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Observer:
 
     def run_due(self, now: datetime) -> bool:
         """Ask what is due; whether anything was."""
-        due = [chore for chore in self._chores() if self._due(chore) <= now and self._claim(chore.key)]
+        due = [chore for chore in self._chores(now) if self._due(chore, now) <= now and self._claim(chore.key)]
         for chore in due:
             if self._pool is None:
                 self._run(chore)
@@ -81,34 +82,35 @@ class Observer:
         """When the next question should be asked (one that is being asked says so itself)."""
         with self._lock:
             busy = frozenset(self._busy)
-        return min((self._due(chore) for chore in self._chores() if chore.key not in busy), default=None)
+        now = self._clock.now()
+        return min((self._due(chore, now) for chore in self._chores(now) if chore.key not in busy), default=None)
 
     # --- what is asked ------------------------------------------------------------------------------------------
-    def _chores(self) -> Iterator[Chore]:
+    def _chores(self, now: datetime) -> Iterator[Chore]:
         state = self._state
-        yield Chore("region", self._every("region", REGION_EVERY), self._read_region)
-        yield Chore("cluster", self._every("cluster", CLUSTER_EVERY), self._read_cluster)
-        yield Chore("instances", self._every("instances", self._pace()), self._describe)
+        yield Chore("region", self._every("region", REGION_EVERY, now), self._read_region)
+        yield Chore("cluster", self._every("cluster", CLUSTER_EVERY, now), self._read_cluster)
+        yield Chore("instances", self._every("instances", self._pace(), now), self._describe)
         if state.settings.interruption_queue and self._may_act():  # who receives a message hides it from the leader
             pause = QUEUE_EVERY_INLINE if self._pool is None else timedelta(0)
-            yield Chore("queue", self._every("queue", pause), self._receive)
+            yield Chore("queue", self._every("queue", pause, now), self._receive)
         if state.cluster_facts is not None:
             for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
-                yield self._resolving(node_class, state.cluster_facts)
+                yield self._resolving(node_class, state.cluster_facts, now)
 
     def _pace(self) -> timedelta:
         return INSTANCES_BUSY if self._state.restless else INSTANCES_IDLE
 
-    def _every(self, key: str, pause: timedelta) -> datetime:
+    def _every(self, key: str, pause: timedelta, now: datetime) -> datetime:
         asked = self._asked.get(key)
-        return _AT_ONCE if asked is None else asked + pause
+        return _AT_ONCE if asked is None or asked > now else asked + pause
 
-    def _resolving(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> Chore:
+    def _resolving(self, node_class: EC2NodeClass, cluster: ClusterFacts, now: datetime) -> Chore:
         def ask(at: datetime) -> News:
             facts = self._cloud.resolve(node_class, cluster)
             return Resolved(node_class.name, node_class.metadata.uid, facts, at)
 
-        due = self._state.catalogues.due_at(node_class)
+        due = self._state.catalogues.due_at(node_class, now)
         return Chore(f"class/{node_class.name}", due or _AT_ONCE, ask)
 
     def _read_region(self, at: datetime) -> News:
@@ -124,8 +126,11 @@ class Observer:
         return Received(tuple(self._cloud.receive()), at)
 
     # --- asking -------------------------------------------------------------------------------------------------
-    def _due(self, chore: Chore) -> datetime:
-        return max(chore.due, self._backoff.until(chore.key) or _AT_ONCE)
+    def _due(self, chore: Chore, now: datetime) -> datetime:
+        until = self._backoff.until(chore.key)
+        if until is None or until > now + 2 * STEPS.longest:  # no back-off is that long
+            return chore.due
+        return max(chore.due, until)
 
     def _claim(self, key: str) -> bool:
         with self._lock:

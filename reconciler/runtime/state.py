@@ -111,7 +111,7 @@ class State:
         """Whether these sources are recent enough for an action that destroys. Any thread may ask."""
         limit = now - self.settings.stale_after
         found = [self.fresh_at.get(source) for source in sources]
-        return all(at is not None and at >= limit for at in found)
+        return all(at is not None and limit <= at <= now for at in found)
 
     # --- news ---------------------------------------------------------------------------------------------------
     def take(self, news: News, now: datetime) -> None:
@@ -127,7 +127,7 @@ class State:
         for old, new in self.cluster.replace_all(news.kind, news.values, news.resource_version):
             self._noticed(news.kind, old, new, now)
         self._listed.add(news.kind.name)
-        self._fresh(news.kind.name, news.at)
+        self._fresh(news.kind.name, news.at, now)
 
     @_take.register
     def _(self, news: Changed, now: datetime) -> None:
@@ -139,7 +139,7 @@ class State:
 
     @_take.register
     def _(self, news: Fresh, now: datetime) -> None:
-        self._fresh(news.kind.name, news.at)
+        self._fresh(news.kind.name, news.at, now)
 
     @_take.register
     def _(self, news: Withheld, now: datetime) -> None:
@@ -149,7 +149,7 @@ class State:
     @_take.register
     def _(self, news: Described, now: datetime) -> None:
         self.fleet.described(news.instances, news.at)
-        self._fresh(Source.INSTANCES.value, news.at)
+        self._fresh(Source.INSTANCES.value, news.at, now)
 
     @_take.register
     def _(self, news: Resolved, now: datetime) -> None:
@@ -299,15 +299,19 @@ class State:
             self._nominations = ()
         for key in [k for k, until in self._settling.items() if until <= now]:
             del self._settling[key]
+        for source in [s for s, at in self.fresh_at.items() if at > now]:  # the clock was set back since
+            del self.fresh_at[source]
         for id_ in [i for i, (_, at) in self._interruptions.items() if now - at > INTERRUPTIONS_KEPT]:
             del self._interruptions[id_]
         if self.proposals and any(p.made_at is None or now - p.made_at > PROPOSALS_KEPT for p in self.proposals):
             self.proposals = tuple(p for p in self.proposals if p.made_at and now - p.made_at <= PROPOSALS_KEPT)
 
-    def _fresh(self, name: str, at: datetime) -> None:
+    def _fresh(self, name: str, at: datetime, now: datetime) -> None:
         source = _SOURCES.get(name)
-        if source is not None:
-            self.fresh_at[source] = max(at, self.fresh_at.get(source, at))
+        if source is None:
+            return
+        known = self.fresh_at.get(source, at)
+        self.fresh_at[source] = at if known > now else max(at, known)
 
 
 def _grace(value: Any) -> int:

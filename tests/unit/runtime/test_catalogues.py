@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from api.v1.ec2nodeclass import EC2NodeClass
@@ -9,7 +10,7 @@ from api.v1.meta import decode
 from reconciler.model.cloud import ClassFacts, Region
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.settings import Settings
-from reconciler.runtime.catalogues import Catalogues
+from reconciler.runtime.catalogues import RESOLVE_EVERY, Catalogues
 from tests.unit.lifecycle.world import NOW, large
 
 REGION = Region(name="us-west-2", types={}, zones_by_type={}, on_demand={}, spot={})
@@ -52,8 +53,14 @@ def test_it_is_forgiven_when_its_facts_make_sense_again() -> None:
 
 def test_what_a_class_that_cannot_be_read_selects_is_never_asked() -> None:
     made, sound = catalogues("sound"), node_class("sound")
-    due = made.due_at(sound)
+    due = made.due_at(sound, NOW)
     assert due is not None
-    never = made.due_at(node_class("other", unreadable="$.spec"))
+    never = made.due_at(node_class("other", unreadable="$.spec"), NOW)
     assert never is not None
     assert never.year > 9000
+
+
+def test_a_class_is_resolved_again_when_the_clock_was_set_back() -> None:
+    made, sound = catalogues("sound"), node_class("sound")
+    assert made.due_at(sound, NOW) == NOW + RESOLVE_EVERY
+    assert made.due_at(sound, NOW - timedelta(hours=1)) is None

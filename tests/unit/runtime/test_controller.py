@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -13,11 +16,13 @@ from reconciler.model.memory import Memory
 from reconciler.model.plan import EvictPod, PatchObject, Plan, Reason
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Unavailable
-from reconciler.runtime.controller import AFTER_A_BUG, Controller
+from reconciler.ports import Listing, Unavailable
+from reconciler.runtime.controller import AFTER_A_BUG, AT_LEAST_EVERY, Controller
+from reconciler.runtime.inbox import Inbox
 from reconciler.runtime.proposer import Changes
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import World
+from tests.unit.runtime.clocks import SetBack
 
 WHY = Reason("Test")
 CLASS_REF = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
@@ -196,6 +201,87 @@ def test_a_question_that_failed_is_asked_again_soon() -> None:
     assert loop.state.catalogues.region is None
     world.run(loop, timedelta(seconds=5))
     assert loop.state.catalogues.region is not None
+
+
+# --- a clock that is set back -----------------------------------------------------------------------------------
+class Waits(Inbox):
+    """Notes how long the loop would wait for news, and ends it instead."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        super().__init__()
+        self.stop, self.waited = stop, list[float]()
+
+    def wait(self, seconds: float) -> bool:
+        self.waited.append(seconds)
+        self.stop.set()
+        return False
+
+
+def test_the_loop_does_not_wait_longer_for_a_clock_that_is_set_back_in_a_look() -> None:
+    world, clock, inbox = World(), SetBack(), Waits(threading.Event())
+
+    def decide(snapshot: Snapshot, memory: Memory) -> Plan:
+        clock.back(60)
+        return Plan()
+
+    settings = Settings(cluster_name="sandbox")
+    loop = Controller(
+        kube=world.kube,
+        cloud=world.cloud,
+        clock=clock,
+        settings=settings,
+        decide=decide,
+        inline=True,
+        inbox=inbox,
+    )
+    loop.run(inbox.stop)
+    assert inbox.waited
+    assert max(inbox.waited) <= AT_LEAST_EVERY.total_seconds()
+
+
+class Reluctant:
+    """A Kube that refuses the first list of each kind, and has nothing to say."""
+
+    def __init__(self) -> None:
+        self.refused, self.listed, self.open = set[str](), set[str](), True
+
+    def list(self, kind: kinds.Kind, **selectors: str) -> Listing:
+        if kind.name not in self.refused:
+            self.refused.add(kind.name)
+            raise Unavailable("not now")
+        self.listed.add(kind.name)
+        return Listing((), "1")
+
+    def watch(self, kind: kinds.Kind, resource_version: str) -> Reluctant:
+        return self
+
+    def read(self, timeout_seconds: float) -> tuple[()]:
+        time.sleep(0.01)
+        return ()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_list_that_failed_is_not_put_off_by_a_clock_that_is_set_back() -> None:
+    world, clock, kube = World(), SetBack(), Reluctant()
+    loop = Controller(kube=kube, cloud=world.cloud, clock=clock, settings=Settings(cluster_name="sandbox"))  # type: ignore[arg-type]
+    every = {kind.name for kind in kinds.WATCHED}
+    loop.start()
+    try:
+        assert _soon(lambda: kube.refused == every)
+        time.sleep(0.1)  # they wait now, each half a second at least
+        clock.back(60)
+        assert _soon(lambda: kube.listed == every)
+    finally:
+        loop.stop()
+
+
+def _soon(so: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 5
+    while not so() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return so()
 
 
 class Once(Faults):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from reconciler.model.plan import Source
 from reconciler.model.settings import Settings
+from reconciler.runtime.inbox import Described
 from reconciler.runtime.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -13,6 +14,17 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def state() -> State:
     return State(Settings(cluster_name="c"), build=lambda *_: (), interpret=lambda _: None)
+
+
+def after(minutes: float) -> datetime:
+    return NOW + timedelta(minutes=minutes)
+
+
+def fresh(known: State, now: datetime) -> bool:
+    """Whether instances are, both to the plan and to the action."""
+    found = known.fresh(frozenset({Source.INSTANCES}), now)
+    assert known.snapshot(now).fresh(Source.INSTANCES) is found
+    return found
 
 
 class Vanishing(dict[Source, datetime]):
@@ -28,3 +40,34 @@ def test_a_source_that_goes_while_it_is_asked_for_is_no_error() -> None:
     known.fresh_at = Vanishing({Source.PODS: NOW})
     assert known.fresh(frozenset({Source.PODS}), NOW)
     assert not known.fresh(frozenset({Source.NODES}), NOW)
+
+
+# --- a clock that is set back -----------------------------------------------------------------------------------
+def test_what_was_read_before_the_clock_was_set_back_is_not_fresh() -> None:
+    known = state()
+    known.take(Described((), NOW), NOW)
+    assert fresh(known, NOW)
+    assert not fresh(known, after(-60))
+
+
+def test_what_is_read_after_the_clock_was_set_back_is_fresh() -> None:
+    known = state()
+    known.take(Described((), NOW), NOW)
+    known.take(Described((), after(-60)), after(-60))
+    assert fresh(known, after(-60))
+    assert not fresh(known, after(-58))
+
+
+def test_an_answer_from_before_the_clock_was_set_back_does_not_hide_later_ones() -> None:
+    known = state()
+    known.take(Described((), NOW), after(-60))
+    known.take(Described((), after(-59)), after(-59))
+    assert fresh(known, after(-59))
+
+
+def test_what_lay_ahead_is_not_fresh_when_its_time_comes_again() -> None:
+    """It is an hour old by then."""
+    known = state()
+    known.take(Described((), NOW), NOW)
+    assert not fresh(known, after(-60))
+    assert not fresh(known, after(1))
