@@ -329,13 +329,16 @@ def main() -> int:
     given = parser.parse_args()
     chosen = [given.seed] if given.seed is not None else range(given.start, given.start + given.seeds)
     began, failed = time.monotonic(), []
+    asked, looked = Counter[str](), Counter[str]()
     for seed in chosen:
         outcome = play(script(seed))
+        asked, looked = asked + outcome.asked, looked + outcome.looked
         if outcome.violation:
             failed.append(seed)
             print(told(outcome if given.whole else minimised(outcome)), end="\n\n", flush=True)
         elif given.verbose:
             print(told(outcome))
+    print(f"looked: {', '.join(f'{name} {looked[name]} of {asked[name]}' for name in sorted(asked))}")
     seconds = time.monotonic() - began
     print(f"{len(chosen)} seeds in {seconds:.0f} s, {len(failed)} failed{': ' if failed else ''}{failed or ''}")
     return 1 if failed else 0
