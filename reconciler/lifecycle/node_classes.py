@@ -6,7 +6,6 @@ are deleted, and when that has come off it lets go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -15,7 +14,7 @@ from api import labels
 from api.v1 import hashes
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2 import nodeclass
-from reconciler.lifecycle.node_pools import is_new_version, rehash
+from reconciler.lifecycle.node_pools import rehashes
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import (
     act,
@@ -38,12 +37,14 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
     if node_class.metadata.deleting:
         return _end(view, node_class)
     stamps, snapshot = _stamps(view, node_class), view.snapshot
+    rehashed = rehashes(node_class.metadata, stamps, lambda: view.claims_of_class(node_class.name))
+    stamped = node_class if rehashed else with_annotations(node_class, stamps)
     finalizers = tuple(dict.fromkeys((*node_class.metadata.finalizers, labels.NODECLASS_FINALIZER)))
     facts = snapshot.class_facts.get(node_class.name)
     status = nodeclass.status(node_class, facts, cluster=snapshot.cluster, now=view.now)
-    after = replace(with_metadata(with_annotations(node_class, stamps), finalizers=finalizers), status=status)
+    after = replace(with_metadata(stamped, finalizers=finalizers), status=status)
     own = act(*changed(node_class, after, "UpdateClass", Reason("ClassStatus", f"node class {node_class.name}")))
-    return joined((*_rehashed(view, node_class, stamps), own, _profile(view, node_class)))
+    return joined((*rehashed, own, _profile(view, node_class)))
 
 
 def _stamps(view: View, node_class: EC2NodeClass) -> dict[str, str]:
@@ -54,12 +55,6 @@ def _stamps(view: View, node_class: EC2NodeClass) -> dict[str, str]:
         labels.NODECLASS_HASH: hashes.nodeclass_hash(node_class, view.snapshot.cluster.ca_bundle),
         labels.NODECLASS_HASH_VERSION: hashes.NODECLASS_HASH_VERSION,
     }
-
-
-def _rehashed(view: View, node_class: EC2NodeClass, stamps: Mapping[str, str]) -> list[Plan]:
-    if not is_new_version(node_class.metadata.annotations, stamps):
-        return []
-    return [rehash(claim, stamps) for claim in view.claims_of_class(node_class.name)]
 
 
 def _profile(view: View, node_class: EC2NodeClass) -> Plan:

@@ -1,12 +1,13 @@
 """A NodePool's own state: its hash for drift, whether it is valid and its class usable, and what it has.
 
 Validation is done once per generation. The hash protocol: when the way of hashing changes, the pool's claims are
-re-hashed first, so that nobody drifts because of it; claims that drifted already keep their old hash.
+re-hashed first, so that nobody drifts because of it, and when that has come off the pool follows. Claims that drifted
+already keep their old hash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -19,7 +20,7 @@ from api.resources import Resources
 from api.v1 import conditions, hashes
 from api.v1.conditions import FALSE, TRUE, UNKNOWN
 from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import encode
+from api.v1.meta import ObjectMeta, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.lifecycle import pool_failures, registration_health
@@ -95,16 +96,15 @@ def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
         labels.NODEPOOL_HASH: hashes.nodepool_hash(pool),
         labels.NODEPOOL_HASH_VERSION: hashes.NODEPOOL_HASH_VERSION,
     }
-    claims = (
-        view.snapshot.claims_by_pool.get(pool.name, ()) if is_new_version(pool.metadata.annotations, current) else ()
-    )
-    rehashed = [rehash(claim, current) for claim in claims]
+    rehashed = rehashes(pool.metadata, current, lambda: view.snapshot.claims_by_pool.get(pool.name, ()))
     node_class = view.snapshot.node_classes.get(pool.class_name)
     news = _is_news(pool, node_class)
     known = registration_health.remembered(pool)
     results = () if news else registration_health.results(view, pool, known, held.joining)
     failed = None if news else pool_failures.failures(view, pool, held.joining)
-    after = _with_status(view, _annotated(pool, current, results, failed), node_class, held, results)
+    after = _with_status(
+        view, _annotated(pool, {} if rehashed else current, results, failed), node_class, held, results
+    )
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
     return joined((*rehashed, own))
 
@@ -130,15 +130,24 @@ def _managed(pool: NodePool) -> bool:
 
 
 # --- hashes -----------------------------------------------------------------------------------------------------
-def is_new_version(known: Mapping[str, str], current: Mapping[str, str]) -> bool:
+def _is_new_version(known: Mapping[str, str], current: Mapping[str, str]) -> bool:
     """Whether the object's hash was made another way. `current` has the hash's and the version's annotation."""
     return any(key.endswith("-version") and known.get(key) != value for key, value in current.items())
 
 
-def rehash(claim: NodeClaim, current: Mapping[str, str]) -> Plan:
+def rehashes(owner: ObjectMeta, current: Mapping[str, str], claims: Callable[[], Iterable[NodeClaim]]) -> list[Plan]:
+    """What is left to be done before the owner of these claims may get the current version of its hash.
+
+    They are asked for only when it has another one: who looks at them is called whenever one of them changes.
+    """
+    if not _is_new_version(owner.annotations, current):
+        return []
+    behind = (c for c in claims() if _is_new_version(c.metadata.annotations, current) and not c.metadata.unreadable)
+    return [_rehash(claim, current) for claim in behind]
+
+
+def _rehash(claim: NodeClaim, current: Mapping[str, str]) -> Plan:
     """The claim brought to the current version of a hash; a drifted one keeps the hash that it drifted by."""
-    if not is_new_version(claim.metadata.annotations, current):
-        return Plan()
     drifted = claim.condition("Drifted") is not None
     new = {key: value for key, value in current.items() if key.endswith("-version") or not drifted}
     reason = Reason("HashVersion", f"node claim {claim.name}")

@@ -177,6 +177,38 @@ def test_a_new_version_of_the_hash_drifts_nobody(kind: kinds.Kind, hash_key: str
 
 
 @pytest.mark.parametrize(("kind", "hash_key", "version_key", "old"), HASHES)
+def test_a_claim_whose_new_hash_was_not_written_gets_it_before_its_pool_or_class(
+    kind: kinds.Kind, hash_key: str, version_key: str, old: str
+) -> None:
+    world = running(node_claim("a"), node_claim("b"))
+    current = world.get(kind, "default").metadata.annotations[hash_key]
+    for of, name in ((kind, "default"), (kinds.NODE_CLAIM, "a"), (kinds.NODE_CLAIM, "b")):
+        with_annotations(world, of, name, **{hash_key: "1", version_key: old})
+    for _ in range(3):
+        plan = world.decide()
+        world.obey(changed(plan, actions=tuple(a for a in plan.actions if a.lane != "nodeclaim/a")))
+        assert world.get(kind, "default").metadata.annotations[version_key] == old
+    world.settle()
+    assert [world.claim(name).metadata.annotations[hash_key] for name in "ab"] == [current, current]
+    assert world.get(kind, "default").metadata.annotations[hash_key] == current
+
+
+@pytest.mark.parametrize(("kind", "hash_key", "version_key", "old"), HASHES)
+def test_a_claim_that_cannot_be_read_holds_up_no_new_version(
+    kind: kinds.Kind, hash_key: str, version_key: str, old: str
+) -> None:
+    world = running(node_claim("a"))
+    current = world.get(kind, "default").metadata.annotations[hash_key]
+    for of, name in ((kind, "default"), (kinds.NODE_CLAIM, "a")):
+        with_annotations(world, of, name, **{hash_key: "1", version_key: old})
+    claim = world.claim()
+    world.put(replace(claim, metadata=replace(claim.metadata, unreadable="Expected `str`, got `int`")))
+    world.settle()
+    assert world.claim().metadata.annotations[version_key] == old
+    assert world.get(kind, "default").metadata.annotations[hash_key] == current
+
+
+@pytest.mark.parametrize(("kind", "hash_key", "version_key", "old"), HASHES)
 def test_with_the_same_version_claims_keep_their_hash(
     kind: kinds.Kind, hash_key: str, version_key: str, old: str
 ) -> None:
