@@ -15,7 +15,18 @@ from typing import Any, Final
 from api import crds
 from api.defaulting import default
 
-from . import cel, hints, nearest, rules_ec2nodeclass, rules_nodeclaim, rules_nodepool, schema
+from . import (
+    advice_requirements,
+    cel,
+    hints,
+    nearest,
+    rules_capacitybuffer,
+    rules_ec2nodeclass,
+    rules_nodeclaim,
+    rules_nodeoverlay,
+    rules_nodepool,
+    schema,
+)
 from .plain import plain
 from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
 from .reading import is_dns_name, label_value_fault
@@ -24,13 +35,19 @@ from .settings import LintSettings
 __all__ = ["LintSettings", "Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "validate"]
 
 STANDARD: Final = LintSettings()
+Advice = Callable[[Mapping[str, Any], Mapping[str, Any], LintSettings], Iterator[Problem]]
 
 _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] = {
     "NodePool": rules_nodepool.check,
     "NodeClaim": rules_nodeclaim.check,
     "EC2NodeClass": rules_ec2nodeclass.check,
+    "NodeOverlay": rules_nodeoverlay.check,
+    "CapacityBuffer": rules_capacitybuffer.check,
 }
-_ADVICE: Final[Mapping[str, tuple[Callable[[Mapping[str, Any], LintSettings], Iterator[Problem]], ...]]] = {}
+#: Kinds whose objects' names become the values of labels on nodes.
+_LABELLING: Final = ("NodePool", "EC2NodeClass")
+#: Each is given the manifest as it was written, the same with its defaults, and the settings.
+_ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {"NodePool": (advice_requirements.check,)}
 
 
 def validate(
@@ -56,7 +73,7 @@ def _found(manifest: Mapping[str, Any], old: Mapping[str, Any] | None, settings:
     problems += header
     if kind is not None:
         before = default(plain(old)[0]) if old is not None else None
-        problems += _layers(kind, default(clean), before, settings)
+        problems += _layers(kind, clean, default(clean), before, settings)
     return ordered(problems)
 
 
@@ -68,7 +85,7 @@ def prepare() -> None:
 
 
 def _layers(
-    kind: str, manifest: dict[str, Any], old: dict[str, Any] | None, settings: LintSettings
+    kind: str, given: dict[str, Any], manifest: dict[str, Any], old: dict[str, Any] | None, settings: LintSettings
 ) -> Iterator[Problem]:
     """Shape, rules, run time, advice. Of several complaints about one place only the first layer's are kept."""
     shape = list(schema.check(kind, manifest))
@@ -81,7 +98,7 @@ def _layers(
     yield from runtime
     if settings.advice:
         wrong = places | {problem.steps for problem in runtime if problem.severity == "error"}
-        advice = (problem for advise in _ADVICE.get(kind, ()) for problem in advise(manifest, settings))
+        advice = (problem for advise in _ADVICE.get(kind, ()) for problem in advise(given, manifest, settings))
         yield from (problem for problem in advice if not _touches(problem.steps, wrong))
 
 
@@ -123,6 +140,6 @@ def _name(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
         message = f"{shown(name)} is no object name; allowed are small letters, digits, dashes and dots"
         hint = f"did you mean {close}?" if close and is_dns_name(close) else ""
         yield at(("metadata", "name"), "KERF-META-102", "error", message, hint, name)
-    elif isinstance(name, str) and kind != "NodeClaim" and (fault := label_value_fault(name)):
+    elif isinstance(name, str) and kind in _LABELLING and (fault := label_value_fault(name)):
         message = f"the name becomes the value of a label on every node, and {shown(name)} {fault}"
         yield at(("metadata", "name"), "KERF-META-201", "warning", message, "use a shorter name", name)

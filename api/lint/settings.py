@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .catalogue import Catalogue, shipped
+
 
 @dataclass(frozen=True, slots=True)
 class LintSettings:
-    """`advice`: warnings about what is legal but unwise. `kubelet_expressions`: the feature gate NodeClassCEL."""
+    """How to judge.
+
+    `advice`: warnings about what is legal but unwise. `kubelet_expressions`: the feature gate NodeClassCEL.
+    `catalogue`: the instance types that advice knows; None for those of us-east-1, which come with the linter.
+    """
 
     advice: bool = True
     kubelet_expressions: bool = False
+    catalogue: Catalogue | None = None
+
+    @property
+    def types(self) -> Catalogue:
+        """The catalogue to look things up in."""
+        return self.catalogue or shipped()

@@ -14,6 +14,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
 from ruamel.yaml import YAML
 
 from api.lint.problem import Severity
@@ -24,6 +25,8 @@ FAMILIES: Final[Mapping[str, str]] = MappingProxyType(
         "NodePool": "nodepool.yaml",
         "EC2NodeClass": "ec2nodeclass.yaml",
         "NodeClaim": "nodeclaim.yaml",
+        "NodeOverlay": "nodeoverlay.yaml",
+        "CapacityBuffer": "capacitybuffer.yaml",
         "Names": "meta.yaml",
         "Shape": "schema.yaml",
     }
@@ -69,8 +72,7 @@ def _read(family: str, name: str) -> list[Entry]:
 
 
 def _entry(family: str, rule: str, fields: dict[str, Any]) -> Entry:
-    manifests = {name: tuple(fields.pop(name, ())) for name in ("wrong_files", "right_files")}
     try:
-        return Entry(rule, family, **fields, **manifests)
-    except TypeError as problem:
+        return msgspec.convert({"id": rule, "family": family, **fields}, Entry)
+    except msgspec.ValidationError as problem:
         raise ValueError(f"{rule} in the rule book: {problem}") from None
