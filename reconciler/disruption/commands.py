@@ -44,7 +44,8 @@ _CREATE_LIMIT: Final = timedelta(minutes=1)
 _SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
 #: A replacement that failed so long ago says nothing of the next one.
 _FORGOTTEN_AFTER: Final = timedelta(hours=2)
-_SOURCES = frozenset({Source.PODS, Source.NODES, Source.NODE_CLAIMS})
+#: What the end of a command rests on: that no pod came, that none is protected, that the NodePool is there.
+_SOURCES = frozenset({Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS, Source.NODE_POOLS})
 
 
 @dataclass(frozen=True, slots=True)

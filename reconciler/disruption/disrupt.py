@@ -6,6 +6,7 @@ conditions that others read, and last new commands, as far as budgets allow, wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from reconciler.disruption.budgets import Ledger
@@ -16,13 +17,13 @@ from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
-from reconciler.disruption.view import view
+from reconciler.disruption.view import View, view
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source, joined
 from reconciler.model.snapshot import Snapshot
 
-#: What a command rests on: a node is judged by its pods, and by the budgets that protect them.
-_SEEN = (Source.NODE_CLAIMS, Source.NODES, Source.PODS, Source.PDBS)
+#: What a command rests on: a node is judged by its pods, and by the budgets that protect them and it.
+_SEEN = frozenset({Source.NODE_POOLS, Source.NODE_CLAIMS, Source.NODES, Source.PODS, Source.PDBS})
 
 
 def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = None) -> Plan:
@@ -36,14 +37,21 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = No
         ledger.take(snapshot.node_claims[name].pool_name, name)
     under_way = [progress(seen), heal(seen)]
     scheduler = ask if ask is not None else Scheduler(snapshot)
-    blind = _blind(snapshot)
-    started = [method(seen, ledger, scheduler) for method in METHODS] if blind is None else [blind]
-    return joined([*forced, *under_way, *started, staying(seen, ledger), conditions(seen)])
+    started = _started(seen, ledger, scheduler)
+    return joined([*forced, *under_way, started, staying(seen, ledger), conditions(seen)])
 
 
-def _blind(snapshot: Snapshot) -> Plan | None:
-    """A refusal of all new commands while nobody knows what is on the nodes; None when everything is known."""
-    old = sorted(str(source) for source in _SEEN if not snapshot.fresh(source))
+def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:
+    """New commands, of the methods that can see what they rest on."""
+    blind = _blind(seen.snapshot, _SEEN)
+    if blind is not None:
+        return blind
+    return joined(_blind(seen.snapshot, m.sources) or m.run(seen, ledger, ask) for m in METHODS)
+
+
+def _blind(snapshot: Snapshot, sources: Iterable[Source]) -> Plan | None:
+    """A refusal of new commands while nobody knows what is on the nodes, say; None when everything is known."""
+    old = sorted(str(source) for source in sources if not snapshot.fresh(source))
     if not old:
         return None
     reason = Reason("StaleSource", f"waiting for a complete list of {', '.join(old)}")

@@ -24,15 +24,23 @@ from reconciler.disruption.proposals import agreed, timely
 from reconciler.disruption.simulation import Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.model.memory import Step
-from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, joined
+from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from reconciler.model.snapshot import Proposal, StateNode
 from reconciler.scheduling.claims import to_claim
 
 #: How many simulations one plan may make for drift, and for consolidation.
 _PROBES: Final = 2
 
-Method = Callable[[View, Ledger, Solve], Plan]
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A reason to disrupt: which commands `run` starts, and what it rests on beside what all commands rest on."""
+
+    name: str
+    run: Callable[[View, Ledger, Solve], Plan]
+    sources: frozenset[Source] = frozenset()
 
 
 # --- emptiness --------------------------------------------------------------------------------------------------
@@ -266,4 +274,8 @@ def _period(view: View) -> timedelta:
     return view.snapshot.settings.disruption_period
 
 
-METHODS: Final[tuple[Method, ...]] = (emptiness, drift, consolidation)
+METHODS: Final = (
+    Method("emptiness", emptiness),
+    Method("drift", drift, frozenset({Source.NODE_CLASSES})),
+    Method("consolidation", consolidation),
+)

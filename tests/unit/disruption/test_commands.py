@@ -55,7 +55,7 @@ def test_an_empty_node_is_claimed_tainted_told_and_then_deleted() -> None:
     (deletion,) = deletions(plan)
     assert deletion.node_name == "node-a"
     assert deletion.expected_pods == frozenset({"pod-log"})
-    assert deletion.sources == {Source.PODS, Source.NODES, Source.NODE_CLAIMS}
+    assert deletion.sources == {Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS, Source.NODE_POOLS}
     assert {(e.ref.kind, e.reason) for e in plan.events} >= {
         ("Node", "DisruptionTerminating"),
         ("NodeClaim", "DisruptionTerminating"),

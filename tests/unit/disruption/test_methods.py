@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +57,25 @@ def refusals(plan: Plan) -> dict[str, str]:
 
 
 # --- what is not known ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("source", [Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS])
+def seen(source: Source, age: timedelta | None) -> dict[Source, datetime]:
+    """All is fresh but one source, which is so old, or was never seen."""
+    return {s: NOW - age if s is source and age else NOW for s in Source if s is not source or age is not None}
+
+
+@pytest.mark.parametrize("source", [Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS, Source.NODE_POOLS])
 @pytest.mark.parametrize("age", [timedelta(seconds=91), None])
 def test_no_command_starts_on_what_is_old_or_unknown(source: Source, age: timedelta | None) -> None:
-    fresh_at = {s: NOW for s in Source if s is not source or age is not None}
-    if age is not None:
-        fresh_at[source] = NOW - age
-    plan = disrupt(snapshot([pool(), *nodes("n1")], fresh_at=fresh_at), never)
+    plan = disrupt(snapshot([pool(), *nodes("n1")], fresh_at=seen(source, age)), never)
     assert started(plan) == []
     assert refusals(plan)["disruption"] == "StaleSource"
+
+
+@pytest.mark.parametrize("age", [timedelta(seconds=91), None])
+def test_while_node_classes_are_old_or_unknown_nothing_is_replaced_for_drift(age: timedelta | None) -> None:
+    world = [pool(annotations=HASHES), *drifted("d"), *nodes("e")]
+    plan = disrupt(snapshot(world, fresh_at=seen(Source.NODE_CLASSES, age)), never)
+    assert started(plan) == ["e"]
+    assert refusals(plan) == {"disruption": "StaleSource"}
 
 
 # --- emptiness --------------------------------------------------------------------------------------------------
