@@ -64,6 +64,15 @@ AWS_LABELS = frozenset(f"{AWS_GROUP}/{suffix}" for suffix in AWS_SUFFIXES)
 CORE_LABELS = frozenset({NODEPOOL, CAPACITY_TYPE, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, WINDOWS_BUILD})
 #: Labels that a NodeClaim gets from the instance it lands on, so a requirement may name one that a pool leaves open.
 WELL_KNOWN = CORE_LABELS | AWS_LABELS | {ZONE_ID}
+#: Labels that a NodeOverlay may name: what is only settled when a machine is launched cannot set its price before.
+OVERLAY_LABELS = WELL_KNOWN - {
+    f"{AWS_GROUP}/instance-tenancy",
+    f"{AWS_GROUP}/capacity-reservation-id",
+    f"{AWS_GROUP}/capacity-reservation-type",
+    f"{AWS_GROUP}/capacity-reservation-interruptible",
+    f"{AWS_GROUP}/placement-group-id",
+    f"{AWS_GROUP}/placement-group-partition",
+}
 
 RESTRICTED_DOMAINS = (GROUP, AWS_GROUP)
 

@@ -16,7 +16,13 @@ from typing import Any, Final
 from ruamel.yaml import YAML
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {"NodePool": "nodepools.yaml", "NodeClaim": "nodeclaims.yaml", "EC2NodeClass": "ec2nodeclasses.yaml"}
+    {
+        "NodePool": "nodepools.yaml",
+        "NodeClaim": "nodeclaims.yaml",
+        "EC2NodeClass": "ec2nodeclasses.yaml",
+        "NodeOverlay": "nodeoverlays.yaml",
+        "CapacityBuffer": "capacitybuffers.yaml",
+    }
 )
 
 
@@ -50,6 +56,11 @@ def api_version(kind: str) -> str:
     """The apiVersion that manifests of the kind carry, `karpenter.sh/v1` for example."""
     spec = load(kind)["spec"]
     return f"{spec['group']}/{spec['versions'][0]['name']}"
+
+
+def is_namespaced(kind: str) -> bool:
+    """Whether objects of the kind live in namespaces."""
+    return bool(load(kind)["spec"]["scope"] == "Namespaced")
 
 
 def file_name(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""`python -m api.crds render DIR`: write the CustomResourceDefinitions to a folder, one file per kind.
+"""`python -m api.crds render DIR…`: write the CustomResourceDefinitions to folders, one file per kind.
 
 The plain manifests and the chart both carry rendered copies, because `kubectl` and Helm read folders, not packages.
 `--check` writes nothing and fails when a copy is missing or stale.
@@ -39,16 +39,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m api.crds", description=__doc__)
     command = parser.add_subparsers(dest="command", required=True).add_parser("render", help="write the definitions")
-    command.add_argument("folder", type=Path)
+    command.add_argument("folders", type=Path, nargs="+")
     command.add_argument("--check", action="store_true", help="write nothing; fail when a file is not current")
     options = parser.parse_args(arguments)
     if options.check:
-        names = stale(options.folder)
-        for name in names:
-            print(f"{options.folder / name} is not current; run python -m api.crds render {options.folder}")
-        return 1 if names else 0
-    for path in render(options.folder):
-        print(path)
+        wrong = [(folder, name) for folder in options.folders for name in stale(folder)]
+        for folder, name in wrong:
+            print(f"{folder / name} is not current; run python -m api.crds render {folder}")
+        return 1 if wrong else 0
+    for folder in options.folders:
+        for path in render(folder):
+            print(path)
     return 0
 
 

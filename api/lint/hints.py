@@ -27,6 +27,10 @@ def _key(value: Any) -> str:
     return nearest.label_hint(value) if isinstance(value, str) else ""
 
 
+def _overlay_key(value: Any) -> str:
+    return nearest.label_hint(value, labels.OVERLAY_LABELS) if isinstance(value, str) else ""
+
+
 def _number(value: Any) -> str:
     values = value.get("values") if isinstance(value, dict) else None
     count = len(values) if isinstance(values, list) else 0
@@ -67,13 +71,17 @@ _ADVICE: Final[Mapping[str, Advice | str]] = {
     "KERF-NP-003": "remove one of the two",
     "KERF-NP-004": _budget,
     **dict.fromkeys(("KERF-NP-005", "KERF-NP-008", "KERF-NP-017", "KERF-NP-020", "KERF-NC-008", "KERF-NC-010"), _key),
-    **dict.fromkeys(("KERF-NP-006", "KERF-NP-007", "KERF-NP-018"), "remove it"),
-    **dict.fromkeys(("KERF-NP-019", "KERF-NC-009"), f"use {labels.ZONE} or {labels.INSTANCE_TYPE}"),
+    **dict.fromkeys(("KERF-NO-006", "KERF-NO-008"), _overlay_key),
+    **dict.fromkeys(("KERF-NP-006", "KERF-NP-007", "KERF-NP-018", "KERF-NO-002"), "remove it"),
+    **dict.fromkeys(("KERF-NP-019", "KERF-NC-009", "KERF-NO-007"), f"use {labels.ZONE} or {labels.INSTANCE_TYPE}"),
     **dict.fromkeys(("KERF-NP-009", "KERF-NC-002"), "write karpenter.k8s.aws"),
     **dict.fromkeys(("KERF-NP-010", "KERF-NC-003"), "write EC2NodeClass"),
-    **dict.fromkeys(("KERF-NP-014", "KERF-NC-005"), _values),
-    **dict.fromkeys(("KERF-NP-015", "KERF-NC-006"), _number),
+    **dict.fromkeys(("KERF-NP-014", "KERF-NC-005", "KERF-NO-003"), _values),
+    **dict.fromkeys(("KERF-NP-015", "KERF-NC-006", "KERF-NO-004"), _number),
     **dict.fromkeys(("KERF-NP-016", "KERF-NC-007"), _distinct),
+    **dict.fromkeys(("KERF-NO-001", "KERF-CB-002"), "remove one of the two"),
+    "KERF-NO-005": "list the values that are not wanted, or use Exists to allow any",
+    "KERF-CB-001": "add replicas, 1 for example",
     "KERF-EC2-001": "role is the simpler one: Kerf then makes the instance profile",
     "KERF-EC2-002": "add amiFamily, AL2023 for example, or use an alias such as al2023@latest",
     "KERF-EC2-007": _alias,

@@ -47,10 +47,10 @@ def validator(kind: str) -> Validator:
 def _matcher(pattern: str) -> Any:
     """A function that tells whether a text matches an RE2 pattern anywhere.
 
-    Several `.+` in one pattern make Python's backtracking engine slow on purpose-made input, so such a pattern goes to
-    the CEL library's engine, which needs time in proportion to the length of the text.
+    Several `.+` or `\\d*` in one pattern make Python's backtracking engine slow on purpose-made input, so such a
+    pattern goes to the CEL library's engine, which needs time in proportion to the length of the text.
     """
-    if len(re.findall(r"\.[+*]", pattern)) < 2:
+    if len(re.findall(r"(?:(?<!\\)\.|\\d)[+*]", pattern)) < 2:
         return re.compile(python_pattern(pattern), re.ASCII).search
     program = cel.compile("text.matches(pattern)")
     ascii_only = pattern.replace(r"\s", r"[\t\n\f\r ]").replace(r"\d", "[0-9]")

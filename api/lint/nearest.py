@@ -25,6 +25,9 @@ _DURATION = re.compile(
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtKMGT]?)(i?)[bB]?\s*", re.ASCII)
 _LARGEST_GIB: Final = 59000
+_AMOUNT = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(%?)", re.ASCII)
+_LONGEST_NUMBER: Final = 40
+_WHOLE_PERCENT: Final = 100
 
 
 def name(word: str, known: Iterable[str]) -> str | None:
@@ -38,12 +41,12 @@ def name(word: str, known: Iterable[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
-def label_hint(key: str) -> str:
-    """The well-known label that looks most like a reserved key, as a question; or what to do instead."""
-    close = name(key, USABLE_LABELS) if key not in (labels.NODEPOOL, labels.HOSTNAME) else None
-    if close:
-        return f"did you mean {close}?"
-    return "remove it" if key in (labels.NODEPOOL, labels.HOSTNAME) else "use a domain of your own, such as example.com"
+def label_hint(key: str, usable: frozenset[str] = USABLE_LABELS) -> str:
+    """The usable label that looks most like a reserved key, as a question; or what to do instead."""
+    if key == labels.HOSTNAME or key in labels.WELL_KNOWN:
+        return "remove it"
+    close = name(key, usable)
+    return f"did you mean {close}?" if close else "use a domain of your own, such as example.com"
 
 
 def duration(text: Any) -> str | None:
@@ -86,6 +89,35 @@ def budget_nodes(value: Any) -> str | None:
     if "." in str(value) and float(value) < 1:
         return f"{round(float(value) * 100)}%"
     return found[1]
+
+
+def price(value: Any) -> str | None:
+    """`$0.05` → `0.05`, `.5` → `0.5`, `0,05` → `0.05`; None for what is below 0."""
+    found = _AMOUNT.fullmatch(_number_text(value))
+    return _amount(found[2]) if found and not found[3] and found[1] != "-" else None
+
+
+def price_adjustment(value: Any) -> str | None:
+    """`10%` → `+10%`, `5` → `+5`, `-.5%` → `-0.5%`, `-150%` → `-100%`."""
+    found = _AMOUNT.fullmatch(_number_text(value))
+    if not found:
+        return None
+    sign, number, percent = found[1] or "+", _amount(found[2]), found[3]
+    if sign == "-" and percent and float(number) >= _WHOLE_PERCENT:
+        return "-100%"
+    return f"{sign}{number}{percent}"
+
+
+def _number_text(value: Any) -> str:
+    """A number, or a text of bearable length, without what people put around prices."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or len(str(value)) > _LONGEST_NUMBER:
+        return ""
+    return re.sub(r"[\s$]|USD", "", str(value)).replace(",", ".")
+
+
+def _amount(number: str) -> str:
+    whole, _, fraction = number.partition(".")
+    return f"{whole or 0}.{fraction}" if fraction else whole or "0"
 
 
 def volume_size(value: Any) -> str | None:
@@ -141,6 +173,11 @@ FORMS: Final[Mapping[str, tuple[str, Callable[[Any], str | None]]]] = {
     "terminationGracePeriod": ("a duration of whole hours, minutes and seconds such as 30m or 48h", grace),
     "duration": ("a duration of whole hours and minutes such as 8h, 30m or 1h30m", window),
     "nodes": ('a quoted number such as "5", or a percentage from 0% to 100%', budget_nodes),
+    "price": ("a number of dollars an hour without a sign, such as 0.05", price),
+    "priceAdjustment": (
+        "an amount or a percentage with its sign, such as +0.01, -0.005, +10% or -15%; at least -100%",
+        price_adjustment,
+    ),
     "volumeSize": ("a whole number with Gi (1 to 59000), G (1 to 64000), Ti or T (to 64), such as 100Gi", volume_size),
     "key": ("a label name such as team or example.com/team", label_key),
     "value": ("letters, digits, dashes, underscores and dots, beginning and ending with a letter or digit", label_key),

@@ -88,6 +88,21 @@ def unreadable_quantities(manifest: Any, rule: str, *places: Steps) -> Iterator[
             yield from _unreadable(value, (*steps, name), rule, quantity.parse)
 
 
+def negative_quantities(manifest: Any, rule: str, *places: Steps) -> Iterator[Problem]:
+    """Quantities below 0 where only an amount makes sense."""
+    for steps in places:
+        for name, value in mapping(manifest, *(str(step) for step in steps)).items():
+            if _is_negative(value):
+                yield at((*steps, name), rule, "warning", "is less than 0, which no machine can have", "", value)
+
+
+def _is_negative(value: Any) -> bool:
+    try:
+        return isinstance(value, (str, int)) and not isinstance(value, bool) and quantity.parse(value) < 0
+    except (ValueError, OverflowError):
+        return False
+
+
 def _unreadable(value: Any, steps: Steps, rule: str, read: Callable[[Any], object]) -> Iterator[Problem]:
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         try:

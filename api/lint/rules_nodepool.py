@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from api import cron, labels
 
-from . import nearest
+from . import nearest, requirement_rules
 from .problem import Problem, Steps, at, shown
 from .reading import (
     entries,
-    label_value_fault,
     mapping,
     part,
     qualified_name_fault,
@@ -26,13 +25,19 @@ from .reading import (
     unreadable_durations,
     unreadable_quantities,
 )
+from .requirement_rules import KindRules
 
 _TEMPLATE: Final = ("spec", "template", "spec")
-#: Keys whose values are known beforehand; a requirement needs at least one that exists.
-KNOWN_VALUES: Final[Mapping[str, frozenset[str]]] = {
-    labels.CAPACITY_TYPE: frozenset({labels.ON_DEMAND, labels.SPOT, labels.RESERVED}),
-    f"{labels.AWS_GROUP}/instance-tenancy": frozenset({"default", "dedicated"}),
-}
+_REQUIREMENTS: Final = KindRules(
+    usable=nearest.USABLE_LABELS,
+    bad_key="KERF-NP-106",
+    reserved_key="KERF-NP-107",
+    bad_value="KERF-NP-108",
+    none_known="KERF-NP-109",
+    few_known="KERF-NP-110",
+    some_unknown="KERF-NP-203",
+    ignored_values="KERF-NP-201",
+)
 #: Schedules are tried from a fixed instant, so that the answer never depends on the day.
 _SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _LARGEST_COUNT: Final = 2**31 - 1
@@ -62,26 +67,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 def _labels(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     place = ("spec", "template", "metadata", "labels")
     for key in mapping(manifest, *place):
-        yield from _key((*place, key), key, "KERF-NP-101", "KERF-NP-102")
-
-
-def _key(steps: Steps, key: str, syntax_rule: str, restricted_rule: str) -> Iterator[Problem]:
-    """Whether a label key may be used at all. Old spellings of well-known keys count as the new ones."""
-    name = labels.normalise(key)
-    fault = qualified_name_fault(name)
-    if fault:
-        close = nearest.label_key(key)
-        hint = f"did you mean {close}?" if close and close != key and not qualified_name_fault(close) else ""
-        yield at(steps, syntax_rule, "error", f"{shown(key)} is no label name: {fault}", hint, key)
-    elif name == labels.NODEPOOL or labels.is_restricted(name):
-        message = f"{shown(key)} is reserved: {_reserved(name)}"
-        yield at(steps, restricted_rule, "error", message, nearest.label_hint(name), key)
-
-
-def _reserved(key: str) -> str:
-    if key == labels.NODEPOOL:
-        return "every node of the pool gets it from the autoscaler"
-    return "of that domain only the labels that the autoscaler itself gives to nodes may be used"
+        yield from requirement_rules.label_key((*place, key), key, "KERF-NP-101", "KERF-NP-102", nearest.USABLE_LABELS)
 
 
 def _taints(manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -102,51 +88,13 @@ def _taints(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _requirement(steps: Steps, entry: Mapping[str, Any]) -> Iterator[Problem]:
-    key, operator, values = entry.get("key"), entry.get("operator"), texts(entry.get("values"))
-    if isinstance(key, str):
-        yield from _key((*steps, "key"), key, "KERF-NP-106", "KERF-NP-107")
-    for index, value in enumerate(values):
-        if fault := label_value_fault(value):
-            close = nearest.label_value(value)
-            hint = f"did you mean {shown(close)}?" if close else ""
-            message = f"{shown(value)} can never be the value of a label: {fault}"
-            yield at((*steps, "values", index), "KERF-NP-108", "error", message, hint, value)
-    if isinstance(key, str) and operator == "In" and values:
-        yield from _known(steps, labels.normalise(key), values, entry.get("minValues"))
-    if operator in ("Exists", "DoesNotExist") and values:
-        message = f"operator {operator} ignores its values"
-        yield at((*steps, "values"), "KERF-NP-201", "warning", message, "use In or NotIn, or remove the values", values)
-    if operator == "NotIn" and not values:
-        yield at(
-            (*steps, "values"),
-            "KERF-NP-202",
-            "warning",
+    yield from requirement_rules.check(steps, entry, _REQUIREMENTS)
+    if entry.get("operator") == "NotIn" and not texts(entry.get("values")):
+        message, hint = (
             "NotIn without values means the same as Exists",
             "list the values that are not wanted, or write Exists",
         )
-
-
-def _known(steps: Steps, key: str, values: list[str], least: Any) -> Iterator[Problem]:
-    """Keys whose values are known: at least one must exist, and at least minValues when that is given."""
-    if key not in KNOWN_VALUES:
-        return
-    known = sum(value in KNOWN_VALUES[key] for value in values)
-    allowed = ", ".join(sorted(KNOWN_VALUES[key]))
-    for index, value in enumerate(values):
-        if value in KNOWN_VALUES[key]:
-            continue
-        close = nearest.name(value, KNOWN_VALUES[key])
-        message = f"{shown(value)} is no value of {key}; there are {allowed}"
-        hint = f"did you mean {close}?" if close else ""
-        place = (*steps, "values", index)
-        yield (
-            at(place, "KERF-NP-203", "warning", message, hint, value)
-            if known
-            else at(place, "KERF-NP-109", "error", message, hint, value)
-        )
-    if known and isinstance(least, int) and known < least:
-        message = f"minValues is {least}, but only {known} of the values of {key} exist"
-        yield at((*steps, "minValues"), "KERF-NP-110", "error", message, f"use {known} or less", least)
+        yield at((*steps, "values"), "KERF-NP-202", "warning", message, hint)
 
 
 def _budget(steps: Steps, entry: Mapping[str, Any]) -> Iterator[Problem]:

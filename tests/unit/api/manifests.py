@@ -56,7 +56,28 @@ EC2NODECLASS: Final[dict[str, Any]] = {
         "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "20Gi"}}],
     },
 }
-BASES: Final = {"NodePool": NODEPOOL, "NodeClaim": NODECLAIM, "EC2NodeClass": EC2NODECLASS}
+NODEOVERLAY: Final[dict[str, Any]] = {
+    "apiVersion": "karpenter.sh/v1alpha1",
+    "kind": "NodeOverlay",
+    "metadata": {"name": "default"},
+    "spec": {
+        "requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["m7i"]}],
+        "priceAdjustment": "-10%",
+    },
+}
+CAPACITYBUFFER: Final[dict[str, Any]] = {
+    "apiVersion": "autoscaling.x-k8s.io/v1beta1",
+    "kind": "CapacityBuffer",
+    "metadata": {"name": "default", "namespace": "default"},
+    "spec": {"scalableRef": {"apiGroup": "apps", "kind": "Deployment", "name": "web"}, "percentage": 10},
+}
+BASES: Final = {
+    "NodePool": NODEPOOL,
+    "NodeClaim": NODECLAIM,
+    "EC2NodeClass": EC2NODECLASS,
+    "NodeOverlay": NODEOVERLAY,
+    "CapacityBuffer": CAPACITYBUFFER,
+}
 
 #: Shorthands for paths in tables.
 SHORT: Final = {

@@ -101,6 +101,8 @@ FIELDS = {
     "NodePool": ["spec.disruption", "spec.limits", "spec.template.spec", "spec.template.metadata", "status", "spec"],
     "NodeClaim": ["spec.resources", "spec.expireAfter", "status", "metadata.labels", "spec.requirements"],
     "EC2NodeClass": ["spec.metadataOptions", "spec.kubelet", "status", "spec.tags", "spec.blockDeviceMappings"],
+    "NodeOverlay": ["spec", "spec.requirements", "spec.capacity", "spec.price", "spec.priceAdjustment", "status"],
+    "CapacityBuffer": ["spec", "spec.scalableRef", "spec.podTemplateRef", "spec.limits", "metadata", "status"],
 }
 known = st.sampled_from(
     ["budgets", "nodes", "consolidateAfter", "expireAfter", "httpTokens", "capacityReservations", "a/b~c"]

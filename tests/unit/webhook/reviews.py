@@ -10,6 +10,8 @@ RESOURCES: Final = {
     "NodePool": ("karpenter.sh", "nodepools"),
     "NodeClaim": ("karpenter.sh", "nodeclaims"),
     "EC2NodeClass": ("karpenter.k8s.aws", "ec2nodeclasses"),
+    "NodeOverlay": ("karpenter.sh", "nodeoverlays"),
+    "CapacityBuffer": ("autoscaling.x-k8s.io", "capacitybuffers"),
 }
 
 
