@@ -1,6 +1,7 @@
 """A registered Node becomes usable: ready, without start-up taints, and with every resource that was asked for.
 
-Until then the scheduler plans with what the claim promises. Initialization never reverts, and its label stays.
+Until then the scheduler plans with what the claim promises. Initialization never reverts, and its label stays; only a
+Node that joins anew has to earn it again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from api.resources import Resources
 from api.v1.conditions import TRUE, UNKNOWN
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.registration import joined_anew
 from reconciler.lifecycle.writes import with_metadata
 from reconciler.model.objects import Node
 
@@ -34,9 +36,14 @@ def initialize(progress: Progress) -> Progress:
 
 
 def _relabelled(progress: Progress) -> Progress:
-    """Our two labels are put back when somebody took them off: a Node without them counts as not usable for ever."""
+    """Our two labels are put back when somebody took them off: a Node without them counts as not usable for ever.
+
+    One that has joined anew gets them when it is usable.
+    """
     node = progress.node
     if node is None or node.metadata.deleting or (node.registered and node.initialized):
+        return progress
+    if joined_anew(progress) and _lacking(progress.claim, node) is not None:
         return progress
     own = {**node.metadata.labels, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
     return progress.with_node(with_metadata(node, labels=own))

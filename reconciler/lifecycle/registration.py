@@ -19,9 +19,9 @@ from reconciler.model.plan import Plan
 
 
 def register(progress: Progress) -> Progress:
-    """The next step towards Registered. Done once: what changes on the Node later is left alone."""
+    """The next step towards Registered. Done once for a Node: what changes on it later is left alone."""
     if progress.claim.is_true("Registered"):
-        return progress.condition("Registered", TRUE)
+        return _again(progress.condition("Registered", TRUE))
     found = progress.view.nodes_of(progress.claim)
     if len(found) > 1:
         names = ", ".join(node.name for node in found)
@@ -35,6 +35,24 @@ def register(progress: Progress) -> Progress:
         late, joining = joins_late(progress), _join(progress, node)
         return joining.condition("Registered", FALSE, "NodeJoinedLate", _LATE) if late else joining
     return progress.with_status(node_name=node.name).condition("Registered", TRUE)
+
+
+def joined_anew(progress: Progress) -> bool:
+    """Whether the Node is younger than the registration: the one before was taken away, finalizer and all, and its
+    machine has restarted."""
+    node, told = progress.node, progress.claim.condition("Registered")
+    if node is None or node.metadata.deleting or told is None:
+        return False
+    created, since = node.metadata.creation_timestamp, told.last_transition_time
+    return created is not None and since is not None and created > since
+
+
+def _again(progress: Progress) -> Progress:
+    """A Node that joined anew gets what any new one gets; a finalizer that is missing elsewhere was taken off."""
+    node = progress.node
+    if node is None or not joined_anew(progress) or labels.TERMINATION_FINALIZER in node.metadata.finalizers:
+        return progress
+    return _join(progress, node).with_status(node_name=node.name)
 
 
 def _joined(node: Node) -> bool:

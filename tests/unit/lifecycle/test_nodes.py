@@ -252,6 +252,49 @@ def test_our_labels_are_put_back_on_a_usable_node() -> None:
     assert world.node("node-a").metadata.labels == node.metadata.labels
 
 
+OWN, AGENT = {"key": "own", "effect": "NoSchedule"}, {"key": "agent", "effect": "NoSchedule"}
+
+
+def joined_anew() -> World:
+    """A usable Node was taken away, finalizer and all; its machine has restarted and registers again."""
+    world = launched(spec={"taints": [OWN], "startupTaints": [AGENT]})
+    world.join(world.claim())
+    world.settle()
+    change(world, "node-a", taints=(Taint(**OWN),))
+    world.settle()
+    assert world.condition("Initialized") == ("True", "Initialized")
+    world.objects.pop(kinds.ref(world.node("node-a")))
+    world.pass_time(60)
+    node = world.join(world.claim())
+    world.put(replace(node, metadata=replace(node.metadata, uid="uid-anew", creation_timestamp=world.now)))
+    return world
+
+
+def test_a_node_that_joins_anew_gets_all_that_a_new_one_gets() -> None:
+    world = joined_anew()
+    world.settle()
+    node = world.node("node-a")
+    assert [taint.key for taint in node.spec.taints] == ["own", "agent"]
+    assert node.metadata.finalizers == (labels.TERMINATION_FINALIZER,)
+    assert [owner.name for owner in node.metadata.owner_references] == ["a"]
+    assert node.metadata.labels[labels.NODEPOOL] == "default"
+    assert world.claim().is_true("Initialized")
+
+
+def test_a_node_that_joins_anew_is_usable_when_a_new_one_would_be() -> None:
+    world = joined_anew()
+    world.settle()
+    assert (world.node("node-a").registered, world.node("node-a").initialized) == (True, False)
+    change(world, "node-a", taints=(Taint(**OWN),))
+    world.set_ready("node-a", False)
+    world.settle()
+    assert not world.node("node-a").initialized
+    world.set_ready("node-a", True)
+    world.settle()
+    assert world.node("node-a").initialized
+    assert [taint.key for taint in world.node("node-a").spec.taints] == ["own"]
+
+
 # --- time limits ------------------------------------------------------------------------------------------------
 def deletions(plan: Plan) -> list[str]:
     return [action.reason.code for action in plan.actions if isinstance(action, DeleteObject)]
