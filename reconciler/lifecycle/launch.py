@@ -86,7 +86,7 @@ def _types_gate(view: View, claim: NodeClaim) -> Plan | None:
     node_class = view.class_of(claim)
     if node_class is None or node_class.metadata.deleting or node_class.name in view.snapshot.catalogues:
         return None
-    return _wait(view, claim, "InstanceTypesUnknown", f"the types of node class {node_class.name} are not read yet")
+    return _wait(view, claim, "InstanceTypesUnknown", f"the types of node class {node_class.name} are not known yet")
 
 
 def _class_gate(view: View, claim: NodeClaim) -> Plan | None:

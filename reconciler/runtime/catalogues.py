@@ -1,4 +1,7 @@
-"""What AWS made of each node class, and the instance types that follow; built anew only when an input changed."""
+"""What AWS made of each node class, and the instance types that follow; built anew only when an input changed.
+
+A class whose types cannot be worked out has no catalogue: they are not known, which is not the same as having none.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,16 @@ class _Built:
     uid: str
     generation: int
     facts: ClassFacts
-    catalogue: Catalogue
+    catalogue: Catalogue | None
 
 
 class Catalogues:
-    """Facts and catalogues by class name. One thread uses it."""
+    """Facts and catalogues by class name. One thread uses it. `on_error` is told of a class that `build` fails with."""
 
-    def __init__(self, settings: Settings, build: Build) -> None:
-        self._settings, self._build = settings, build
+    def __init__(
+        self, settings: Settings, build: Build, on_error: Callable[[str, Exception], None] = lambda name, error: None
+    ) -> None:
+        self._settings, self._build, self._on_error = settings, build, on_error
         self._known: dict[str, _Known] = {}
         self._built: dict[str, _Built] = {}
         self._facts_view: dict[str, ClassFacts] = {}
@@ -84,7 +89,7 @@ class Catalogues:
 
     @property
     def facts(self) -> Mapping[str, ClassFacts]:
-        """By class name; that types cannot be worked out from them is one more of their problems."""
+        """By class name; that types could not be worked out from them is one more of their problems."""
         return self._facts_view
 
     def _renew_view(self) -> None:
@@ -95,17 +100,20 @@ class Catalogues:
         return facts if problem is None else replace(facts, problems={**facts.problems, _PROBLEM: problem})
 
     def catalogues(self, classes: Iterable[EC2NodeClass]) -> Mapping[str, Catalogue]:
-        """The types of every class that is resolved, by class name."""
+        """The types of every class that is resolved and makes sense, by class name."""
         if self.region is None:
             return {}
         found = {}
         for node_class in classes:
             known = self._known.get(node_class.name)
-            if known is not None and known.uid == node_class.metadata.uid:
-                found[node_class.name] = self._catalogue(self.region, node_class, known)
+            if known is None or known.uid != node_class.metadata.uid:
+                continue
+            catalogue = self._catalogue(self.region, node_class, known)
+            if catalogue is not None:
+                found[node_class.name] = catalogue
         return found
 
-    def _catalogue(self, region: Region, node_class: EC2NodeClass, known: _Known) -> Catalogue:
+    def _catalogue(self, region: Region, node_class: EC2NodeClass, known: _Known) -> Catalogue | None:
         built = self._built.get(node_class.name)
         generation = node_class.metadata.generation
         if (
@@ -119,14 +127,15 @@ class Catalogues:
         self._built[node_class.name] = _Built(region, known.uid, generation, known.facts, catalogue)
         return catalogue
 
-    def _try(self, node_class: EC2NodeClass, facts: ClassFacts, region: Region) -> Catalogue:
-        """The types of a class; none when they cannot be worked out, which concerns this class alone."""
+    def _try(self, node_class: EC2NodeClass, facts: ClassFacts, region: Region) -> Catalogue | None:
+        """The types of a class; None when they cannot be worked out, which concerns this class alone."""
+        catalogue: Catalogue | None = None
         try:
             catalogue = self._build(node_class, facts, region, self._settings)
         except Exception as error:
             words = f"its instance types cannot be worked out: {type(error).__name__}: {error}"
             self._problems[node_class.name] = ("InstanceTypesUnknown", words)
-            catalogue = ()
+            self._on_error(node_class.name, error)
         else:
             self._problems.pop(node_class.name, None)
         self._renew_view()

@@ -62,7 +62,13 @@ class Controller:
     ) -> None:
         self.telemetry = telemetry or Telemetry.quiet(kube, clock)
         self.inbox = Inbox() if inbox is None else inbox
-        self.state = State(settings, build=catalogue.build, interpret=self._interpret, witness=self._witness)
+        self.state = State(
+            settings,
+            build=catalogue.build,
+            interpret=self._interpret,
+            witness=self._witness,
+            unbuilt=self.telemetry.types_failed,
+        )
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()

@@ -64,7 +64,10 @@ def _unseen(kind: Kind, old: Any | None, new: Any | None) -> None:
 
 
 class State:
-    """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue."""
+    """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue.
+
+    `unbuilt` is told of a node class for which that failed.
+    """
 
     def __init__(
         self,
@@ -73,12 +76,13 @@ class State:
         build: Build,
         interpret: Callable[[Message], Interruption | None],
         witness: Witness = _unseen,
+        unbuilt: Callable[[str, Exception], None] = lambda name, error: None,
     ) -> None:
         self.settings = settings
         self.cluster = Cluster()
         self.fleet = Fleet()
         self.batch = BatchWindow()
-        self.catalogues = Catalogues(settings, build)
+        self.catalogues = Catalogues(settings, build, unbuilt)
         self.cluster_facts: ClusterFacts | None = None
         self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
         self.fresh_at: dict[Source, datetime] = {}
@@ -271,12 +275,13 @@ class State:
         """Everything as of now. Its maps hold still until the next news is taken in."""
         self._forget_old(now)
         classes: Mapping[str, EC2NodeClass] = self._objects(kinds.NODE_CLASS)
+        catalogues = self.catalogues.catalogues(classes.values())  # before the facts, whose problems may come of it
         return self.cluster.snapshot(
             now=now,
             settings=self.settings,
             cluster=self.cluster_facts,
             class_facts=self.catalogues.facts,
-            catalogues=self.catalogues.catalogues(classes.values()),
+            catalogues=catalogues,
             instances=self.fleet.instances,
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),
             launch_failures=MappingProxyType(self.fleet.failures(now)),

@@ -221,6 +221,11 @@ class Telemetry:
         self.metrics.errors.labels(key.partition("/")[0]).inc()
         self.trouble("reading from AWS failed", key, error, what=key)
 
+    def types_failed(self, class_name: str, error: Exception) -> None:
+        """A bug, or a type that makes no sense: nothing is launched from this node class meanwhile."""
+        self.metrics.errors.labels("types").inc()
+        self.trouble("working out instance types failed", class_name, error, what=class_name, where=_where(error))
+
     def event_failed(self, error: Exception) -> None:
         """Any thread may call it."""
         self.metrics.errors.labels("events").inc()

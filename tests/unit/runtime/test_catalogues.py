@@ -1,7 +1,8 @@
-"""What AWS made of each class, and the types that follow: one class that makes no sense has none, the others have."""
+"""What AWS made of each class, and the types that follow: of one class that makes no sense nothing is known."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -20,8 +21,8 @@ def node_class(name: str, **meta: Any) -> EC2NodeClass:
     return decode(EC2NodeClass, {"metadata": {"name": name, "uid": f"uid-{name}", "generation": 1, **meta}})
 
 
-def catalogues(*names: str) -> Catalogues:
-    made = Catalogues(Settings(cluster_name="c"), _build)
+def catalogues(*names: str, on_error: Callable[[str, Exception], None] = lambda name, error: None) -> Catalogues:
+    made = Catalogues(Settings(cluster_name="c"), _build, on_error)
     made.region = REGION
     for name in names:
         made.resolved(name, f"uid-{name}", ClassFacts(1), NOW)
@@ -34,13 +35,24 @@ def _build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings
     return (large(),)
 
 
-def test_a_class_whose_types_cannot_be_worked_out_has_none_and_says_so() -> None:
+def test_types_that_cannot_be_worked_out_are_unknown_not_none_at_all() -> None:
+    """An instance without a type would be labelled for good; one of a type that is not known yet is waited for."""
     made, classes = catalogues("odd", "sound"), [node_class("odd"), node_class("sound")]
-    assert {name: len(types) for name, types in made.catalogues(classes).items()} == {"odd": 0, "sound": 1}
+    assert {name: len(types) for name, types in made.catalogues(classes).items()} == {"sound": 1}
     reason, words = made.facts["odd"].problems["ValidationSucceeded"]
     assert reason == "InstanceTypesUnknown"
     assert "no such family" in words
     assert not made.facts["sound"].problems
+
+
+def test_what_cannot_be_worked_out_is_told_and_tried_again_only_when_something_has_changed() -> None:
+    told = list[tuple[str, str]]()
+    made = catalogues("odd", on_error=lambda name, error: told.append((name, type(error).__name__)))
+    for _ in range(3):
+        assert made.catalogues([node_class("odd")]) == {}
+    assert told == [("odd", "KeyError")]
+    made.catalogues([node_class("odd", generation=2)])
+    assert told == 2 * [("odd", "KeyError")]
 
 
 def test_it_is_forgiven_when_its_facts_make_sense_again() -> None:

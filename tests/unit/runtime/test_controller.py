@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from reconciler.model import kinds
+from reconciler.model.cloud import Region
 from reconciler.model.kinds import Ref
 from reconciler.model.memory import Memory
 from reconciler.model.plan import EvictPod, PatchObject, Plan, Reason
@@ -23,6 +25,7 @@ from reconciler.runtime.proposer import Changes
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import World
 from tests.unit.runtime.clocks import SetBack
+from tests.worlds import node_class
 
 WHY = Reason("Test")
 CLASS_REF = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
@@ -201,6 +204,32 @@ def test_a_question_that_failed_is_asked_again_soon() -> None:
     assert loop.state.catalogues.region is None
     world.run(loop, timedelta(seconds=5))
     assert loop.state.catalogues.region is not None
+
+
+class OddCloud:
+    """The cloud of a world in which a type is nothing that could be."""
+
+    def __init__(self, cloud: Any) -> None:
+        self._cloud = cloud
+
+    def region(self) -> Region:
+        found: Region = self._cloud.region()
+        return replace(found, types={**found.types, "x1.odd": None})  # type: ignore[dict-item]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cloud, name)
+
+
+def test_types_that_cannot_be_worked_out_are_told_of_and_launch_nothing() -> None:
+    world, decide = World(), Decider()
+    world.apply(node_class())
+    settings = Settings(cluster_name="sandbox")
+    cloud: Any = OddCloud(world.cloud)
+    loop = Controller(kube=world.kube, cloud=cloud, clock=world.clock, settings=settings, decide=decide, inline=True)
+    loop.tick()
+    assert decide.seen[-1].catalogues == {}
+    assert decide.seen[-1].class_facts["default"].problems
+    assert loop.telemetry.metrics.registry.get_sample_value("kerf_errors_total", {"where": "types"}) == 1
 
 
 # --- a clock that is set back -----------------------------------------------------------------------------------

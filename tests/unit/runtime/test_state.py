@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import ObjectMeta
+from reconciler.model import kinds
+from reconciler.model.cloud import ClassFacts, Region
+from reconciler.model.instance_type import Catalogue
 from reconciler.model.plan import Source
 from reconciler.model.settings import Settings
-from reconciler.runtime.inbox import Described
+from reconciler.runtime.inbox import Changed, Described, RegionRead, Resolved
 from reconciler.runtime.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,6 +30,27 @@ def fresh(known: State, now: datetime) -> bool:
     found = known.fresh(frozenset({Source.INSTANCES}), now)
     assert known.snapshot(now).fresh(Source.INSTANCES) is found
     return found
+
+
+def test_the_first_snapshot_already_says_that_types_cannot_be_worked_out() -> None:
+    def fails(*_: object) -> Catalogue:
+        raise KeyError("no such family")
+
+    told = list[str]()
+    known = State(
+        Settings(cluster_name="c"),
+        build=fails,
+        interpret=lambda _: None,
+        unbuilt=lambda name, error: told.append(name),
+    )
+    odd = EC2NodeClass(metadata=ObjectMeta(name="odd", uid="u", resource_version="1"))
+    known.take(Changed(kinds.NODE_CLASS, odd), NOW)
+    known.take(RegionRead(Region("us-west-2", {}, {}, {}, {}), NOW), NOW)
+    known.take(Resolved("odd", "u", ClassFacts(1), NOW), NOW)
+    seen = known.snapshot(NOW)
+    assert "odd" not in seen.catalogues
+    assert seen.class_facts["odd"].problems
+    assert told == ["odd"]
 
 
 class Vanishing(dict[Source, datetime]):
