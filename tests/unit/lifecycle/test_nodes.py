@@ -260,7 +260,7 @@ def joined_anew() -> World:
     world = launched(spec={"taints": [OWN], "startupTaints": [AGENT]})
     world.join(world.claim())
     world.settle()
-    change(world, "node-a", taints=(Taint(**OWN),))
+    change(world, "node-a", taints=(decode(Taint, OWN),))
     world.settle()
     assert world.condition("Initialized") == ("True", "Initialized")
     world.objects.pop(kinds.ref(world.node("node-a")))
@@ -285,7 +285,7 @@ def test_a_node_that_joins_anew_is_usable_when_a_new_one_would_be() -> None:
     world = joined_anew()
     world.settle()
     assert (world.node("node-a").registered, world.node("node-a").initialized) == (True, False)
-    change(world, "node-a", taints=(Taint(**OWN),))
+    change(world, "node-a", taints=(decode(Taint, OWN),))
     world.set_ready("node-a", False)
     world.settle()
     assert not world.node("node-a").initialized
