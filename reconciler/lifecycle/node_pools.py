@@ -7,8 +7,9 @@ already keep their old hash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import msgspec
 from msgspec.structs import replace
@@ -34,43 +35,59 @@ from reconciler.model.snapshot import StateNode
 
 #: `status.resources` always has these.
 _ALWAYS = Resources(dict.fromkeys(("cpu", "memory", "pods", "ephemeral-storage", "nodes"), 0))
+#: For so long a registration is news to its pool: each is looked at within seconds, but not all of them for ever.
+_LATELY = timedelta(minutes=10)
 #: What keeps a pool from Ready: labels, taints and requirements (KERF-NP-101 to 119), as at run time since ever.
 _FATAL_RULES = ("KERF-NP-10", "KERF-NP-11")
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a pool has: its nodes and claims that are not on their way out. `joining` have not registered yet."""
+    """What a pool has: its nodes and claims that are not on their way out.
+
+    `joining` are claims that have not registered yet, `lately` those that have in the last minutes.
+    """
 
     nodes: int
     capacity: Resources
-    joining: tuple[StateNode, ...] = ()
+    joining: tuple[NodeClaim, ...] = ()
+    lately: tuple[NodeClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
     state: StateNode
     counts: tuple[tuple[tuple[str, str], int], ...]
+    lately: bool
 
 
-def _member(view: View, key: str) -> tuple[_Member, None]:
-    """What one of a pool's nodes adds to what the pool has, once it has an instance; a malformed capacity is none."""
+def _member(view: View, key: str) -> tuple[_Member, datetime | None]:
+    """One of a pool's nodes: what it adds to what the pool has, and until when its registration is news."""
     state = view.snapshot.state_nodes[key]
+    told = state.claim.condition("Registered") if state.claim is not None else None
+    since = told.last_transition_time if told is not None and told.status == TRUE else None
+    until = since + _LATELY if since is not None and since + _LATELY > view.snapshot.now else None
+    return _Member(state, tuple(_counts(state)), until is not None), until
+
+
+def _counts(state: StateNode) -> Iterator[tuple[tuple[str, str], int]]:
+    """Its capacity, once it has an instance; a malformed one is none."""
     if state.deleting or not state.provider_id:
-        return _Member(state, ()), None
+        return
     try:
         amounts = {**state.capacity, "nodes": 1}
     except ValueError:
         amounts = {"nodes": 1}
-    return _Member(state, tuple(((state.pool_name, name), amount) for name, amount in amounts.items())), None
+    for name, amount in amounts.items():
+        yield (state.pool_name, name), amount
 
 
-#: The members that speak are those that are to register.
+#: The members that speak are those that are to register, or have lately.
 MEMBERS: Step[View, _Member] = Step(
     "pool members",
     "state_nodes",
     _member,
-    speaks=lambda member: not member.state.deleting and not member.state.registered,
+    speaks=lambda member: not member.state.deleting and (member.lately or not member.state.registered),
     counts=lambda member: member.counts,
 )
 
@@ -80,10 +97,16 @@ def held(members: Asked[_Member], pools: Iterable[str]) -> dict[str, Held]:
     amounts: dict[str, dict[str, int]] = {name: dict(_ALWAYS) for name in pools}
     for (pool, name), amount in members.sums.items():
         amounts.setdefault(pool, dict(_ALWAYS))[name] = amount
-    joining: dict[str, list[StateNode]] = {}
+    joining: dict[str, list[NodeClaim]] = {}
+    lately: dict[str, list[NodeClaim]] = {}
     for member in members.spoken.values():
-        joining.setdefault(member.state.pool_name, []).append(member.state)
-    return {pool: Held(own["nodes"], Resources(own), tuple(joining.get(pool, ()))) for pool, own in amounts.items()}
+        if member.state.claim is not None:
+            which = lately if member.lately else joining
+            which.setdefault(member.state.pool_name, []).append(member.state.claim)
+    return {
+        pool: Held(own["nodes"], Resources(own), tuple(joining.get(pool, ())), tuple(lately.get(pool, ())))
+        for pool, own in amounts.items()
+    }
 
 
 def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
@@ -100,8 +123,8 @@ def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
     node_class = view.snapshot.node_classes.get(pool.class_name)
     news = _is_news(pool, node_class)
     known = registration_health.remembered(pool)
-    results = () if news else registration_health.results(view, pool, known, held.joining)
-    failed = None if news else pool_failures.failures(view, pool, held.joining)
+    results = () if news else registration_health.results(view, pool, known, held.joining, held.lately)
+    failed = None if news else pool_failures.failures(view, pool, held.joining, held.lately)
     after = _with_status(
         view, _annotated(pool, {} if rehashed else current, results, failed), node_class, held, results
     )
@@ -172,7 +195,7 @@ def _with_status(
     if _is_news(pool, node_class):
         known = conditions.put(known, HEALTHY, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
     else:
-        known = registration_health.health(view, pool, results, known)
+        known = registration_health.health(view, pool, results, held.lately, known)
     known = conditions.with_root(known, conditions.NODEPOOL_DEPENDENTS, generation=generation, now=now)
     return replace(
         pool,

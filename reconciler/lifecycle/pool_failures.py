@@ -2,12 +2,13 @@
 
 What counts is a claim that was given up, and one for which there is nothing to be had although no offering is to blame
 (a quota, say): an offering that is out of stock is passed over by itself. One claim that registers ends it all, and so
-does a change of the pool or its class.
+does a change of the pool or its class. The count is a help, no promise: one that meets a conflict is not made again, for
+its claims are gone by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
@@ -18,27 +19,30 @@ from reconciler.lifecycle.progress import begin
 from reconciler.lifecycle.view import View
 from reconciler.model import backoff
 from reconciler.model.backoff import PoolFailures
-from reconciler.model.snapshot import StateNode
 
-_MOST_REMEMBERED = 50
+#: All that have failed and are still there, or each would count anew; but an annotation holds no more UIDs than this.
+_MOST_REMEMBERED = 2000
 
 
-def failures(view: View, pool: NodePool, joining: Iterable[StateNode]) -> PoolFailures | None:
+def failures(
+    view: View, pool: NodePool, joining: Collection[NodeClaim], lately: Iterable[NodeClaim]
+) -> PoolFailures | None:
     """With what the pool's claims have come to since; None when nothing failed, or something has come off.
 
-    `joining` are its nodes and claims that have not registered yet.
+    `joining` are its claims that have not registered yet, `lately` those that have a short while ago.
     """
     known = backoff.remembered(pool)
-    claims = [state.claim for state in joining if state.claim is not None]
-    if known is not None and any(_registered_since(c, known) for c in view.snapshot.claims_by_pool.get(pool.name, ())):
+    if known is not None and any(_registered_since(claim, known) for claim in lately):
         known = None
-    counted = known.claims if known is not None else ()
-    new = tuple(sorted(c.metadata.uid for c in _failed(view, claims) if c.metadata.uid not in counted))
+    counted = frozenset(known.claims if known is not None else ())
+    new = {claim.metadata.uid for claim in _failed(view, joining)} - counted
     if not new:
         return known
+    still = counted.intersection(claim.metadata.uid for claim in joining)
+    claims = tuple(sorted(still | new)[:_MOST_REMEMBERED])
     if known is not None and view.snapshot.now < backoff.ends(known, pool):  # of the same attempt
-        return PoolFailures(count=known.count, at=known.at, claims=(*counted, *new)[-_MOST_REMEMBERED:])
-    return PoolFailures(count=known.count + 1 if known is not None else 1, at=view.now, claims=new[:_MOST_REMEMBERED])
+        return PoolFailures(count=known.count, at=known.at, claims=claims)
+    return PoolFailures(count=known.count + 1 if known is not None else 1, at=view.now, claims=claims)
 
 
 def _registered_since(claim: NodeClaim, known: PoolFailures) -> bool:

@@ -22,7 +22,6 @@ from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin
 from reconciler.lifecycle.view import View
 from reconciler.model.instants import Instant
-from reconciler.model.snapshot import StateNode
 
 HEALTHY: Final = "NodeRegistrationHealthy"
 _KEPT, _TOO_MANY = 4, 2
@@ -53,21 +52,25 @@ def text_of(results: Results) -> str:
     return msgspec.json.encode(results).decode()
 
 
-def results(view: View, pool: NodePool, known: Results, joining: Iterable[StateNode]) -> Results:
+def results(
+    view: View, pool: NodePool, known: Results, joining: Iterable[NodeClaim], lately: Iterable[NodeClaim]
+) -> Results:
     """With what the pool's own claims have come to since; empty when no failure is among the last four.
 
-    `joining` are its nodes and claims that have not registered yet.
+    `joining` are its claims that have not registered yet, `lately` those that have a short while ago.
     """
     seen = {result.claim for result in known}
     failed = [r for r in _failures(view, pool, joining) if r.claim not in seen]
     since = known[-1].at if known else min((r.at for r in failed), default=None)
-    registered = [r for r in _successes(view, pool, since) if r.claim not in seen] if since is not None else []
+    registered = [r for r in _successes(pool, lately, since) if r.claim not in seen] if since is not None else []
     last = (*known, *sorted([*failed, *registered], key=lambda r: (r.at, r.claim)))[-_KEPT:]
     first = next((place for place, result in enumerate(last) if result.reason), len(last))
     return last[first:]
 
 
-def health(view: View, pool: NodePool, found: Results, known: tuple[Condition, ...]) -> tuple[Condition, ...]:
+def health(
+    view: View, pool: NodePool, found: Results, lately: Iterable[NodeClaim], known: tuple[Condition, ...]
+) -> tuple[Condition, ...]:
     """The pool's conditions with what the results say; one failure alone says nothing."""
     failures = [result for result in found if result.reason]
     generation, now = pool.metadata.generation, view.now
@@ -75,25 +78,25 @@ def health(view: View, pool: NodePool, found: Results, known: tuple[Condition, .
         reason, message = failures[-1].reason, failures[-1].message
         return conditions.put(known, HEALTHY, FALSE, reason, generation=generation, now=now, message=message)
     told = conditions.get(known, HEALTHY)
-    if told is not None and told.status != TRUE and (len(found) > len(failures) or _any_since(view, pool, told)):
+    if told is not None and told.status != TRUE and (len(found) > len(failures) or _any_since(pool, lately, told)):
         return conditions.put(known, HEALTHY, TRUE, HEALTHY, generation=generation, now=now)
     return known
 
 
-def _any_since(view: View, pool: NodePool, told: Condition) -> bool:
+def _any_since(pool: NodePool, lately: Iterable[NodeClaim], told: Condition) -> bool:
     """Whether a claim has registered since the condition is as it is; a failure is not forgotten that way."""
     since = told.last_transition_time
-    return told.status != FALSE and since is not None and any(True for _ in _successes(view, pool, since))
+    return told.status != FALSE and since is not None and any(True for _ in _successes(pool, lately, since))
 
 
 def _owned(claim: NodeClaim, pool: NodePool) -> bool:
     return any(owner.uid == pool.metadata.uid for owner in claim.metadata.owner_references)
 
 
-def _failures(view: View, pool: NodePool, joining: Iterable[StateNode]) -> Iterator[Result]:
+def _failures(view: View, pool: NodePool, joining: Iterable[NodeClaim]) -> Iterator[Result]:
     """The pool's own claims that are given up now."""
-    for claim in (state.claim for state in joining):
-        if claim is None or claim.metadata.unreadable or not _owned(claim, pool):
+    for claim in joining:
+        if claim.metadata.unreadable or not _owned(claim, pool):
             continue
         if not give_up(begin(view, claim)).actions:
             continue
@@ -104,9 +107,9 @@ def _failures(view: View, pool: NodePool, joining: Iterable[StateNode]) -> Itera
         yield Result(claim=claim.metadata.uid, at=view.now, reason=reason, message=message)
 
 
-def _successes(view: View, pool: NodePool, since: datetime) -> Iterator[Result]:
+def _successes(pool: NodePool, lately: Iterable[NodeClaim], since: datetime) -> Iterator[Result]:
     """The pool's own claims that live and have registered since."""
-    for claim in view.snapshot.claims_by_pool.get(pool.name, ()):
+    for claim in lately:
         told = claim.condition("Registered")
         if claim.metadata.deleting or told is None or told.status != TRUE or not _owned(claim, pool):
             continue

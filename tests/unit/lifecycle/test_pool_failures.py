@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from datetime import timedelta
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from api.v1.nodepool import NodePool
 from reconciler.model import backoff, kinds
 from reconciler.model.backoff import POOL_STEPS, PoolFailures
 from reconciler.model.cloud import FleetError
+from reconciler.model.plan import DeleteObject
 from tests.unit.lifecycle.world import World, node_claim, prepared
 
 QUOTA = FleetError("MaxFleetCountExceeded", "the fleet quota is used up", capacity=True)
@@ -74,6 +76,28 @@ def test_claims_of_one_attempt_count_once_and_the_wait_begins_once() -> None:
     failing(world, "d")
     assert count(world) == 1
     assert backoff.until(pool(world)) == first
+
+
+def test_a_claim_counts_once_however_many_fail_beside_it_and_stay() -> None:
+    world = prepared()
+    world.given, world.errors = 0, (QUOTA,)
+    for number in range(60):
+        world.put(node_claim(f"c{number:02}"))
+
+    def look() -> list[str]:
+        plan = world.decide()
+        world.obey(changed(plan, actions=tuple(a for a in plan.actions if not isinstance(a, DeleteObject))))
+        return [action.key for action in plan.actions if action.lane == "nodepool/default"]
+
+    for _ in range(5):
+        look()
+    assert count(world) == 1
+    assert look() == [], "what is counted is not written again"
+    world.pass_time(20)
+    look()
+    assert count(world) == 1
+    failing(world, "late")
+    assert count(world) == 2
 
 
 def test_each_attempt_after_the_wait_doubles_it() -> None:
