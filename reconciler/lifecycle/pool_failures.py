@@ -2,8 +2,8 @@
 
 What counts is a claim that was given up, and one for which there is nothing to be had although no offering is to blame
 (a quota, say): an offering that is out of stock is passed over by itself. One claim that registers ends it all, and so
-does a change of the pool or its class. The count is a help, no promise: one that meets a conflict is not made again, for
-its claims are gone by then.
+does a change of the pool or its class. The count is a help, no promise: one that meets a conflict is lost, for its
+claims are gone by then.
 """
 
 from __future__ import annotations
