@@ -19,6 +19,7 @@ from reconciler.ports import Clock, Kube
 NOMINATED_RATE, NOMINATED_BURST = 5.0, 10
 RATE, BURST = 50.0, 200
 _WAITING = 2000
+#: With so many, those are looked for that may be forgotten; and again only when there are twice as many as were left.
 _REMEMBERED = 20000
 
 
@@ -59,6 +60,7 @@ class EventWriter:
     ) -> None:
         self._kube, self._clock, self._on_error = kube, clock, on_error
         self._until: dict[_Key, datetime] = {}
+        self._sweep_at = _REMEMBERED
         now = clock.now()
         self._all, self._nominated = Bucket(RATE, BURST, now), Bucket(NOMINATED_RATE, NOMINATED_BURST, now)
         self._queue: queue.Queue[Event | None] | None = queue.Queue(_WAITING) if threaded else None
@@ -98,8 +100,9 @@ class EventWriter:
         until = self._until.get(key)
         if until is not None and until > now:
             return False
-        if len(self._until) >= _REMEMBERED:
+        if len(self._until) >= self._sweep_at:
             self._until = {k: u for k, u in self._until.items() if u > now}
+            self._sweep_at = max(_REMEMBERED, 2 * len(self._until))
         self._until[key] = now + timedelta(seconds=event.dedupe_seconds)
         return True
 

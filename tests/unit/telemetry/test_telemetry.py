@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -19,7 +20,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Forbidden
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.world import World
-from reconciler.telemetry.events import BURST, NOMINATED_BURST, EventWriter
+from reconciler.telemetry.events import BURST, NOMINATED_BURST, RATE, EventWriter
 from reconciler.telemetry.logs import SAMPLE_EVERY, SAMPLE_FIRST, make_logger
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.telemetry import Telemetry
@@ -63,6 +64,16 @@ def test_events_never_flood(reason: str, burst: int) -> None:
     assert sum(writer.write(event(reason, str(n))) for n in range(1000)) == burst
     clock.sleep(1)
     assert writer.write(event(reason, "later"))
+
+
+def test_what_an_event_costs_does_not_grow_with_those_that_are_remembered() -> None:
+    clock = VirtualClock()
+    writer = EventWriter(Written(), clock)  # type: ignore[arg-type]
+    began = time.process_time()
+    for number in range(25_000):
+        assert writer.write(event(dedupe=str(number), seconds=3600))
+        clock.sleep(1 / RATE)
+    assert time.process_time() - began < 5
 
 
 def test_an_event_that_cannot_be_written_is_dropped() -> None:
