@@ -12,7 +12,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-import msgspec
 import urllib3
 
 from reconciler.kube.decoding import KindDecoder
@@ -70,7 +69,7 @@ class HttpWatch:
             end: PortError = Disconnected("watch: the server ended it")
         except PortError as error:
             end = error
-        except (urllib3.exceptions.HTTPError, OSError, ValueError, msgspec.MsgspecError) as error:
+        except Exception as error:  # the line broke, or does not make sense: who reads must be told in any case
             end = Disconnected(f"watch: {error}")
         finally:
             self._answer.close()

@@ -72,6 +72,9 @@ class Reflector:
             self._failed(error)
         except PortError as error:
             self._failed(error)
+        except Exception as error:  # a bug: nobody knows what was lost with it
+            self._version = ""
+            self._failed(PortError(f"{type(error).__name__}: {error}"))
         return False
 
     def close(self) -> None:

@@ -159,6 +159,20 @@ def test_a_watch_goes_on_over_what_cannot_be_read_and_says_when_it_is_gone(api: 
     assert len(poison) == 3
 
 
+def test_a_bug_over_a_line_ends_the_watch_and_is_no_silence(api: ApiDouble) -> None:
+    def stream(request: Handler) -> None:
+        request.begin_stream()
+        request.stream(line("ADDED", {**pod("a"), "spec": []}))
+        api.ended.wait(10)
+
+    def poisoned(kind: Kind, problem: str) -> None:
+        raise ZeroDivisionError
+
+    api.routes[f"GET {PODS}"] = stream
+    with pytest.raises(Disconnected):
+        KubeClient(api.configuration, on_poison=poisoned).watch(kinds.POD, "4").read(5)
+
+
 def test_a_quiet_watch_answers_in_time_and_can_be_closed_by_another(api: ApiDouble) -> None:
     def stream(request: Handler) -> None:
         request.begin_stream()

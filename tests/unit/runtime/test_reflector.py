@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
 from reconciler.model.objects import Pod
-from reconciler.ports import Change, Disconnected, Expired, Forbidden, Listing, PortError, Throttled, Unavailable
+from reconciler.ports import Change, Disconnected, Expired, Forbidden, Listing, Throttled, Unavailable
 from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
 from reconciler.runtime.reflector import SILENCE, Reflector
 
@@ -28,12 +30,12 @@ class Clock:
 
 
 class ScriptedWatch:
-    def __init__(self, script: list[Sequence[Change] | PortError]) -> None:
+    def __init__(self, script: list[Sequence[Change] | Exception]) -> None:
         self.script, self.closed = script, False
 
     def read(self, timeout_seconds: float) -> Sequence[Change]:
         step = self.script.pop(0) if self.script else ()
-        if isinstance(step, PortError):
+        if isinstance(step, Exception):
             raise step
         return step
 
@@ -44,7 +46,7 @@ class ScriptedWatch:
 class ScriptedKube:
     """Answers lists and watches from scripts; every call is noted. Nothing else is asked of it."""
 
-    def __init__(self, lists: list[Listing | PortError], watches: list[ScriptedWatch | PortError]) -> None:
+    def __init__(self, lists: list[Listing | Exception], watches: list[ScriptedWatch | Exception]) -> None:
         self.lists, self.watches, self.calls = lists, watches, list[str]()
 
     def list(self, kind: Any, **selectors: str) -> Any:
@@ -60,7 +62,7 @@ class SlowKube(ScriptedKube):
     """One whose lists take so many seconds."""
 
     def __init__(
-        self, lists: list[Listing | PortError], watches: list[ScriptedWatch | PortError], clock: Clock, seconds: float
+        self, lists: list[Listing | Exception], watches: list[ScriptedWatch | Exception], clock: Clock, seconds: float
     ) -> None:
         super().__init__(lists, watches)
         self._clock, self._seconds = clock, seconds
@@ -72,7 +74,7 @@ class SlowKube(ScriptedKube):
 
 def _next(script: list[Any]) -> Any:
     step = script.pop(0)
-    if isinstance(step, PortError):
+    if isinstance(step, Exception):
         raise step
     return step
 
@@ -82,7 +84,7 @@ def pod(name: str, version: str = "1") -> Pod:
 
 
 def make(
-    lists: list[Listing | PortError], watches: list[ScriptedWatch | PortError]
+    lists: list[Listing | Exception], watches: list[ScriptedWatch | Exception]
 ) -> tuple[Reflector, ScriptedKube, Clock, Inbox]:
     kube, clock, inbox = ScriptedKube(lists, watches), Clock(), Inbox()
     return Reflector(kinds.POD, kube, clock, inbox), kube, clock, inbox  # type: ignore[arg-type]
@@ -145,8 +147,9 @@ def test_a_server_that_says_when_to_come_again_is_believed() -> None:
     assert reflector.not_before == clock.now() + timedelta(seconds=7)
 
 
-def test_failures_wait_longer_each_time() -> None:
-    reflector, _, clock, _ = make([Unavailable("x") for _ in range(6)], [])
+@pytest.mark.parametrize("error", [Unavailable("x"), ZeroDivisionError("a bug")])
+def test_failures_wait_longer_each_time(error: Exception) -> None:
+    reflector, _, clock, _ = make([error] * 6, [])
     waits = []
     for _ in range(6):
         reflector.step()
@@ -155,6 +158,21 @@ def test_failures_wait_longer_each_time() -> None:
         clock.time = reflector.not_before
     assert waits == sorted(waits)
     assert waits[-1] > 5 * waits[0]
+
+
+def test_after_a_bug_in_reading_a_watch_it_is_listed_again_and_the_bug_is_told() -> None:
+    """Nobody knows what was lost with it."""
+    watch, told = ScriptedWatch([ZeroDivisionError("a bug")]), list[str]()
+    kube, clock = ScriptedKube([Listing((), "1"), Listing((), "9")], [watch]), Clock()
+    reflector = Reflector(kinds.POD, kube, clock, Inbox(), lambda kind, error: told.append(f"{kind.name}: {error}"))  # type: ignore[arg-type]
+    reflector.step()
+    assert not reflector.step()
+    assert watch.closed
+    assert told == ["Pod: ZeroDivisionError: a bug"]
+    assert reflector.not_before is not None
+    clock.time = reflector.not_before
+    assert reflector.step()
+    assert kube.calls == ["list", "watch 1", "list"]
 
 
 def test_an_expired_watch_lists_again() -> None:
