@@ -16,6 +16,8 @@ from api import crds
 from api.defaulting import default
 
 from . import (
+    advice_budgets,
+    advice_lifetimes,
     advice_requirements,
     cel,
     hints,
@@ -47,7 +49,9 @@ _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] 
 #: Kinds whose objects' names become the values of labels on nodes.
 _LABELLING: Final = ("NodePool", "EC2NodeClass")
 #: Each is given the manifest as it was written, the same with its defaults, and the settings.
-_ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {"NodePool": (advice_requirements.check,)}
+_ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {
+    "NodePool": (advice_requirements.check, advice_budgets.check, advice_lifetimes.check)
+}
 
 
 def validate(

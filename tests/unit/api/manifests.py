@@ -29,8 +29,10 @@ NODEPOOL: Final[dict[str, Any]] = {
                 "nodeClassRef": NODE_CLASS_REF,
                 "requirements": [{"key": "example.com/team", "operator": "In", "values": ["a"]}],
                 "taints": [{"key": "example.com/batch", "effect": "NoSchedule"}],
+                "terminationGracePeriod": "24h",
             },
         },
+        "limits": {"nodes": "100"},
         "disruption": {"budgets": [{"nodes": "10%"}]},
     },
 }

@@ -18,6 +18,7 @@ from .manifests import BASES, EC2NODECLASS, NODECLAIM, NODEPOOL, changed
 def test_a_nodepool_gets_all_its_defaults() -> None:
     bare = copy.deepcopy(NODEPOOL)
     del bare["spec"]["disruption"]
+    del bare["spec"]["template"]["spec"]["terminationGracePeriod"]
     spec = default(bare)["spec"]
     assert spec["template"]["spec"]["expireAfter"] == "720h"
     assert spec["disruption"] == {

@@ -33,11 +33,11 @@ def references(document: dict[str, Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_has_no_problem_at_all(path: Path) -> None:
+def test_an_example_has_neither_errors_nor_warnings(path: Path) -> None:
     found = documents(path)
     ignored = re.findall(r"# kerf:ignore (\S+) \S", path.read_text())
     problems = [problem for document in found for problem in validate(document)]
-    assert [str(problem) for problem in problems if problem.rule not in ignored] == []
+    assert [str(p) for p in problems if p.severity != "info" and p.rule not in ignored] == []
     classes = {document["metadata"]["name"] for document in found if document["kind"] == "EC2NodeClass"}
     assert {name for document in found for name in references(document)} == classes
 
