@@ -50,7 +50,7 @@ def _workload(reference: Mapping[str, Any]) -> Iterator[Problem]:
         yield at(("spec", "scalableRef", "apiGroup"), "KERF-CB-202", "warning", message, hint, group)
     if isinstance(kind, str) and kind and kind not in WORKLOADS:
         close = nearest.name(kind, WORKLOADS)
-        message = f"{shown(kind)} cannot be followed, only {', '.join(WORKLOADS)}; {_CONSEQUENCE}"
+        message = f"{shown(kind)} cannot be followed, only Deployments, ReplicaSets and StatefulSets; {_CONSEQUENCE}"
         hint = f"did you mean {close}?" if close else "use podTemplateRef"
         yield at(("spec", "scalableRef", "kind"), "KERF-CB-203", "warning", message, hint, kind)
 

@@ -49,6 +49,8 @@ _METADATA: Final[dict[str, Any]] = {
     "properties": {
         **{name: {} for name in METADATA_FIELDS},
         "name": {"type": "string"},
+        "generateName": {"type": "string"},
+        "namespace": {"type": "string"},
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
     },

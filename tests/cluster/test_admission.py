@@ -114,7 +114,8 @@ class Server:
 
 
 def _path(kind: str) -> str:
-    return f"/apis/{crds.api_version(kind)}/{crds.load(kind)['spec']['names']['plural']}"
+    place = "namespaces/default/" if crds.is_namespaced(kind) else ""
+    return f"/apis/{crds.api_version(kind)}/{place}{crds.load(kind)['spec']['names']['plural']}"
 
 
 # --- the cases --------------------------------------------------------------------------------------------------
@@ -144,6 +145,10 @@ def changes() -> list[Case]:
         _change("NodeClaim", "metadata.labels", {"a": "b"}, {"a": "c"}),
         _change("EC2NodeClass", "spec.role", "one", "two"),
         _change("EC2NodeClass", "spec.tags", {"a": "b"}, {"a": "c"}),
+        _change("NodeOverlay", "spec.priceAdjustment", "-10%", "+0.5"),
+        _change("NodeOverlay", "spec.capacity", {"x": 1}, {"y": 1}),
+        _change("CapacityBuffer", "spec.scalableRef.name", "web", "shop"),
+        _change("CapacityBuffer", "spec.percentage", 10, None),
     ]
 
 

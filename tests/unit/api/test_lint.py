@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from api import crds
 from api.lint import Problem, path_text, validate
 
-from .manifests import BASES, NODECLAIM, NODEPOOL, changed
+from .manifests import ABSENT, BASES, NODECLAIM, NODEPOOL, changed
 from .test_defaulting import FIELDS, anything, likely
 
 
@@ -100,6 +100,88 @@ def test_advice_for_node_classes(path: str, value: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("spec.price", 0.05, 'put it in quotes: "0.05"'),
+        ("spec.price", "$1,50", 'did you mean "1.50"?'),
+        ("spec.price", ".5", 'did you mean "0.5"?'),
+        ("spec.priceAdjustment", 5, 'put it in quotes: "+5"'),
+        ("spec.priceAdjustment", -0.5, 'put it in quotes: "-0.5"'),
+        ("spec.priceAdjustment", "10%", 'did you mean "+10%"?'),
+        ("spec.priceAdjustment", "-.5%", 'did you mean "-0.5%"?'),
+        ("spec.priceAdjustment", "-150%", 'did you mean "-100%"?'),
+        ("spec.requirements[0].key", "karpenter.sh/nodepol", "did you mean karpenter.sh/nodepool?"),
+        ("spec.requirements[0].key", "karpenter.k8s.aws/instance-tenancy", "remove it"),
+        ("spec.requirements[0].key", "karpenter.k8s.aws/ec2nodeclass", "is reserved"),
+        ("spec.capacity", {"memory": "64Gi"}, "remove it"),
+        ("spec.capacity.x", "64GB", 'did you mean "64Gi"?'),
+        ("kind", "NodeOverlays", "did you mean NodeOverlay?"),
+        ("apiVersion", "karpenter.sh/v1", "write karpenter.sh/v1alpha1"),
+    ],
+)
+def test_advice_for_overlays(path: str, value: Any, words: str) -> None:
+    assert any(words in str(problem) for problem in validate(changed("NodeOverlay", path, value)))
+
+
+@pytest.mark.parametrize("value", ["x", "", "-1", "1.2.3", "1" * 100, "+", None])
+def test_a_price_without_a_likely_meaning_gets_no_guess(value: Any) -> None:
+    assert not any("did you mean" in str(p) for p in validate(changed("NodeOverlay", "spec.price", value)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("spec.scalableRef.kind", "deployment", "did you mean Deployment?"),
+        ("spec.scalableRef.kind", "Rollout", "use podTemplateRef"),
+        ("spec.scalableRef.apiGroup", "apps/v1", "write apps, without a version"),
+        ("spec.scalableRef.name", "My_Shop", "did you mean my-shop?"),
+        ("spec.scalableref", {}, "did you mean scalableRef?"),
+        ("spec.provisioningStrategy", "active-capacity", "did you mean buffer.x-k8s.io/active-capacity?"),
+        ("spec", {"podTemplateRef": {"name": "web"}}, "add replicas"),
+        ("spec", {"replicas": 1}, "add podTemplateRef or scalableRef"),
+        ("apiVersion", "autoscaling.x-k8s.io/v1alpha1", "write autoscaling.x-k8s.io/v1beta1"),
+    ],
+)
+def test_advice_for_buffers(path: str, value: Any, words: str) -> None:
+    assert any(words in str(problem) for problem in validate(changed("CapacityBuffer", path, value)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "rule"),
+    [
+        ("NodeOverlay", "spec.requirements[0].operator", "Exists", "KERF-NO-201"),
+        ("NodeOverlay", "spec.requirements[0].operator", "DoesNotExist", "KERF-NO-201"),
+        ("NodeOverlay", "spec.priceAdjustment", ABSENT, "KERF-NO-203"),
+        ("NodeOverlay", "spec.capacity", {"x": "-1"}, "KERF-NO-204"),
+        ("CapacityBuffer", "spec", {}, "KERF-CB-201"),
+        ("CapacityBuffer", "spec", {"percentage": 5}, "KERF-CB-201"),
+        ("CapacityBuffer", "spec.scalableRef.apiGroup", "argoproj.io", "KERF-CB-202"),
+        ("CapacityBuffer", "spec.scalableRef.kind", "DaemonSet", "KERF-CB-203"),
+        ("CapacityBuffer", "spec.percentage", ABSENT, "KERF-CB-205"),
+        ("CapacityBuffer", "spec.provisioningStrategy", "", "KERF-CB-206"),
+        ("CapacityBuffer", "spec.scalableRef.name", "A", "KERF-CB-207"),
+        ("CapacityBuffer", "spec.limits", {"cpu": -1}, "KERF-CB-208"),
+        (
+            "CapacityBuffer",
+            "spec",
+            {"podTemplateRef": {"name": "x"}, "replicas": 1, "percentage": 5},
+            "KERF-CB-204",
+        ),
+    ],
+)
+def test_what_never_works_in_overlays_and_buffers_is_a_warning(kind: str, path: str, value: Any, rule: str) -> None:
+    found = validate(changed(kind, path, value))
+    assert rules(found) == []
+    assert rules(found, "warning") == [rule]
+
+
+@pytest.mark.parametrize("kind", crds.kinds())
+def test_only_names_that_become_labels_are_too_long_for_one(kind: str) -> None:
+    found = rules(validate(changed(kind, "metadata.name", "a" * 64)), "warning")
+    assert found == (["KERF-META-201"] if kind in ("NodePool", "EC2NodeClass") else [])
+
+
+@pytest.mark.parametrize(
     ("path", "value", "rule"),
     [
         ("R", {"key": "a", "operator": "Exists", "values": ["x"]}, "KERF-NP-201"),
@@ -147,6 +229,8 @@ def test_ignored_fields_of_a_term_are_a_warning(path: str, value: Any, rule: str
         ("NodeClaim", "spec.expireAfter", None, "720h", None),
         ("NodeClaim", "metadata.labels", {}, {"a": "b"}, None),
         ("EC2NodeClass", "spec.role", "a", "b", None),
+        ("NodeOverlay", "spec.weight", 1, 2, None),
+        ("CapacityBuffer", "spec.scalableRef.name", "a", "b", None),
     ],
 )
 def test_rules_about_changes(kind: str, path: str, before: Any, after: Any, rule: str | None) -> None:
@@ -208,6 +292,10 @@ def test_long_and_nasty_values_neither_hang_nor_flood() -> None:
     ):
         found = validate(changed("NodePool", path, value))
         assert found
+        assert all(len(str(problem)) < 2000 for problem in found)
+    for path in ("spec.price", "spec.priceAdjustment"):
+        found = validate(changed("NodeOverlay", path, f"+{'1' * 300_000}!"))
+        assert rules(found) == ["KERF-SCHEMA-PATTERN"]
         assert all(len(str(problem)) < 2000 for problem in found)
 
 
