@@ -18,6 +18,7 @@ from reconciler.disruption import costs
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import told
 from reconciler.model import kinds, pods
+from reconciler.model.boundaries import broken
 from reconciler.model.memory import Step
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Plan, Reason, Refusal
@@ -57,7 +58,16 @@ class Blocker:
 
 
 def candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Blocker:
-    """The candidate behind a state node, or the first blocker. `eventual` is the class of drift."""
+    """The candidate behind a state node, or the first blocker: be it that it cannot be judged. `eventual` is the class
+    of drift."""
+    try:
+        return _judged(view, key, eventual)
+    except Exception as error:
+        reason = broken(error)
+        return Blocker(reason.code, reason.text)
+
+
+def _judged(view: View, key: str, eventual: bool) -> Candidate | Blocker:
     state = view.snapshot.state_nodes[key]
     found = _node_blocker(view, key, state)
     if found is not None:

@@ -21,7 +21,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.candidates import Candidate, pod_blocker, unreadable, waived
 from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import annotate, taint, tainted, told, untaint
+from reconciler.disruption.writes import annotate, guarded, taint, tainted, told, untaint
 from reconciler.model import kinds, pods
 from reconciler.model.memory import planning, said
 from reconciler.model.objects import Node, Pod
@@ -82,7 +82,11 @@ def _marked(claim: NodeClaim, replaced: str) -> NodeClaim:
 # --- progress ---------------------------------------------------------------------------------------------------
 def progress(view: View) -> Plan:
     """The next step of every command, in the order of the claims' names."""
-    return joined(_advance(view, name, view.commands[name]) for name in sorted(view.commands))
+    return joined(_next(view, name, view.commands[name]) for name in sorted(view.commands))
+
+
+def _next(view: View, name: str, command: Command) -> Plan:
+    return guarded(view.snapshot, f"nodeclaim/{name}", lambda: _advance(view, name, command))
 
 
 def _advance(view: View, name: str, command: Command) -> Plan:

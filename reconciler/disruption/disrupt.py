@@ -14,10 +14,11 @@ from reconciler.disruption.commands import heal, progress
 from reconciler.disruption.conditions import conditions
 from reconciler.disruption.expiration import expire
 from reconciler.disruption.interruption import interrupt
-from reconciler.disruption.methods import METHODS
+from reconciler.disruption.methods import METHODS, Method
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
 from reconciler.disruption.view import View, view
+from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source, joined
 from reconciler.model.snapshot import Snapshot
@@ -29,16 +30,20 @@ _SEEN = frozenset({Source.NODE_POOLS, Source.NODE_CLAIMS, Source.NODES, Source.P
 def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = None) -> Plan:
     """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one."""
     turn = turn or Memory().turn(snapshot)
-    forced = [interrupt(snapshot), expire(turn)]
-    ending = frozenset(a.ref.name for plan in forced for a in plan.actions if isinstance(a, DeleteObject))
-    seen = replace(view(snapshot, turn), ending=ending)
+    forced = interrupt(snapshot) + expire(turn)
+    ending = frozenset(action.ref.name for action in forced.actions if isinstance(action, DeleteObject))
+    return forced + guarded(snapshot, "disruption", lambda: _chosen(turn, ending, ask or Scheduler(snapshot)))
+
+
+def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:
+    """What goes of its own accord; no failure here takes a forceful end with it."""
+    seen = replace(view(turn.snapshot, turn), ending=ending)
     ledger = Ledger(seen)
     for name in sorted(ending):
-        ledger.take(snapshot.node_claims[name].pool_name, name)
-    under_way = [progress(seen), heal(seen)]
-    scheduler = ask if ask is not None else Scheduler(snapshot)
-    started = _started(seen, ledger, scheduler)
-    return joined([*forced, *under_way, started, staying(seen, ledger), conditions(seen)])
+        ledger.take(seen.snapshot.node_claims[name].pool_name, name)
+    under_way = (progress(seen), heal(seen))
+    started = _started(seen, ledger, ask)
+    return joined((*under_way, started, staying(seen, ledger), conditions(seen)))
 
 
 def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:
@@ -46,7 +51,11 @@ def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:
     blind = _blind(seen.snapshot, _SEEN)
     if blind is not None:
         return blind
-    return joined(_blind(seen.snapshot, m.sources) or m.run(seen, ledger, ask) for m in METHODS)
+    return joined(_blind(seen.snapshot, method.sources) or _tried(method, seen, ledger, ask) for method in METHODS)
+
+
+def _tried(method: Method, seen: View, ledger: Ledger, ask: Solve) -> Plan:
+    return guarded(seen.snapshot, f"disruption/{method.name}", lambda: method.run(seen, ledger, ask))
 
 
 def _blind(snapshot: Snapshot, sources: Iterable[Source]) -> Plan | None:

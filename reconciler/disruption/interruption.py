@@ -12,7 +12,7 @@ from typing import Final
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.writes import told
+from reconciler.disruption.writes import guarded, told
 from reconciler.model import kinds
 from reconciler.model.cloud import Interruption
 from reconciler.model.plan import NOTHING, DeleteMessage, DeleteObject, Event, Plan, Reason, Source, joined
@@ -55,7 +55,11 @@ def interrupt(snapshot: Snapshot) -> Plan:
     if not snapshot.interruptions:
         return NOTHING
     ended: set[str] = set()
-    return joined(_one(snapshot, message, ended) for message in snapshot.interruptions)
+    return joined(_read(snapshot, message, ended) for message in snapshot.interruptions)
+
+
+def _read(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
+    return guarded(snapshot, f"message/{found.message.id}", lambda: _one(snapshot, found, ended))
 
 
 def _states_of(snapshot: Snapshot, instance_id: str) -> Iterator[StateNode]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, TypeVar
 
 from api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
@@ -23,6 +24,7 @@ from reconciler.disruption.moves import Move, judge
 from reconciler.disruption.proposals import agreed, timely
 from reconciler.disruption.simulation import Solve, simulate
 from reconciler.disruption.view import View
+from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Step
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from reconciler.model.snapshot import Proposal, StateNode
@@ -50,7 +52,10 @@ def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
     judged = {key: known_candidate(view, key) for key in keys}
     ready = [found for found in judged.values() if isinstance(found, Candidate)]
     plans = [refused(view.snapshot.state_nodes[k], b, _soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
-    plans += [_empty_one(view, ledger, found) for found in sorted(ready, key=by_savings)]
+    plans += [
+        guarded(view.snapshot, f"node/{found.state.name}", partial(_empty_one, view, ledger, found))
+        for found in sorted(ready, key=by_savings)
+    ]
     return joined([_eligible(view, ledger, EMPTY, len(keys)), *plans])
 
 
@@ -125,9 +130,8 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
     plans = []
     for found in order:
         outcome = simulate(view, [found], ask, consolidation=False)
-        if outcome.stranded:
-            text = f"its pods cannot all be rescheduled: {outcome.why_stranded()}"
-            plans.append(refused(found.state, Blocker("PodsWouldNotSchedule", text), _soon(view)))
+        if outcome.blocker is not None:
+            plans.append(refused(found.state, outcome.blocker, _soon(view)))
             continue
         salt = command_id(found.claim.metadata.uid, DRIFTED, view.snapshot.now)
         claims = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]

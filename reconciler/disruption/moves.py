@@ -41,8 +41,8 @@ class Move:
 def judge(view: View, candidate: Candidate, ask: Solve) -> Move | Blocker:
     """The move that this candidate allows, or why there is none."""
     outcome = simulate(view, [candidate], ask, consolidation=True)
-    if outcome.stranded:
-        return Blocker("PodsWouldNotSchedule", f"not all pods would schedule: {outcome.why_stranded()}")
+    if outcome.blocker is not None:
+        return outcome.blocker
     if not outcome.new_nodes:
         return Move(candidate, None, candidate.price)
     if len(outcome.new_nodes) > 1:

@@ -8,15 +8,18 @@ Source: disruption reference §3.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from reconciler.disruption.candidates import Candidate
+from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.view import View
 from reconciler.model import pods
+from reconciler.model.boundaries import broken
 from reconciler.model.memory import Step
 from reconciler.model.objects import Pod
+from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.requirements_of import own_problem
 from reconciler.scheduling.solution import NewNode, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
 
@@ -29,16 +32,23 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`new_nodes` are those that candidates' pods need; `stranded` maps pods without a place to the reason."""
+    """`new_nodes` are those that candidates' pods need; `stranded` maps pods without a place to the reason. `failed`
+    says why nothing is known of either."""
 
-    new_nodes: tuple[NewNode, ...]
-    stranded: Mapping[str, str]
+    new_nodes: tuple[NewNode, ...] = ()
+    stranded: Mapping[str, str] = field(default_factory=dict)
+    failed: Reason | None = None
 
-    def why_stranded(self) -> str:
-        """The first few pods that have no place, for a person."""
+    @property
+    def blocker(self) -> Blocker | None:
+        """Why the candidates stay, with the first few pods that have no place, for a person."""
+        if self.failed is not None:
+            return Blocker(self.failed.code, f"nobody can tell where its pods would go: {self.failed.text}")
+        if not self.stranded:
+            return None
         rows = [f"pod {key}: {why}" for key, why in sorted(self.stranded.items())]
         more = f" and {len(rows) - _SHOWN} more pods" if len(rows) > _SHOWN else ""
-        return "; ".join(rows[:_SHOWN]) + more
+        return Blocker("PodsWouldNotSchedule", f"not all pods would schedule: {'; '.join(rows[:_SHOWN])}{more}")
 
 
 class Scheduler:
@@ -51,10 +61,15 @@ class Scheduler:
     def _ground(self) -> Ground:
         return survey(self._snapshot)
 
+    @cached_property
+    def _hopeless(self) -> frozenset[str]:
+        """Pending pods for which no node would ever be made."""
+        return frozenset(key for key, pod in self._snapshot.pods.pending.items() if own_problem(pod) is not None)
+
     def __call__(self, wanted: Sequence[Pod], exclude: frozenset[str], spare_settling: bool) -> Solution:
         return solve(
             self._snapshot,
-            wanted,
+            [pod for pod in wanted if pod.key not in self._hopeless],
             exclude=exclude,
             respect_consolidate_after=spare_settling,
             ground=self._ground,
@@ -68,7 +83,10 @@ def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, *, consoli
     others = {pod.key: pod for pod in (*view.snapshot.pods.pending.values(), *_leaving(view, going))}
     exclude = frozenset(going | view.commands.keys())
     wanted = {**others, **moving}
-    solution = ask([wanted[key] for key in sorted(wanted)], exclude, consolidation)
+    try:
+        solution = ask([wanted[key] for key in sorted(wanted)], exclude, consolidation)
+    except Exception as error:
+        return Outcome(failed=broken(error))
     return Outcome(
         tuple(node for node in solution.new_nodes if any(key in moving for key in node.pods)),
         _stranded(view, solution, moving),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,10 +10,11 @@ from api import labels
 from api.v1.meta import Condition, encode
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
+from reconciler.model.boundaries import broken
 from reconciler.model.objects import Node
-from reconciler.model.plan import Event, PatchObject, Reason
+from reconciler.model.plan import Event, PatchObject, Plan, Reason, Refusal
 from reconciler.model.pods import DISRUPTED
-from reconciler.model.snapshot import StateNode
+from reconciler.model.snapshot import Snapshot, StateNode
 
 
 def annotate(claim: NodeClaim, verb: str, annotations: Mapping[str, str | None], reason: Reason) -> PatchObject:
@@ -67,6 +68,15 @@ def told(
     return tuple(
         Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe_seconds=dedupe_seconds) for v in subjects
     )
+
+
+def guarded(snapshot: Snapshot, subject: str, part: Callable[[], Plan]) -> Plan:
+    """A part that fails becomes a refusal about its subject, and is tried again soon: all other parts go on."""
+    try:
+        return part()
+    except Exception as error:
+        due = snapshot.now + snapshot.settings.disruption_period
+        return Plan(refusals=(Refusal(subject, broken(error)),), next_due=due)
 
 
 def earliest(instants: Iterable[datetime | None]) -> datetime | None:

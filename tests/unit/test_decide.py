@@ -12,11 +12,11 @@ from tests.unit.disruption.worlds import NOW, claim, node, pool, snapshot
 
 
 def test_a_bug_in_one_room_does_not_keep_the_others_from_their_work() -> None:
-    nonsense: Any = ("no proposal at all",)
-    world = snapshot([pool(), claim("a"), node(claim("a"))], proposals=nonsense)
+    nonsense: Any = "no batch at all"
+    world = snapshot([pool(), claim("a"), node(claim("a"))], batch=nonsense)
     plan = decide(world)
     assert [(r.subject, r.reason.code) for r in plan.refusals if r.reason.code == INTERNAL_ERROR] == [
-        ("disruption", INTERNAL_ERROR)
+        ("provisioning", INTERNAL_ERROR)
     ]
     assert plan.actions
     assert plan.next_due is not None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from api import labels
-from reconciler.disruption.command import Failure, command_of, failure_of
+from reconciler.disruption.command import Command, Failure, command_of, failure_of, text_of
 from reconciler.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
 from tests.unit.disruption.worlds import (
     NOW,
@@ -234,6 +234,20 @@ def test_what_can_be_read_only_in_part_any_more_ends_a_command_and_is_not_writte
     assert world.tainted("a") == (lane != "nodepool/default")
     if lane == "node/node-a":
         assert world.objects[lane].spec.taints == taints, "taints that could not be read would be lost"
+
+
+def test_a_command_that_nobody_can_carry_out_holds_up_no_other() -> None:
+    world = empty_world()
+    world.settle()
+    world = World.of(*world.objects.values(), pool("odd"))
+    b = claim("b", pool_name="odd", consolidatable=False)
+    endless = text_of(Command(id="x", reason="Empty", started=datetime.max.replace(tzinfo=UTC)))
+    b = replace(b, metadata=replace(b.metadata, annotations={labels.COMMAND: endless}))
+    c = claim("c")
+    world.add(b, node(b), c, node(c))
+    plan = world.tick()
+    assert ("nodeclaim/b", "InternalError") in [(r.subject, r.reason.code) for r in plan.refusals]
+    assert "StartCommand nodeclaim/c" in world.done
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"id": 3}'])

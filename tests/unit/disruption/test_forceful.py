@@ -126,6 +126,15 @@ def test_a_message_stays_while_its_instance_waits_for_a_claim() -> None:
     assert acts(message("spot_interrupted", "i-n"), chosen) == ["DeleteObject nodeclaim/w"]
 
 
+def test_a_message_that_makes_no_sense_holds_up_no_other() -> None:
+    nonsense: Any = (7,)
+    found = (message("spot_interrupted", *nonsense, "i-a", id_="odd"), message("spot_interrupted", "i-a"))
+    plan = interrupt(snapshot([claim("a")], interruptions=found))
+    assert [a.key for a in plan.actions] == ["DeleteObject nodeclaim/a"]
+    assert [(r.subject, r.reason.code) for r in plan.refusals] == [("message/odd", "InternalError")]
+    assert plan.next_due is not None
+
+
 def test_several_messages_about_one_instance_end_it_once() -> None:
     found = (message("spot_interrupted", "i-a", id_="1"), message("instance_stopped", "i-a", "i-b", id_="2"))
     plan = interrupt(snapshot([claim("a"), claim("b")], interruptions=found))

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from api import labels
 from api.v1.meta import encode
 from api.v1.nodepool import NodePool
 from reconciler.disruption.budgets import budgets_of
+from reconciler.disruption.command import Command, Failure, text_of
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.view import view
 from reconciler.kube.salvage import salvage
+from reconciler.model.cloud import Interruption, Message
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan, Source
 from reconciler.scheduling.solution import PodRefusal, Solution
@@ -30,6 +32,7 @@ from tests.unit.disruption.worlds import (
     World,
     claim,
     elsewhere,
+    instance_type,
     never,
     node,
     nowhere,
@@ -38,10 +41,12 @@ from tests.unit.disruption.worlds import (
     pod,
     pool,
     snapshot,
+    torn,
 )
 
 MINUTE = timedelta(minutes=1)
 HASHES = {labels.NODEPOOL_HASH: "new", labels.NODEPOOL_HASH_VERSION: "v3"}
+OLD_HASHES = {**HASHES, labels.NODEPOOL_HASH: "old"}
 
 
 def nodes(*names: str, pool_name: str = "default", **more: Any) -> list[Any]:
@@ -280,6 +285,73 @@ def test_with_many_stuck_nodes_every_one_is_tried_in_turn() -> None:
     tried = [set(refusals(disrupt(snapshot(world, now=NOW + i * MINUTE / 6), nowhere))) for i in range(11)]
     assert all("node/node-n00" in some and len(some) == 2 for some in tried)
     assert set.union(*tried) == {f"node/node-{n}" for n in names}
+
+
+# --- what fails -------------------------------------------------------------------------------------------------
+def broken(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+    raise TypeError("no solution at all")
+
+
+def test_a_simulation_that_fails_costs_its_candidate_only() -> None:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+        return broken(pods, exclude, spare) if pods[0].metadata.name == "1" else Solution(placed={"shop/2": "z"})
+
+    plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *nodes("z")]), ask)
+    assert started(plan) == ["a"]
+    assert refusals(plan) == {"node/node-b": "InternalError"}
+
+
+def test_a_method_that_fails_takes_nothing_else_with_it() -> None:
+    """Neither the end of a spot instance, nor an expiry, nor a command under way, nor another method's."""
+    nonsense: Any = ("no proposal at all",)
+    under_way = text_of(Command(id="x", reason="Drifted", started=NOW))
+    reclaimed = Interruption("spot_interrupted", ("i-spot",), Message("m", "receipt", "{}"))
+    world = [
+        *nodes("spot"),
+        *nodes("old", expireAfter="1m"),
+        *drifted("busy", annotations={labels.COMMAND: under_way, **OLD_HASHES}),
+        *drifted("d"),
+        *nodes("e"),
+    ]
+    facts = {"proposals": nonsense, "interruptions": (reclaimed,)}
+    plan = disrupt(snapshot([pool(annotations=HASHES), *world], **facts), broken)
+    assert {a.key for a in plan.actions} >= {
+        "DeleteObject nodeclaim/spot",
+        "DeleteObject nodeclaim/old",
+        "TaintNode node/node-busy",
+        "StartCommand nodeclaim/e",
+        "StartCommand nodeclaim/d",
+    }
+    assert refusals(plan) == {"disruption/consolidation": "InternalError"}
+    assert plan.next_due == NOW + timedelta(seconds=10)
+
+
+def test_a_node_that_nobody_can_judge_holds_up_no_other() -> None:
+    nonsense: Any = None
+    log = pod("log", "b", owner="DaemonSet")
+    odd = replace(log, spec=replace(log.spec, tolerations=nonsense))
+    plan = disrupt(snapshot([pool(), *nodes("a", "b"), odd, pdb("one")]), never)
+    assert started(plan) == ["a"]
+    assert refusals(plan) == {"node/node-b": "InternalError"}
+
+
+def test_a_node_whose_replacement_failed_at_the_end_of_all_time_waits_alone() -> None:
+    last = text_of(Failure(at=datetime.max.replace(tzinfo=UTC)))
+    odd = drifted("odd", annotations={labels.COMMAND_FAILED: last, **OLD_HASHES})
+    plan = disrupt(snapshot([rolling(), *odd, *drifted("a")]), never)
+    assert started(plan) == ["a"]
+    assert refusals(plan) == {"node/node-odd": "BackingOff"}
+
+
+def test_pods_for_which_no_node_would_ever_be_made_take_no_part() -> None:
+    """One would take the only room that there is for b's pod."""
+    waits = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+    size = [{"name": "c", "resources": {"requests": {"cpu": "1900m"}}}]
+    own: dict[str, Any] = {"phase": "Pending", "pod_conditions": waits, "containers": size}
+    custom = pod("0", nodeSelector={"karpenter.sh/custom": "x"}, **own)
+    world = [rolling(), *drifted("b"), pod("2", "b", containers=size), *nodes("z"), custom, torn(pod("1", **own))]
+    small_ones = {"default": (instance_type("t3.small", 20_000),)}
+    assert started(disrupt(snapshot(world, catalogues=small_ones))) == ["b"]
 
 
 # --- the whole --------------------------------------------------------------------------------------------------
