@@ -75,6 +75,12 @@ class NodePool(Value, frozen=True, kw_only=True):
         return self.spec.template.spec.node_class_ref.name
 
     @property
+    def managed(self) -> bool:
+        """Whether the pool's node class is of the kind that we serve."""
+        ref = self.spec.template.spec.node_class_ref
+        return ref.group == labels.AWS_GROUP and ref.kind == "EC2NodeClass"
+
+    @property
     def static(self) -> bool:
         return self.spec.replicas is not None
 

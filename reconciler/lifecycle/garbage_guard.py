@@ -92,14 +92,9 @@ def judge(view: View, suspects: Sequence[Suspect], doubt: str) -> Verdict:
 # --- who is asked -----------------------------------------------------------------------------------------------
 def _keepers(view: View) -> dict[Ref, Keeper]:
     """Objects that can hold the list and be asked: pools by name, then classes by name."""
-    pools: Iterable[Keeper] = (p for _, p in sorted(view.snapshot.node_pools.items()) if _is_ours(p))
+    pools: Iterable[Keeper] = (p for _, p in sorted(view.snapshot.node_pools.items()) if p.managed)
     classes: Iterable[Keeper] = (c for _, c in sorted(view.snapshot.node_classes.items()))
     return {kinds.ref(one): one for one in chain(pools, classes) if not one.metadata.deleting}
-
-
-def _is_ours(pool: NodePool) -> bool:
-    ref = pool.spec.template.spec.node_class_ref
-    return ref.group == labels.AWS_GROUP and ref.kind == "EC2NodeClass"
 
 
 def _keeper_of(view: View, suspect: Suspect, keepers: Mapping[Ref, object]) -> Ref | None:

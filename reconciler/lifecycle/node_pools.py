@@ -113,7 +113,7 @@ def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
     """The pool's next write, and the re-hashing of its claims where the version of the hash is another."""
     if pool.metadata.unreadable:
         return unreadable(pool)
-    if not _managed(pool) or pool.metadata.deleting:
+    if not pool.managed or pool.metadata.deleting:
         return Plan()
     current = {
         labels.NODEPOOL_HASH: hashes.nodepool_hash(pool),
@@ -145,11 +145,6 @@ def _annotated(
     if failed is not None:
         notes[labels.BACK_OFF] = msgspec.json.encode(failed).decode()
     return with_metadata(pool, annotations={**kept, **hashes, **notes})
-
-
-def _managed(pool: NodePool) -> bool:
-    ref = pool.spec.template.spec.node_class_ref
-    return ref.group == labels.AWS_GROUP and ref.kind == "EC2NodeClass"
 
 
 # --- hashes -----------------------------------------------------------------------------------------------------
