@@ -16,6 +16,7 @@ from api import labels
 from api.requirements import Requirements
 from api.resources import Resources, total
 from api.v1.meta import Taint
+from api.v1.nodepool import NodePool
 from reconciler.model import pods as podrules
 from reconciler.model.instance_type import InstanceType, Offering
 from reconciler.model.objects import DaemonSet, LabelSelector, NodeSelectorTerm, Pod, PodAffinityTerm
@@ -154,9 +155,14 @@ def _offers(snapshot: Snapshot, requirements: Requirements, instance_type: Insta
     ]
 
 
+def _types_of(snapshot: Snapshot, pool: NodePool) -> dict[str, InstanceType]:
+    """The types that a NodePool can use, by name."""
+    return {t.name: t for t in snapshot.catalogues.get(pool.class_name, ())}
+
+
 def _planned(snapshot: Snapshot, node: PlannedNode, number: int, by_key: Mapping[str, Pod], found: list[str]) -> Place:
     pool = snapshot.node_pools[node.pool]
-    known = snapshot.instance_types(pool)
+    known = _types_of(snapshot, pool)
     types = [known[name] for name in node.instance_types if name in known]
     outcomes = _outcomes(snapshot, node.requirements, types)
     if not outcomes or len(types) < len(node.instance_types):
@@ -237,7 +243,7 @@ def _room(snapshot: Snapshot, place: Place) -> Iterator[str]:
 
 def _types(snapshot: Snapshot, node: PlannedNode, by_key: Mapping[str, Pod]) -> Iterator[str]:
     pool = snapshot.node_pools[node.pool]
-    known = snapshot.instance_types(pool)
+    known = _types_of(snapshot, pool)
     needs = total(podrules.requests(by_key[key]) for key in node.pods)
     if not 0 < len(node.instance_types) <= snapshot.settings.max_instance_types:
         yield f"a new node of {node.pool} lists {len(node.instance_types)} types"
@@ -298,7 +304,7 @@ def _limits(snapshot: Snapshot, solution: Answer, exclude: frozenset[str]) -> It
             continue
         if limits is None or not new:
             continue
-        known = snapshot.instance_types(pool)
+        known = _types_of(snapshot, pool)
         living = [
             s for k, s in snapshot.state_nodes.items() if s.pool_name == name and k not in exclude and not s.deleting
         ]

@@ -19,7 +19,7 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import objects
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
-from reconciler.model.instance_type import Catalogue, InstanceType, OfferingKey
+from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
 from reconciler.model.pdbs import Budget, Selectors
 from reconciler.model.plan import Nomination, Source
@@ -241,10 +241,6 @@ class Snapshot:
         limit = self.now - self.settings.stale_after
         found = [self.fresh_at.get(source) for source in sources]
         return all(at is not None and limit <= at <= self.now for at in found)
-
-    def instance_types(self, pool: NodePool) -> Mapping[str, InstanceType]:
-        """The types a NodePool can use, by name; empty while its class is not resolved."""
-        return {t.name: t for t in self.catalogues.get(pool.class_name, ())}
 
     def detached(self) -> Snapshot:
         """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""
