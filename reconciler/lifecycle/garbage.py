@@ -63,14 +63,20 @@ def _id(claim: NodeClaim) -> str:
 def _doubt(view: View, orphans: list[Instance]) -> str:
     """Words when there is no claim at all and yet one of the orphans has a Node that is ready; or when the claim that
     stands for one may be a claim that cannot be read."""
-    for name, claim in sorted(view.snapshot.node_claims.items()) if orphans else ():
-        unread = claim.metadata.unreadable
-        if ("$.status" in unread or "$.metadata" in unread) and not claim.assigned_instance:
-            return f"nodeclaim/{name} cannot be read: {unread}"
+    claims = view.snapshot.node_claims
+    torn = min((name for name, claim in claims.items() if _illegible(claim)), default="") if orphans else ""
+    if torn:
+        return f"nodeclaim/{torn} cannot be read: {claims[torn].metadata.unreadable}"
     ready = sorted(node.name for o in orphans for node in view.nodes.get(o.provider_id, ()) if node.ready)
-    if view.snapshot.node_claims or not ready:
+    if claims or not ready:
         return ""
     return f"there is no NodeClaim at all, and yet {len(ready)} nodes are ready, such as {ready[0]}"
+
+
+def _illegible(claim: NodeClaim) -> bool:
+    """Whether its instance may be what cannot be read."""
+    unread = claim.metadata.unreadable
+    return bool(unread) and ("$.status" in unread or "$.metadata" in unread) and not claim.assigned_instance
 
 
 # --- instances --------------------------------------------------------------------------------------------------
