@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from reconciler.decide import decide as decide_all
@@ -22,9 +23,9 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Cloud, Kube, PortError
 from reconciler.runtime.executor import Executor
-from reconciler.runtime.inbox import ChoreFailed, Done, Inbox, News
+from reconciler.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
 from reconciler.runtime.observer import Observer
-from reconciler.runtime.performing import concerned
+from reconciler.runtime.performing import concerned, target
 from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from reconciler.runtime.reflector import Reflector
 from reconciler.runtime.results import absorb, subject
@@ -145,22 +146,49 @@ class Controller:
     def _take_in(self, news: Iterable[News]) -> None:
         now = self._clock.now()
         for item in news:
-            if isinstance(item, Done):
-                ref = concerned(item.action)
-                known = self.state.cluster.get(ref) if ref is not None else None
-                absorb(item, self.state)
-                self.telemetry.done(item.action, item.outcome, item.value, item.error, known)
-            elif isinstance(item, ChoreFailed):
-                self.telemetry.chore_failed(item.key, item.error)
-            else:
-                self.state.take(item, now)
+            try:
+                self._take_one(item, now)
+            except Exception as error:
+                self._not_taken(item, error, now)
+
+    def _take_one(self, item: News, now: datetime) -> None:
+        if isinstance(item, Done):
+            ref = concerned(item.action)
+            known = self.state.cluster.get(ref) if ref is not None else None
+            absorb(item, self.state)
+            self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
+        elif isinstance(item, ChoreFailed):
+            self.telemetry.chore_failed(item.key, item.error)
+        else:
+            self.state.take(item, now)
+
+    def _not_taken(self, item: News, error: Exception, now: datetime) -> None:
+        """A bug. What is half done is not relied on, and what it was about is not done again and again."""
+        kind = _kind(item)
+        if kind is not None:
+            self.state.doubt(kind)
+        if isinstance(item, Done):
+            self.state.actions.failed(subject(item.action), now)
+        self.telemetry.taking_in_failed(type(item).__name__, error, kind)
+
+    def _tell(self, tell: Callable[[], object]) -> None:
+        """A bug in telling what happens changes nothing about what is known of the world."""
+        try:
+            tell()
+        except Exception as error:
+            self.telemetry.telling_failed(error)
 
     def _witness(self, kind: kinds.Kind, old: Any | None, new: Any | None) -> None:
         """Every replica sees everything; one of them tells."""
-        self.telemetry.witness(kind, old, new, telling=self._may_act())
+        self._tell(partial(self.telemetry.witness, kind, old, new, telling=self._may_act()))
 
     def _interpret(self, message: Message) -> Interruption | None:
-        found = interruptions.parse(message)
+        """What a message announces; None, too, where a bug keeps it from being read: the others are read."""
+        try:
+            found = interruptions.parse(message)
+        except Exception as error:
+            self.telemetry.taking_in_failed("Message", error)
+            found = None
         self.telemetry.received(found.kind if found is not None else "no_op")
         return found
 
@@ -174,12 +202,12 @@ class Controller:
             self.telemetry.deciding_failed(error)
             return Plan(), now + AFTER_A_BUG
         self.state.planned(plan, now)
-        self.telemetry.planned(plan, snapshot)
+        self._tell(partial(self.telemetry.planned, plan, snapshot))
         return plan, self.state.batch.due(now, self.state.settings)
 
     def _act(self, plan: Plan) -> bool:
         for event in plan.events:
-            self.telemetry.events.write(event)
+            self._tell(partial(self.telemetry.events.write, event))
         ready, self._held_until = self._ready(plan.actions)
         return self._executor.submit(ready) > 0
 
@@ -278,6 +306,14 @@ class Controller:
         for thread in self._threads:
             thread.join(2.0)
         self.telemetry.close()
+
+
+def _kind(news: News) -> kinds.Kind | None:
+    """The kind whose objects it changes, if it does."""
+    if isinstance(news, (Listed, Changed, Removed)):
+        return news.kind
+    ref = target(news.action) if isinstance(news, Done) else None
+    return kinds.BY_NAME[ref.kind] if ref is not None else None
 
 
 def _subjects(action: Action) -> tuple[str, ...]:

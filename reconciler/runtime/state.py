@@ -91,6 +91,7 @@ class State:
         self.changes: dict[Ref, Any | None] = {}
         self._interpret, self._witness = interpret, witness
         self._listed: set[str] = set()
+        self._doubted: set[Source] = set()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
         self._nominations: tuple[Nomination, ...] = ()
@@ -116,6 +117,16 @@ class State:
         limit = now - self.settings.stale_after
         found = [self.fresh_at.get(source) for source in sources]
         return all(at is not None and limit <= at <= now for at in found)
+
+    def doubt(self, kind: Kind) -> None:
+        """News of this kind could not be taken in, and may be in one index and not in another.
+
+        No list mends that, because it passes over an object that is known in its version: a node may look empty that is
+        not. So nothing is destroyed that rests on this kind until the process starts anew.
+        """
+        if (source := _SOURCES.get(kind.name)) is not None:
+            self._doubted.add(source)
+            self.fresh_at.pop(source, None)
 
     # --- news ---------------------------------------------------------------------------------------------------
     def take(self, news: News, now: datetime) -> None:
@@ -313,7 +324,7 @@ class State:
 
     def _fresh(self, name: str, at: datetime, now: datetime) -> None:
         source = _SOURCES.get(name)
-        if source is None:
+        if source is None or source in self._doubted:
             return
         known = self.fresh_at.get(source, at)
         self.fresh_at[source] = at if known > now else max(at, known)

@@ -236,6 +236,19 @@ class Telemetry:
         self.metrics.errors.labels("decide").inc()
         self.trouble("deciding failed", _where(error), error, where=_where(error))
 
+    def taking_in_failed(self, what: str, error: Exception, doubted: Kind | None = None) -> None:
+        """A bug: news were not taken in. Nothing that rests on the doubted kind is destroyed until the next start."""
+        self.metrics.errors.labels("take_in").inc()
+        fields: dict[str, Any] = {"what": what, "where": _where(error)}
+        if doubted is not None:
+            fields["doubted"] = f"{doubted.name}: nothing that rests on it is destroyed until the next start"
+        self.trouble("taking in news failed", f"{what} {fields['where']}", error, **fields)
+
+    def telling_failed(self, error: Exception) -> None:
+        """A bug in this room."""
+        self.metrics.errors.labels("telemetry").inc()
+        self.trouble("telling what happened failed", _where(error), error, where=_where(error))
+
     def proposing_failed(self, error: Exception) -> None:
         self.metrics.errors.labels("propose").inc()
         self.trouble("proposing failed", _where(error), error, where=_where(error))

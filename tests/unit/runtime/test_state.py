@@ -11,7 +11,7 @@ from reconciler.model.cloud import ClassFacts, Region
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.plan import Source
 from reconciler.model.settings import Settings
-from reconciler.runtime.inbox import Changed, Described, RegionRead, Resolved
+from reconciler.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Resolved
 from reconciler.runtime.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,6 +53,26 @@ def test_the_first_snapshot_already_says_that_types_cannot_be_worked_out() -> No
     assert told == ["odd"]
 
 
+# --- doubt ------------------------------------------------------------------------------------------------------
+def test_a_kind_in_doubt_is_not_fresh_again_whatever_is_read_of_it() -> None:
+    known = state()
+    for kind in (kinds.POD, kinds.NODE):
+        known.take(Listed(kind, (), "1", NOW), NOW)
+    known.doubt(kinds.POD)
+    known.take(Listed(kinds.POD, (), "2", NOW), NOW)
+    known.take(Fresh(kinds.POD, NOW), NOW)
+    assert not known.fresh(frozenset({Source.PODS}), NOW)
+    assert known.fresh(frozenset({Source.NODES}), NOW)
+
+
+def test_a_kind_on_which_nothing_that_is_destroyed_rests_can_be_doubted() -> None:
+    known = state()
+    known.take(Described((), NOW), NOW)
+    known.doubt(kinds.NAMESPACE)
+    assert fresh(known, NOW)
+
+
+# --- threads ----------------------------------------------------------------------------------------------------
 class Vanishing(dict[Source, datetime]):
     """Another thread takes a source away as soon as somebody has looked whether it is there."""
 
