@@ -123,6 +123,13 @@ class Executor:
             self._inbox.wake()
 
     def _perform(self, action: Action) -> Done:
+        """How it went, in any case: without an outcome it would be decided again and again."""
+        try:
+            return self._tried(action)
+        except Exception as error:  # a bug must not take the lane, or the loop, with it
+            return Done(action, FAILED, self._clock.now(), error=error)
+
+    def _tried(self, action: Action) -> Done:
         if not self._may_act():
             return Done(action, NOT_LEADING, self._clock.now())
         if not self._fresh(action.sources):
@@ -131,8 +138,6 @@ class Executor:
             value = perform(action, self._kube, self._cloud)
         except PortError as error:
             return self._stopped(action, error)
-        except Exception as error:  # a bug must not take the lane, or the loop, with it
-            return Done(action, FAILED, self._clock.now(), error=error)
         return Done(action, OK, self._clock.now(), value)
 
     def _stopped(self, action: Action, error: PortError) -> Done:

@@ -12,7 +12,7 @@ import pytest
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import Action, DeleteObject, EvictPod, PatchObject, Reason, Source, TerminateInstance
-from reconciler.ports import AlreadyGone
+from reconciler.ports import AlreadyGone, Conflict
 from reconciler.runtime.executor import Executor
 from reconciler.runtime.inbox import Done, Inbox
 from reconciler.sandbox.world import World
@@ -24,14 +24,15 @@ class Setting:
     """A world, an inbox and an executor whose freshness and leadership a test decides."""
 
     def __init__(self, pool: ThreadPoolExecutor | None = None, kube: Any = None) -> None:
-        self.world, self.inbox, self.fresh, self.leading = World(), Inbox(), True, True
+        self.world, self.inbox, self.leading = World(), Inbox(), True
+        self.fresh: object = True
         self.kube = kube or self.world.kube
         self.executor = Executor(
             self.kube,
             self.world.cloud,
             self.world.clock,
             self.inbox,
-            fresh=lambda sources: self.fresh or not sources,
+            fresh=lambda sources: bool(self.fresh) or not sources,
             may_act=lambda: self.leading,
             pool=pool,
         )
@@ -170,6 +171,12 @@ class BrokenKube:
     def evict(self, ref: Ref, **options: str) -> None:
         raise ZeroDivisionError
 
+    def patch(self, ref: Ref, patch: Mapping[str, Any], **options: str) -> None:
+        raise Conflict("409")
+
+    def get(self, ref: Ref) -> None:
+        raise ZeroDivisionError
+
 
 def test_a_bug_in_an_adapter_is_an_outcome() -> None:
     setting = Setting(kube=BrokenKube())
@@ -178,3 +185,27 @@ def test_a_bug_in_an_adapter_is_an_outcome() -> None:
     assert done.outcome == "failed"
     assert isinstance(done.error, ZeroDivisionError)
     assert setting.executor.in_flight == frozenset()
+
+
+def test_a_bug_in_reading_again_is_an_outcome() -> None:
+    (done,) = Setting(kube=BrokenKube()).do(label("a", "1"))
+    assert done.outcome == "failed"
+    assert isinstance(done.error, ZeroDivisionError)
+
+
+class Odd:
+    """Nobody can say whether it is so."""
+
+    def __bool__(self) -> bool:
+        raise ZeroDivisionError
+
+
+def test_a_bug_in_asking_whether_an_action_may_go_is_an_outcome() -> None:
+    """Else nobody would ever hear of the action, and its thread's error of nobody."""
+    with ThreadPoolExecutor(1) as pool:
+        setting = Setting(pool)
+        setting.fresh = Odd()
+        setting.executor.submit([delete(setting.node("a"))])
+        assert setting.executor.finish(5)
+    (done,) = [news for news in setting.inbox.drain() if isinstance(news, Done)]
+    assert done.outcome == "failed"
