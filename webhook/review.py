@@ -27,13 +27,15 @@ class NotAReview(Exception):
 class Review:
     """One question: may `new` be written, in place of `old` if that is not None?
 
-    `resource` is `<plural>.<group>`; `new` is None where the operation has no object.
+    `resource` is `<plural>.<group>`; `namespace` is empty for objects of the whole cluster; `new` is None where the
+    operation has no object.
     """
 
     uid: str
     operation: str
     resource: str
     subresource: str
+    namespace: str
     name: str
     new: Mapping[str, Any] | None
     old: Mapping[str, Any] | None
@@ -67,6 +69,7 @@ def _review(request: Mapping[str, Any]) -> Review:
         operation=_text(request.get("operation")),
         resource=f"{_text(resource.get('resource'))}.{_text(resource.get('group'))}",
         subresource=_text(request.get("subResource")),
+        namespace=_text(request.get("namespace")),
         name=_text(request.get("name")),
         new=new if isinstance(new, dict) else None,
         old=old if isinstance(old, dict) else None,

@@ -70,7 +70,8 @@ def _judged(review: Review) -> tuple[list[Problem], list[Problem]]:
 
 
 def _message(review: Review, errors: Sequence[Problem], most: int) -> str:
-    subject = f"{resources()[review.resource]} {review.name}".strip()
+    place = f"{review.namespace}/" if review.namespace else ""
+    subject = f"{resources()[review.resource]} {place}{review.name}".strip()
     if len(errors) == 1:
         return f"{subject}: {errors[0]}"
     lines = [f"{subject} has {len(errors)} problems:", *(f"- {problem}" for problem in errors[:most])]

@@ -62,6 +62,12 @@ def test_a_refusal_names_place_value_bounds_and_nearest_value(client: FlaskClien
     }
 
 
+def test_a_refusal_names_the_namespace_where_there_is_one(client: FlaskClient) -> None:
+    wrong = changed("CapacityBuffer", "spec.percentage", -1)
+    response = ask(client, "/validate", review(wrong, kind="CapacityBuffer", name="web", namespace="shop"))
+    assert response["status"]["message"].startswith("CapacityBuffer shop/web: spec.percentage: -1 is less than 0")
+
+
 def test_several_problems_are_told_together_and_bounded(client: FlaskClient) -> None:
     wrong = changed(
         "NodePool", "T.requirements", [{"key": f"karpenter.sh/{n}", "operator": "Exists"} for n in range(13)]
