@@ -32,11 +32,11 @@ from . import (
 from .plain import plain
 from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
 from .reading import is_dns_name, label_value_fault
-from .settings import LintSettings
+from .settings import STANDARD, LintSettings
+from .together import together
 
-__all__ = ["LintSettings", "Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "validate"]
+__all__ = ["LintSettings", "Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "together", "validate"]
 
-STANDARD: Final = LintSettings()
 Advice = Callable[[Mapping[str, Any], Mapping[str, Any], LintSettings], Iterator[Problem]]
 
 _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] = {

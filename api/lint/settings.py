@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from .catalogue import Catalogue, shipped
 
@@ -23,3 +24,6 @@ class LintSettings:
     def types(self) -> Catalogue:
         """The catalogue to look things up in."""
         return self.catalogue or shipped()
+
+
+STANDARD: Final = LintSettings()

@@ -29,6 +29,8 @@ FAMILIES: Final[Mapping[str, str]] = MappingProxyType(
         "CapacityBuffer": "capacitybuffer.yaml",
         "Names": "meta.yaml",
         "Shape": "schema.yaml",
+        "Side by side": "set.yaml",
+        "Old names": "old.yaml",
     }
 )
 
@@ -38,8 +40,8 @@ class Entry:
     """One rule.
 
     `wrong` and `right` change fields of the smallest manifest of `kind`: a path and what stands there, None for a field
-    that is left out. `old` is the same for the object before a change. Rules across objects have whole manifests
-    instead, in `wrong_files` and `right_files`.
+    that is left out. `old` is the same for the object before a change. Rules across objects have lists of objects
+    instead, in `wrong_files` and `right_files`: the smallest manifest of a kind, by name, with fields that are `set`.
     """
 
     id: str

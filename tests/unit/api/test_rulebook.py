@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from api.lint import Problem, validate
+from api.lint import Problem, together, validate
 from api.lint.rulebook import Entry, book
 
 from .manifests import ABSENT, BASES, placed
@@ -17,6 +17,7 @@ from .manifests import ABSENT, BASES, placed
 API = Path(__file__).resolve().parents[3] / "api"
 #: Rules whose example would be a book of its own; their tests are in test_lint.py.
 TOO_LONG_TO_PRINT = {"KERF-SCHEMA-DEPTH", "KERF-SCHEMA-TEXT", "KERF-EC2-103"}
+WORKLOAD = {"template": {"spec": {"containers": [{"name": "app", "image": "app"}]}}}
 WITH_EXAMPLES = [pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong]
 
 
@@ -31,6 +32,21 @@ def manifest(entry: Entry, fields: Mapping[str, Any]) -> dict[str, Any]:
     for path, value in fields.items():
         made = placed(made, path, ABSENT if value is None else value)
     return made
+
+
+def files(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The objects of a rule across objects, made from their short form."""
+    return [_file(row) for row in rows]
+
+
+def _file(row: Mapping[str, Any]) -> dict[str, Any]:
+    base = BASES.get(row["kind"]) or {"apiVersion": "apps/v1", "kind": row["kind"], "metadata": {}, "spec": WORKLOAD}
+    fields = {"metadata.name": row["name"], **row.get("set", {})}
+    if "class" in row:
+        fields["T.nodeClassRef.name"] = row["class"]
+    for path, value in fields.items():
+        base = placed(base, path, ABSENT if value is None else value)
+    return base
 
 
 def broken(entry: Entry, fields: Mapping[str, Any]) -> list[Problem]:
@@ -58,6 +74,14 @@ def test_the_right_example_keeps_the_rule(entry: Entry) -> None:
     assert broken(entry, entry.right) == []
     old = manifest(entry, entry.old) if entry.old is not None else None
     assert [p for p in validate(manifest(entry, entry.right), old) if p.severity == "error"] == []
+
+
+@pytest.mark.parametrize("entry", [pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong_files])
+def test_files_side_by_side_break_and_keep_the_rule(entry: Entry) -> None:
+    wrong = [p for problems in together(files(entry.wrong_files)) for p in problems if p.rule == entry.id]
+    assert {problem.severity for problem in wrong} == {entry.severity}
+    right = [p.rule for problems in together(files(entry.right_files)) for p in problems]
+    assert entry.id not in right
 
 
 @pytest.mark.parametrize("entry", [pytest.param(entry, id=entry.id) for entry in book().values()])

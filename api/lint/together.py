@@ -1,0 +1,191 @@
+"""What only shows when several manifests are read side by side.
+
+A NodePool that names no class, two pools that the same pod fits, a taint that nothing tolerates: each object is sound
+by itself. Given is what one repository or chart holds, so what lies elsewhere cannot be known; a rule about objects of
+one kind is silent when there are none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from api import crds, labels
+from api.defaulting import default
+from api.requirements import Requirements
+
+from . import nearest, old_names
+from .advice_requirements import requirements
+from .catalogue import Catalogue
+from .plain import plain
+from .problem import Problem, Steps, at, ordered, shown
+from .reading import entries, mapping, part
+from .settings import STANDARD, LintSettings
+from .workloads import Toleration, pod_spec, tolerations
+
+_TEMPLATE: Final = ("spec", "template", "spec")
+#: Effects that keep a pod away.
+_HARD: Final = ("NoSchedule", "NoExecute")
+
+Found = Iterator[tuple[int, Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A NodePool as the others see it; `index` is its place among the manifests."""
+
+    index: int
+    name: str
+    manifest: Mapping[str, Any]
+    weight: int
+    taints: frozenset[tuple[str, str, str]]
+    wanted: Requirements
+    limited: bool
+
+    @property
+    def class_name(self) -> str:
+        return str(part(self.manifest, *_TEMPLATE, "nodeClassRef", "name"))
+
+
+def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = STANDARD) -> list[list[Problem]]:
+    """The problems that manifests have with each other, a list for each of them. Never raises, whatever is given."""
+    found: list[list[Problem]] = [[] for _ in manifests]
+    cleaned = [plain(manifest)[0] for manifest in manifests]
+    pools = [pool for index, manifest in enumerate(cleaned) for pool in _pool(index, manifest)]
+    classes = {str(part(m, "metadata", "name")): i for i, m in enumerate(cleaned) if _is(m, "EC2NodeClass")}
+    tolerated = [toleration for manifest in cleaned for toleration in tolerations(manifest)]
+    for index, problem in (
+        *_classes(pools, classes),
+        *_drifting(pools, classes, cleaned),
+        *_alike(pools),
+        *_shadowed(pools, settings.types),
+        *(_untolerated(pools, tolerated) if any(map(pod_spec, cleaned)) else ()),
+        *((index, problem) for index, manifest in enumerate(cleaned) for problem in old_names.check(manifest)),
+    ):
+        found[index].append(problem)
+    return [ordered(problems) for problems in found]
+
+
+def _is(manifest: Mapping[str, Any], kind: str) -> bool:
+    return manifest.get("kind") == kind and manifest.get("apiVersion") == crds.api_version(kind)
+
+
+def _pool(index: int, manifest: dict[str, Any]) -> Iterator[Pool]:
+    """The NodePool, unless it keeps a fixed number of nodes: such a pool serves no pods of its own accord."""
+    if not _is(manifest, "NodePool") or part(manifest, "spec", "replicas") is not None:
+        return
+    whole = default(manifest)
+    weight = part(whole, "spec", "weight")
+    hard = [taint for _, taint in entries(whole, *_TEMPLATE, "taints") if taint.get("effect") in _HARD]
+    yield Pool(
+        index,
+        str(part(whole, "metadata", "name")),
+        whole,
+        weight if isinstance(weight, int) else 0,
+        frozenset((str(t.get("key")), str(t.get("value") or ""), str(t.get("effect"))) for t in hard),
+        requirements(whole),
+        bool(mapping(whole, "spec", "limits")),
+    )
+
+
+def _classes(pools: Sequence[Pool], classes: Mapping[str, int]) -> Found:
+    """References to classes that are not there, and classes that nobody refers to."""
+    place = (*_TEMPLATE, "nodeClassRef", "name")
+    for pool in pools if classes else ():
+        kind = part(pool.manifest, *_TEMPLATE, "nodeClassRef", "kind")
+        if kind == "EC2NodeClass" and pool.class_name not in classes:
+            close = nearest.name(pool.class_name, classes)
+            message = f"no EC2NodeClass {shown(pool.class_name)} is among these files"
+            hint = f"did you mean {close}?" if close else f"there are {', '.join(sorted(classes))}"
+            yield pool.index, at(place, "KERF-SET-301", "warning", message, hint, pool.class_name)
+    used = {pool.class_name for pool in pools}
+    for name, index in classes.items() if pools else ():
+        if name not in used:
+            yield index, at(("metadata", "name"), "KERF-SET-302", "info", "no NodePool of these files uses the class")
+
+
+def _drifting(pools: Sequence[Pool], classes: Mapping[str, int], manifests: Sequence[Mapping[str, Any]]) -> Found:
+    """A class that follows the latest image, and a pool that lets all its nodes be replaced at once."""
+    for pool in pools:
+        index = classes.get(pool.class_name)
+        if index is None or not _unbounded(pool.manifest):
+            continue
+        for steps, term in entries(manifests[index], "spec", "amiSelectorTerms"):
+            alias = term.get("alias")
+            if isinstance(alias, str) and alias.endswith("@latest"):
+                message = f"a new image replaces all nodes of NodePool {pool.name} at once, on the day AWS releases it"
+                hint = "pin a release, or give the pool a budget for Drifted"
+                yield index, at((*steps, "alias"), "KERF-SET-303", "warning", message, hint, alias)
+
+
+def _unbounded(pool: Mapping[str, Any]) -> bool:
+    budgets = part(pool, "spec", "disruption", "budgets")
+    if not isinstance(budgets, list):
+        return False
+    about = [b for b in budgets if isinstance(b, dict) and (b.get("reasons") is None or "Drifted" in b["reasons"])]
+    return all(budget.get("nodes") == "100%" for budget in about)
+
+
+def _alike(pools: Sequence[Pool]) -> Found:
+    """Pools of one weight between which nothing decides for a pod that asks for nothing special."""
+    for pool in pools:
+        others = [p.name for p in pools if p is not pool and p.weight == pool.weight and p.taints == pool.taints]
+        if others:
+            message = f"a pod that asks for nothing special fits this pool and {_some(others)} alike, at equal weight"
+            hint = "give one of them a taint or another weight; among equals the name that comes last wins"
+            yield pool.index, at(("metadata", "name"), "KERF-SET-304", "warning", message, hint, pool.name)
+
+
+def _some(names: Sequence[str]) -> str:
+    return " and ".join(sorted(names)[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
+
+
+def _shadowed(pools: Sequence[Pool], types: Catalogue) -> Found:
+    """Pools that are never asked, since one of greater weight and without limits takes all their pods."""
+    for pool in pools:
+        for other in pools:
+            if other.weight > pool.weight and not other.limited and _takes_all(other, pool, types):
+                message = f"NodePool {other.name} has more weight, no limits, and takes every pod that this one could"
+                hint = "limit the other one, or let this one differ by a taint, a label or its types"
+                yield pool.index, at(("spec", "weight"), "KERF-SET-305", "warning", message, hint, pool.weight)
+                break
+
+
+def _takes_all(first: Pool, second: Pool, types: Catalogue) -> bool:
+    """Whether the first pool can make every node that the second could, as far as pods can tell."""
+    mine, theirs = (types.meeting_all(pool.wanted.values()) for pool in (first, second))
+    if not first.taints <= second.taints or theirs & ~mine:
+        return False
+    return all(
+        _within(second.wanted, first.wanted, key) for key in {*first.wanted, *second.wanted} if not types.knows(key)
+    )
+
+
+def _within(inner: Requirements, outer: Requirements, key: str) -> bool:
+    """Whether all that `inner` allows for a label is allowed by `outer` too, where that can be told."""
+    if key not in outer:
+        return key in (labels.ZONE, labels.REGION)
+    allowed = inner.allowed(key)
+    return inner.allowed(key) == outer[key] or (not allowed.complement and all(map(outer[key].has, allowed.values)))
+
+
+def _untolerated(pools: Sequence[Pool], tolerated: Sequence[Toleration]) -> Found:
+    """Taints that keep every workload of these files away."""
+    for pool in pools:
+        for field, rule, fate in (
+            ("taints", "KERF-SET-306", "no pod of them can use these nodes"),
+            (
+                "startupTaints",
+                "KERF-SET-307",
+                "what should take it away cannot run there either, and nodes never get ready",
+            ),
+        ):
+            for steps, taint in entries(pool.manifest, *_TEMPLATE, field):
+                if not any(toleration.tolerates(taint) for toleration in tolerated):
+                    yield pool.index, _lonely(steps, taint, rule, fate)
+
+
+def _lonely(steps: Steps, taint: Mapping[str, Any], rule: str, fate: str) -> Problem:
+    message = f"no workload of these files tolerates the taint {taint.get('key')}: {fate}"
+    return at(steps, rule, "warning", message, "add a toleration to the pods that are meant for the pool", dict(taint))
