@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
-from api.v1.meta import Condition
+from api.v1.meta import Condition, encode
 
 READY = "Ready"
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
@@ -94,3 +95,13 @@ def with_root(
 def bump(conditions: tuple[Condition, ...], generation: int) -> tuple[Condition, ...]:
     """With every condition observed at a generation (an object that is being deleted changes no more)."""
     return tuple(replace(c, observed_generation=generation) for c in conditions)
+
+
+def in_full(conditions: Iterable[Condition]) -> list[dict[str, Any]]:
+    """As plain data; the API wants even those of their fields that have their default."""
+    return [_in_full(condition) for condition in conditions]
+
+
+def _in_full(condition: Condition) -> dict[str, Any]:
+    full = {"status": condition.status, "reason": condition.reason, "message": condition.message}
+    return {**full, "observedGeneration": condition.observed_generation, **encode(condition)}

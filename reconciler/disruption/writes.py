@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from api import labels
+from api.v1.conditions import in_full
 from api.v1.meta import Condition, encode
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
@@ -38,13 +39,8 @@ def tainted(node: Node) -> bool:
 
 def set_conditions(claim: NodeClaim, conditions: Iterable[Condition], reason: Reason) -> PatchObject:
     """Replace the claim's conditions; each is written in full, as the API wants it."""
-    patch = {"status": {"conditions": [_row(c) for c in conditions]}}
+    patch = {"status": {"conditions": in_full(conditions)}}
     return _patch(claim, "SetConditions", patch, reason, "status")
-
-
-def _row(condition: Condition) -> dict[str, Any]:
-    full = {"status": condition.status, "reason": condition.reason, "message": condition.message}
-    return {**full, "observedGeneration": condition.observed_generation, **encode(condition)}
 
 
 def _patch(

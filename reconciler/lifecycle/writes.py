@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from api.v1.conditions import in_full
 from api.v1.meta import Condition, Value, encode
 from reconciler.model import kinds
 from reconciler.model.boundaries import broken
@@ -77,13 +78,8 @@ def _status(status: Value) -> dict[str, Any]:
     data = encode(status)
     conditions: tuple[Condition, ...] = getattr(status, "conditions", ())
     if conditions:
-        data["conditions"] = [_condition(c) for c in conditions]
+        data["conditions"] = in_full(conditions)
     return data
-
-
-def _condition(condition: Condition) -> dict[str, Any]:
-    full = {"status": condition.status, "reason": condition.reason, "message": condition.message}
-    return {**full, "observedGeneration": condition.observed_generation, **encode(condition)}
 
 
 def with_metadata(value: T, **fields: Any) -> T:
