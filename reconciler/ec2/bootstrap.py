@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
+from api.kubelet import reading as kubelets
 from api.v1.meta import Taint
-from reconciler.ec2 import kubelet as kubelets
 from reconciler.ec2 import mime
 from reconciler.model.cloud import ClusterFacts
 

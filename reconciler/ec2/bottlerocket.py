@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Any
 
+from api.kubelet import reading as kubelet
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2 import kubelet
 from reconciler.ec2.bootstrap import Bootstrap, cluster_dns
 
 LATEST = "latest"

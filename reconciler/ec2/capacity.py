@@ -11,9 +11,10 @@ from fractions import Fraction
 from math import ceil
 
 from api import quantity
+from api.kubelet import reading as kubelet
 from api.resources import Resources, total
 from api.v1.ec2nodeclass import BlockDeviceMapping, EC2NodeClass
-from reconciler.ec2 import branch_interfaces, families, kubelet
+from reconciler.ec2 import branch_interfaces, families
 from reconciler.ec2.families import Family
 from reconciler.model.cloud import InstanceTypeInfo
 from reconciler.model.settings import Settings

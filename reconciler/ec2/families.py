@@ -7,22 +7,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from api.kubelet.rules import WITHOUT_PODS_PER_CORE
 from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
     """`eni_memory` says that kube-reserved memory follows the ENI pod count instead of the pods capacity;
-    `eni_pods` that the pods capacity does; `any_kubelet_field` that every kubelet field can be handed on."""
+    `eni_pods` that the pods capacity does. What of spec.kubelet it can carry is in `api/kubelet/rules.py`."""
 
     name: str
     volumes: tuple[BlockDeviceMapping, ...] = ()
     ephemeral_device: str = ""
     eni_memory: bool = True
     eni_pods: bool = True
-    pods_per_core: bool = True
-    any_kubelet_field: bool = False
     windows_build: str = ""
+
+    @property
+    def pods_per_core(self) -> bool:
+        return self.name not in WITHOUT_PODS_PER_CORE
 
     @property
     def windows(self) -> bool:
@@ -47,15 +50,14 @@ def _windows(year: str, build: str) -> Family:
 
 _XVDA = (_volume("/dev/xvda", "20Gi"),)
 AL2 = Family("AL2", _XVDA, "/dev/xvda")
-AL2023 = Family("AL2023", _XVDA, "/dev/xvda", any_kubelet_field=True)
+AL2023 = Family("AL2023", _XVDA, "/dev/xvda")
 BOTTLEROCKET = Family(
     "Bottlerocket",
     (_volume("/dev/xvda", "4Gi"), _volume("/dev/xvdb", "20Gi")),
     "/dev/xvdb",
     eni_memory=False,
-    pods_per_core=False,
 )
-CUSTOM = Family("Custom", any_kubelet_field=True)
+CUSTOM = Family("Custom")
 WINDOWS_BUILDS = {"2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100"}
 BY_NAME = {
     family.name: family

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from api.kubelet import rules as kubelet_rules
 from api.v1 import conditions
 from api.v1.conditions import FALSE, NODECLASS_DEPENDENTS, TRUE, UNKNOWN
 from api.v1.ec2nodeclass import (
@@ -22,7 +23,7 @@ from api.v1.ec2nodeclass import (
     ResolvedSubnet,
 )
 from api.v1.meta import Condition
-from reconciler.ec2 import families, images, kubelet_rules, tags, userdata
+from reconciler.ec2 import families, images, tags, userdata
 from reconciler.model.cloud import ClassFacts, ClusterFacts, SecurityGroup, Subnet
 
 Verdict = tuple[str, str, str]
@@ -161,7 +162,7 @@ def _validation(node_class: EC2NodeClass, cluster: ClusterFacts | None, rows: tu
         return None
     if family is families.AL2023 and not cluster.service_cidr:
         return (FALSE, "ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
-    kubelet = kubelet_rules.problem(spec.kubelet, family)
+    kubelet = kubelet_rules.problem(spec.kubelet, family.name)
     if kubelet is not None:
         return (FALSE, *kubelet)
     states = [found for type_ in _DEPENDENCIES if (found := conditions.get(rows, type_)) is not None]

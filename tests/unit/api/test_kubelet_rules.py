@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.ec2 import families, kubelet_rules
+from api.kubelet import rules
 
 INVALID = "InvalidKubeletConfiguration"
 
 
 def reason(map_: dict[str, Any], family: str = "AL2023") -> str | None:
-    found = kubelet_rules.problem(map_, families.of(family))
+    found = rules.problem(map_, family)
     return None if found is None else found[0]
 
 
@@ -68,16 +68,16 @@ def test_good_maps(map_: dict[str, Any]) -> None:
     ],
 )
 def test_bad_maps(map_: dict[str, Any], words: str) -> None:
-    found = kubelet_rules.problem(map_, families.AL2023)
+    found = rules.problem(map_, "AL2023")
     assert found is not None
     assert found[0] == INVALID
     assert words in found[1]
 
 
 def test_a_wrong_type_is_reported_alone_and_senseless_values_together() -> None:
-    both = kubelet_rules.problem({"nope": 1, "maxPods": -1}, families.AL2023)
+    both = rules.problem({"nope": 1, "maxPods": -1}, "AL2023")
     assert both == (INVALID, "unknown field nope")
-    two = kubelet_rules.problem({"maxPods": -1, "podsPerCore": -1}, families.AL2023)
+    two = rules.problem({"maxPods": -1, "podsPerCore": -1}, "AL2023")
     assert two == (INVALID, "podsPerCore must not be negative; maxPods must not be negative")
 
 

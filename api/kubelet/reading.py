@@ -1,7 +1,7 @@
 """Readings of `spec.kubelet`, the open map: pod counts, reserved resources, eviction thresholds.
 
 Values that are no plain number or quantity (an expression, a mistake) read as absent; whether the map is valid at all
-is judged in `kubelet_rules`. Source: API reference §5.8.
+is judged in rules.py. Source: API reference §5.8.
 """
 
 from __future__ import annotations
