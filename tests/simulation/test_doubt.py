@@ -7,6 +7,7 @@ is destroyed that rests on it, while launches go on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from reconciler.model import kinds
 from reconciler.model.objects import Pod
 from reconciler.ports import Change, Expired
 from reconciler.runtime.controller import Controller
+from tests.simulation.poison import POISON
 from tests.simulation.stage import EAGER, SETTINGS, Stage, of
+from tests.simulation.test_poison import Story
 
 DESTROYS = ("evict", "delete", "terminate")
 
@@ -79,8 +82,9 @@ class OddStage(Stage):
             kube=kube, cloud=world.cloud, clock=world.clock, settings=SETTINGS, inline=True, may_act=may_act
         )
 
-    def errors(self) -> float | None:
-        return self.controller.telemetry.metrics.registry.get_sample_value("kerf_errors_total", {"where": "take_in"})
+
+def errors(controller: Controller, where: str = "take_in") -> float | None:
+    return controller.telemetry.metrics.registry.get_sample_value("kerf_errors_total", {"where": where})
 
 
 @pytest.mark.parametrize("relisted", [False, True], ids=["watched", "listed again"])
@@ -90,7 +94,7 @@ def test_nothing_is_destroyed_and_launches_go_on(relisted: bool) -> None:
     kept, _ = stage.claims
     stage.create_pod("odd", node_name=kept.status.node_name)
     stage.run(5)
-    assert stage.errors() == 1
+    assert errors(stage.controller) == 1
     stage.scale(0)
     if relisted:
         stage.seam.fails["kube", "read"] = of("pods", Expired("too old"))
@@ -104,3 +108,12 @@ def test_nothing_is_destroyed_and_launches_go_on(relisted: bool) -> None:
     stage.scale(0)
     stage.restart()
     stage.run(300, until=lambda: stage.claims == [stage.world.kube.get(kinds.ref(kept))])
+
+
+@pytest.mark.parametrize("kind", kinds.WATCHED, ids=lambda kind: kind.name)
+def test_an_object_that_makes_no_sense_is_no_reason_for_doubt(kind: kinds.Kind) -> None:
+    """It comes, is filed and told of as any other; the loop would carry on if it were not."""
+    story = Story({kind: POISON[kind]})
+    story.world.run(story, timedelta(minutes=1))
+    assert story.controller.synced
+    assert [errors(story.controller, where) for where in ("take_in", "telemetry", "types")] == [None, None, None]
