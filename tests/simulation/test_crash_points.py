@@ -16,9 +16,9 @@ from reconciler.model.settings import Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import ControllerLike, World
+from tests.simulation.trouble import READS, Killed
 from tests.worlds import deployment, node_class, node_pool
 
-READS = frozenset({"list", "watch", "read", "get", "region", "cluster", "resolve", "instances", "receive", "get_lease"})
 REPLICAS = 5
 #: The calls are dealt to so many shares; `make test` plays the first ones, `make long` all.
 SHARES, PLAYED = 8, 4
@@ -29,10 +29,6 @@ SPREAD = {
     "whenUnsatisfiable": "DoNotSchedule",
     "labelSelector": {"matchLabels": {"app": "web"}},
 }
-
-
-class Killed(BaseException):
-    """The process is gone; nothing of it runs on, not even error handling."""
 
 
 class KillAt(Faults):
