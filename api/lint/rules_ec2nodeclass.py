@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from api.kubelet import rules as kubelet
+from api.kubelet.schema import SCHEMA
+from api.v1.ec2nodeclass import ALIAS_FAMILIES
+
+from . import nearest
 from .problem import Problem, Steps, at, shown
-from .reading import entries, part
+from .reading import entries, mapping, part
 
 #: EC2's limit on the user data of an instance, in bytes before base64.
 USER_DATA_BYTES: Final = 16384
@@ -20,15 +25,25 @@ _WINNERS: Final[Sequence[tuple[str, str, str, tuple[str, ...]]]] = (
     ("amiSelectorTerms", "KERF-EC2-205", "id", ("ssmParameter",)),
     ("amiSelectorTerms", "KERF-EC2-206", "alias", ("ssmParameter",)),
 )
+_KUBELET_RULES: Final = {
+    kubelet.INVALID: "KERF-EC2-104",
+    kubelet.DISABLED: "KERF-EC2-105",
+    kubelet.UNSUPPORTED: "KERF-EC2-106",
+}
+_KUBELET_HINTS: Final = {
+    kubelet.DISABLED: "write a number or a quantity",
+    kubelet.UNSUPPORTED: "AL2023 takes every field; else set it in the user data",
+}
 
 
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Every run-time fault of an EC2NodeClass whose defaults are filled in."""
     for steps, term in entries(manifest, "spec", "amiSelectorTerms"):
         yield from _alias((*steps, "alias"), term.get("alias"))
-    for steps, mapping in entries(manifest, "spec", "blockDeviceMappings"):
-        yield from _volume_size((*steps, "ebs", "volumeSize"), part(mapping, "ebs", "volumeSize"))
+    for steps, device in entries(manifest, "spec", "blockDeviceMappings"):
+        yield from _volume_size((*steps, "ebs", "volumeSize"), part(device, "ebs", "volumeSize"))
     yield from _user_data(part(manifest, "spec", "userData"))
+    yield from _kubelet(manifest)
     for field, rule, winner, losers in _WINNERS:
         for steps, term in entries(manifest, "spec", field):
             yield from _ignored(steps, term, rule, winner, losers)
@@ -44,6 +59,24 @@ def _alias(steps: Steps, alias: Any) -> Iterator[Problem]:
 def _volume_size(steps: Steps, size: Any) -> Iterator[Problem]:
     if size in ("Ti", "T"):
         yield at(steps, "KERF-EC2-102", "error", f'"{size}" is a unit without a number', f"did you mean 1{size}?", size)
+
+
+def _kubelet(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """The map is open for the API server; the controller looks into it, and a faulty one keeps the class from Ready."""
+    for fault in kubelet.faults(mapping(manifest, "spec", "kubelet"), _family(manifest)):
+        place = ("spec", "kubelet", *fault.steps)
+        field = str(fault.steps[-1])
+        close = nearest.name(field, SCHEMA) if fault.words.startswith("unknown field") else None
+        hint = f"did you mean {close}?" if close else _KUBELET_HINTS.get(fault.reason, "")
+        yield at(place, _KUBELET_RULES[fault.reason], "error", fault.words, hint)
+
+
+def _family(manifest: Mapping[str, Any]) -> str:
+    """The AMI family that the class is for: amiFamily, else that of the alias, else Custom."""
+    written = part(manifest, "spec", "amiFamily")
+    aliases = [term.get("alias") for _, term in entries(manifest, "spec", "amiSelectorTerms")]
+    families = [ALIAS_FAMILIES.get(alias.partition("@")[0], "") for alias in aliases if isinstance(alias, str)]
+    return written if isinstance(written, str) else next(filter(None, families), "Custom")
 
 
 def _user_data(text: Any) -> Iterator[Problem]:

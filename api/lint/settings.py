@@ -1,4 +1,4 @@
-"""What a validation depends on besides the manifest: which advice is wanted, and which features are switched on."""
+"""What a validation depends on besides the manifest: which advice is wanted, and with which instance types."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from .catalogue import Catalogue, shipped
 class LintSettings:
     """How to judge.
 
-    `advice`: warnings about what is legal but unwise. `kubelet_expressions`: the feature gate NodeClassCEL.
-    `catalogue`: the instance types that advice knows; None for those of us-east-1, which come with the linter.
+    `advice`: warnings about what is legal but unwise. `catalogue`: the instance types that advice knows; None for those
+    of us-east-1, which come with the linter.
     """
 
     advice: bool = True
-    kubelet_expressions: bool = False
     catalogue: Catalogue | None = None
 
     @property
