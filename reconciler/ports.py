@@ -6,7 +6,7 @@ not have taken effect (`Unavailable`): the next tick looks and decides again, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -35,6 +35,10 @@ class Conflict(PortError):
 
 class WorldChanged(PortError):
     """A last look before an action that destroys found something new: decide again."""
+
+
+class NotLeading(PortError):
+    """Between two requests of one action this process ceased to lead: the rest is for whoever leads now."""
 
 
 class Expired(PortError):
@@ -183,11 +187,11 @@ class Cloud(Protocol):
         """Every instance of this cluster that is not terminated, all pages."""
         ...
 
-    def create_fleet(self, request: FleetRequest) -> FleetResult:
+    def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         """Ensure the templates, then one CreateFleet of type instant with the group as client token.
 
-        Errors of single overrides are in the result. Raises TemplateMissing, IdempotencyMismatch, Forbidden,
-        Invalid, Throttled, Unavailable.
+        Templates may take long: `may_act` is asked once more before the CreateFleet. Errors of single overrides are in
+        the result. Raises NotLeading, TemplateMissing, IdempotencyMismatch, Forbidden, Invalid, Throttled, Unavailable.
         """
         ...
 

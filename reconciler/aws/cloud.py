@@ -139,8 +139,8 @@ class AwsCloud:
     def instances(self) -> Sequence[Instance]:
         return instances.read_instances(self._clients.get("ec2"), self._known.name)
 
-    def create_fleet(self, request: FleetRequest) -> FleetResult:
-        return fleets.create_fleet(self._clients, self._templates, request)
+    def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
+        return fleets.create_fleet(self._clients, self._templates, request, may_act)
 
     def terminate(self, instance_id: str) -> None:
         instances.terminate(self._clients.get("ec2"), instance_id)

@@ -7,7 +7,7 @@ about the new instances, so that nobody waits for DescribeInstances.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -17,25 +17,29 @@ from reconciler.aws.errors import translated
 from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.ec2.errors import CAPACITY_CODES, SPOT_ROLE_CODE
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Override
-from reconciler.ports import TemplateMissing
+from reconciler.ports import NotLeading, TemplateMissing
 
 MICRO: Final = 1_000_000
 TAGGED: Final = ("instance", "volume", "fleet")
 TOO_FEW: Final = "TooFewInstances"
 
 
-def create_fleet(clients: Clients, templates: LaunchTemplates, request: FleetRequest) -> FleetResult:
+def create_fleet(
+    clients: Clients, templates: LaunchTemplates, request: FleetRequest, may_act: Callable[[], bool]
+) -> FleetResult:
     """Ensure the request's templates and launch; if EC2 has lost a template meanwhile, make it again once."""
     templates.ensure(request.templates)
     try:
-        return _call(clients, request)
+        return _call(clients, request, may_act)
     except TemplateMissing:
         templates.forget(request.templates)
         templates.ensure(request.templates)
-        return _call(clients, request)
+        return _call(clients, request, may_act)
 
 
-def _call(clients: Clients, request: FleetRequest) -> FleetResult:
+def _call(clients: Clients, request: FleetRequest, may_act: Callable[[], bool]) -> FleetResult:
+    if not may_act():
+        raise NotLeading("ec2:CreateFleet: not asked any more, the templates took too long")
     with translated("ec2:CreateFleet"):
         answer = clients.get("ec2").create_fleet(**parameters(request))
     return result(request, answer, datetime.now(UTC).replace(microsecond=0))

@@ -22,6 +22,7 @@ from reconciler.ports import (
     IdempotencyMismatch,
     Invalid,
     Kube,
+    NotLeading,
     PortError,
     TemplateMissing,
     Throttled,
@@ -31,12 +32,14 @@ from reconciler.ports import (
 from reconciler.runtime.inbox import Done, Inbox
 from reconciler.runtime.performing import perform, target
 
+STALE, NOT_LEADING, FAILED, OK = "stale_source", "not_leading", "failed", "ok"
 #: What stopped an action, by the error. The first that fits counts.
 OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
     (AlreadyGone, "gone"),
     (AlreadyExists, "exists"),
     (Conflict, "conflict"),
     (WorldChanged, "world_changed"),
+    (NotLeading, NOT_LEADING),
     (EvictionBlocked, "blocked"),
     (Throttled, "throttled"),
     (Forbidden, "forbidden"),
@@ -45,7 +48,6 @@ OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
     (IdempotencyMismatch, "idempotency_mismatch"),
     (Unavailable, "unavailable"),
 )
-STALE, NOT_LEADING, FAILED, OK = "stale_source", "not_leading", "failed", "ok"
 #: After these the next action of the lane may follow: what it was to bring about is there.
 _GOES_ON = frozenset({OK, "gone", "exists"})
 
@@ -135,7 +137,7 @@ class Executor:
         if not self._fresh(action.sources):
             return Done(action, STALE, self._clock.now())
         try:
-            value = perform(action, self._kube, self._cloud)
+            value = perform(action, self._kube, self._cloud, self._may_act)
         except PortError as error:
             return self._stopped(action, error)
         return Done(action, OK, self._clock.now(), value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -21,12 +22,18 @@ from reconciler.model.plan import (
     TagInstance,
     TerminateInstance,
 )
-from reconciler.ports import Cloud, Kube, WorldChanged
+from reconciler.ports import Cloud, Kube, NotLeading, WorldChanged
+
+#: Whether this process leads, still.
+MayAct = Callable[[], bool]
 
 
 @singledispatch
-def perform(action: Action, kube: Kube, cloud: Cloud) -> Any:
-    """Do it; what the port answered. Raises PortError."""
+def perform(action: Action, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
+    """Do it; what the port answered. Raises PortError.
+
+    Where another request comes first, which may take long, `may_act` is asked once more before the one that counts.
+    """
     raise TypeError(f"no such action: {action!r}")
 
 
@@ -47,7 +54,7 @@ def concerned(action: Action) -> Ref | None:
 
 
 @perform.register
-def _(action: CreateNodeClaim, kube: Kube, cloud: Cloud) -> Any:
+def _(action: CreateNodeClaim, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     kind = kinds.NODE_CLAIM
     manifest = {"apiVersion": kind.api_version, "kind": kind.name, **encode(action.claim)}
     manifest.pop("status", None)
@@ -55,16 +62,18 @@ def _(action: CreateNodeClaim, kube: Kube, cloud: Cloud) -> Any:
 
 
 @perform.register
-def _(action: PatchObject, kube: Kube, cloud: Cloud) -> Any:
+def _(action: PatchObject, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     return kube.patch(
         action.ref, action.patch, subresource=action.subresource, resource_version=action.resource_version
     )
 
 
 @perform.register
-def _(action: DeleteObject, kube: Kube, cloud: Cloud) -> Any:
+def _(action: DeleteObject, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     if action.expected_pods is not None and action.node_name:
         _look_once_more(action.node_name, action.expected_pods, kube)
+        if not may_act():
+            raise NotLeading(f"{action.ref}: not deleted any more, the last look took too long")
     kube.delete(action.ref, uid=action.uid, grace_seconds=action.grace_seconds)
 
 
@@ -77,35 +86,35 @@ def _look_once_more(node_name: str, expected: frozenset[str], kube: Kube) -> Non
 
 
 @perform.register
-def _(action: EvictPod, kube: Kube, cloud: Cloud) -> Any:
+def _(action: EvictPod, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     kube.evict(action.ref, uid=action.uid)
 
 
 @perform.register
-def _(action: LaunchInstances, kube: Kube, cloud: Cloud) -> Any:
-    return cloud.create_fleet(action.request)
+def _(action: LaunchInstances, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
+    return cloud.create_fleet(action.request, may_act)
 
 
 @perform.register
-def _(action: TerminateInstance, kube: Kube, cloud: Cloud) -> Any:
+def _(action: TerminateInstance, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     cloud.terminate(action.instance_id)
 
 
 @perform.register
-def _(action: TagInstance, kube: Kube, cloud: Cloud) -> Any:
+def _(action: TagInstance, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     cloud.tag(action.instance_id, action.tags)
 
 
 @perform.register
-def _(action: EnsureInstanceProfile, kube: Kube, cloud: Cloud) -> Any:
+def _(action: EnsureInstanceProfile, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     cloud.ensure_instance_profile(action.profile, action.role, action.path, action.tags)
 
 
 @perform.register
-def _(action: DeleteClassResources, kube: Kube, cloud: Cloud) -> Any:
+def _(action: DeleteClassResources, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     cloud.delete_class_resources(action.class_name, action.profile_path)
 
 
 @perform.register
-def _(action: DeleteMessage, kube: Kube, cloud: Cloud) -> Any:
+def _(action: DeleteMessage, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     cloud.delete_message(action.message)

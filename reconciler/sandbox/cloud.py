@@ -19,6 +19,7 @@ from reconciler.model.cloud import (
     SecurityGroup,
     Subnet,
 )
+from reconciler.ports import NotLeading
 from reconciler.sandbox import account
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.ec2 import Ec2
@@ -61,8 +62,10 @@ class SandboxCloud:
     def instances(self) -> Sequence[Instance]:
         return self._request("instances", "", lambda: [one for one in self._ec2.describe() if self._ours(one)])
 
-    def create_fleet(self, request: FleetRequest) -> FleetResult:
+    def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         def launch() -> FleetResult:
+            if not may_act():
+                raise NotLeading(f"create_fleet {request.group}: not asked any more")
             self._clock.sleep(self._ec2.weather.fleet_seconds)
             return self._ec2.fleet(request)
 

@@ -52,8 +52,8 @@ class MeasuredCloud:
     def instances(self) -> Sequence[Instance]:
         return self._measured("List", self._cloud.instances)
 
-    def create_fleet(self, request: FleetRequest) -> FleetResult:
-        return self._measured("Create", lambda: self._cloud.create_fleet(request))
+    def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
+        return self._measured("Create", lambda: self._cloud.create_fleet(request, may_act))
 
     def terminate(self, instance_id: str) -> None:
         self._measured("Delete", lambda: self._cloud.terminate(instance_id))

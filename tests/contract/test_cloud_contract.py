@@ -12,7 +12,7 @@ from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
 from reconciler.ec2 import interruptions
 from reconciler.model.cloud import Instance, Message
-from reconciler.ports import AlreadyGone, IdempotencyMismatch, Invalid
+from reconciler.ports import AlreadyGone, IdempotencyMismatch, Invalid, NotLeading
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import Account, MotoAccount, SandboxAccount
@@ -128,6 +128,15 @@ def test_instances_take_addresses_of_their_subnet(account: Account, group: str) 
 
 
 # --- fleets ---------------------------------------------------------------------------------------------------------
+def test_a_fleet_that_may_not_be_asked_for_any_more_makes_nothing(account: Account, group: str) -> None:
+    wanted = request(account, group)
+    with pytest.raises(NotLeading):
+        account.cloud.create_fleet(wanted, lambda: False)
+    (launched,) = account.cloud.create_fleet(wanted, lambda: True).instances
+    account.eventually(lambda: listed(account, launched.id) is not None)
+    assert [one.id for one in account.cloud.instances() if one.tags[labels.LAUNCH_GROUP] == group] == [launched.id]
+
+
 def test_a_fleet_gives_one_instance_per_member_of_the_cheapest_type(account: Account, group: str) -> None:
     wanted = request(account, group, members=("a", "b", "c"))
     result = account.cloud.create_fleet(wanted)

@@ -11,11 +11,21 @@ import pytest
 
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
-from reconciler.model.plan import Action, DeleteObject, EvictPod, PatchObject, Reason, Source, TerminateInstance
-from reconciler.ports import AlreadyGone, Conflict
+from reconciler.model.plan import (
+    Action,
+    DeleteObject,
+    EvictPod,
+    LaunchInstances,
+    PatchObject,
+    Reason,
+    Source,
+    TerminateInstance,
+)
+from reconciler.ports import AlreadyGone, Conflict, Listing
 from reconciler.runtime.executor import Executor
 from reconciler.runtime.inbox import Done, Inbox
 from reconciler.sandbox.world import World
+from tests.unit.sandbox.sandbox_world import launch
 
 WHY = Reason("Test")
 
@@ -124,6 +134,47 @@ def test_the_lease_is_looked_at_before_every_action_of_a_lane() -> None:
     done = kube.setting.do(label("a", "first"), label("a", "second"))
     assert [one.outcome for one in done] == ["ok", "not_leading"]
     assert kube.patched == ["first"]
+
+
+class Long:
+    """A Kube whose last look takes so long that the lease is lost over it."""
+
+    def __init__(self) -> None:
+        self.deleted, self.setting = list[Ref](), Setting(kube=self)
+
+    def list(self, kind: kinds.Kind, **selectors: str) -> Listing:
+        self.setting.leading = False
+        return Listing((), "1")
+
+    def delete(self, ref: Ref, **options: object) -> None:
+        self.deleted.append(ref)
+
+
+def test_the_lease_is_looked_at_again_after_a_last_look() -> None:
+    kube = Long()
+    node = kube.setting.world.kube.create(kinds.NODE, {"metadata": {"name": "a"}, "spec": {}})
+    (done,) = kube.setting.do(delete(node, frozenset()))
+    assert (done.outcome, kube.deleted) == ("not_leading", [])
+    kube.setting.leading = True
+    (done,) = kube.setting.do(delete(node))
+    assert (done.outcome, len(kube.deleted)) == ("ok", 1)
+
+
+def test_the_lease_is_looked_at_again_before_a_fleet_is_asked_for() -> None:
+    setting = Setting()
+    answers = iter([True, False])  # before the action, and once the templates are there
+    executor = Executor(
+        setting.kube,
+        setting.world.cloud,
+        setting.world.clock,
+        setting.inbox,
+        fresh=lambda sources: True,
+        may_act=lambda: next(answers),
+    )
+    executor.submit([LaunchInstances(reason=WHY, request=launch(setting.world, "a"), claims=("a",))])
+    (done,) = [news for news in setting.inbox.drain() if isinstance(news, Done)]
+    assert done.outcome == "not_leading"
+    assert setting.world.cloud.instances() == []
 
 
 def test_a_pod_that_came_meanwhile_stops_a_deletion() -> None:
