@@ -76,8 +76,9 @@ long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
 
-manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd
+manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd, the rule book into docs/reference
 	@$(BIN)/python -m api.crds render manifests/crds charts/kerf-crd/templates
+	@$(BIN)/python -m api.lint.rulebook docs/reference/rules.md
 
 clean:  ## remove what was built here (the control plane's binaries too)
 	rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

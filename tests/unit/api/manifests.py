@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-import re
 from typing import Any, Final
+
+from api.lint.rulebook.paths import steps
 
 
 class _Absent:
@@ -81,24 +82,6 @@ BASES: Final = {
     "CapacityBuffer": CAPACITYBUFFER,
 }
 
-#: Shorthands for paths in tables.
-SHORT: Final = {
-    "T.": "spec.template.spec.",
-    "L": "spec.template.metadata.labels",
-    "R": "spec.template.spec.requirements[0]",
-    "B": "spec.disruption.budgets[0]",
-    "D.": "spec.disruption.",
-    "E.": "spec.blockDeviceMappings[0].ebs.",
-}
-
-
-def long_path(path: str) -> str:
-    """A path of a table written out."""
-    for short, long in SHORT.items():
-        if path == short or (path.startswith(short) and (short.endswith(".") or path[len(short)] in ".[")):
-            return long + path[len(short) :]
-    return path
-
 
 def changed(kind: str, path: str, value: Any) -> dict[str, Any]:
     """The kind's manifest with `value` at `path`, or without that field when the value is ABSENT."""
@@ -108,7 +91,7 @@ def changed(kind: str, path: str, value: Any) -> dict[str, Any]:
 def placed(base: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy of the manifest with `value` at `path`, or without that field when the value is ABSENT."""
     manifest = copy.deepcopy(base)
-    *way, last = steps(long_path(path))
+    *way, last = steps(path)
     place: Any = manifest
     for step in way:
         place = place[step] if isinstance(step, int) else place.setdefault(step, {})
@@ -117,9 +100,3 @@ def placed(base: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     else:
         place[last] = copy.deepcopy(value)
     return manifest
-
-
-def steps(path: str) -> list[str | int]:
-    """`a.b[2].c[d/e]` as keys and indexes."""
-    found = re.findall(r"\[([^\]]*)\]|([^.\[\]]+)", path)
-    return [int(inside) if inside.isdigit() else inside or plain for inside, plain in found]

@@ -9,8 +9,9 @@ import pytest
 
 from api.lint import Problem, cel, validate
 from api.lint.rulebook import book
+from api.lint.rulebook.paths import long_path
 
-from .manifests import changed, long_path
+from .manifests import changed
 from .table import ACCEPTED, REFUSED
 
 

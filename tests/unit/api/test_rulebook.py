@@ -11,6 +11,7 @@ import pytest
 
 from api.lint import Problem, together, validate
 from api.lint.rulebook import Entry, book
+from api.lint.rulebook.page import markdown, text
 
 from .manifests import ABSENT, BASES, placed
 
@@ -90,3 +91,13 @@ def test_an_entry_reads_well(entry: Entry) -> None:
     assert len(entry.title) <= 100
     assert entry.why.endswith(".")
     assert entry.fix.endswith(".")
+
+
+def test_the_reference_page_is_current() -> None:
+    assert (API.parent / "docs/reference/rules.md").read_text() == markdown(), "run make manifests"
+
+
+def test_a_rule_explains_itself_in_plain_text() -> None:
+    shown = text(book()["KERF-NP-004"])
+    assert "A budget has a schedule without a duration" in shown
+    assert "schedule: 0 9 * * mon-fri" in shown
