@@ -22,7 +22,7 @@ from reconciler.model.plan import (
     TagInstance,
     TerminateInstance,
 )
-from reconciler.ports import AlreadyGone, Throttled
+from reconciler.ports import AlreadyGone, Throttled, WorldChanged
 from reconciler.runtime.inbox import Done
 from reconciler.runtime.performing import target
 from reconciler.runtime.state import State
@@ -67,14 +67,16 @@ def absorb(done: Done, state: State) -> None:
 
 def _subject_backoffs(done: Done, state: State, *, failed: bool) -> None:
     about = subject(done.action)
-    table = state.evictions if isinstance(done.action, EvictPod) else state.actions
     if failed:
         asked = done.error.retry_after_seconds if isinstance(done.error, Throttled) else 0.0
-        table.failed(about, done.at, asked)
+        # Where pods stand in the way nobody has refused anything: it is soon asked again.
+        by_pods = isinstance(done.action, EvictPod) or isinstance(done.error, WorldChanged)
+        (state.evictions if by_pods else state.actions).failed(about, done.at, asked)
         if isinstance(done.action, CreateNodeClaim) and done.outcome in _FINAL:
             state.actions.failed(f"nodepool/{done.action.claim.pool_name}", done.at, REFUSED_SECONDS)
     else:
-        table.succeeded(about)
+        for table in (state.evictions, state.actions):
+            table.succeeded(about)
         if isinstance(done.action, CreateNodeClaim):
             state.actions.succeeded(f"nodepool/{done.action.claim.pool_name}")
 

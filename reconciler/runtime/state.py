@@ -46,7 +46,7 @@ from reconciler.runtime.inbox import (
     Withheld,
 )
 
-#: Of evictions that a PodDisruptionBudget refused, and of anything else that failed.
+#: Of what pods hold up (an eviction that is refused, a deletion before which some had come), and of all that failed.
 EVICTION_STEPS = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
 ACTION_STEPS = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 PROPOSALS_KEPT = timedelta(minutes=2)

@@ -24,7 +24,7 @@ from reconciler.model.plan import (
     TerminateInstance,
 )
 from reconciler.model.settings import Settings
-from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable
+from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable, WorldChanged
 from reconciler.runtime.inbox import Changed, Described, Done, Listed, Received, Removed, Withheld
 from reconciler.runtime.results import SETTLES, absorb, subject
 from reconciler.runtime.state import State
@@ -205,6 +205,17 @@ def test_a_blocked_eviction_waits_longer_each_time_and_is_forgotten_on_success()
     assert timedelta(seconds=10) <= waits[-1] <= timedelta(seconds=11)
     absorb(done(evict), known)
     assert "eviction/d/a" not in known.snapshot(NOW).not_before
+
+
+def test_a_deletion_before_which_pods_had_come_is_soon_asked_again() -> None:
+    """However often: when they have gone, the next command is about the same object."""
+    known, deletion = state(), DeleteObject(ref=Ref("NodeClaim", "", "a"), uid="uid-a", reason=WHY)
+    for _ in range(12):
+        absorb(done(deletion, "world_changed", error=WorldChanged("d/late has come to node n")), known)
+    (wait,) = known.snapshot(NOW).not_before.values()
+    assert timedelta(seconds=10) <= wait - NOW <= timedelta(seconds=11)
+    absorb(done(deletion), known)
+    assert not known.snapshot(NOW).not_before
 
 
 def test_a_list_takes_away_what_is_not_in_it_but_not_what_is_newer() -> None:
