@@ -103,6 +103,7 @@ class Reflector:
         elif now - self._alive > SILENCE:
             self._drop_watch()
             self._version = ""
+            self._calm()
         return bool(changes)
 
     def _tell(self, change: Change) -> None:
@@ -116,13 +117,18 @@ class Reflector:
             self._inbox.put(Changed(self.kind, change.value))
 
     def _lost(self, error: PortError, *, relist: bool) -> None:
-        """The watch ended, as watches do; only one that keeps ending at once is a trouble."""
+        """The watch ended, as watches do; only one that keeps ending at once is a trouble.
+
+        Any other ends a row of failures, though it may have had nothing to say.
+        """
         lived = self._clock.now() - self._opened
         self._drop_watch()
         if relist:
             self._version = ""
         if lived < SHORT_LIVED:
             self._failed(error)
+        else:
+            self._calm()
 
     def _failed(self, error: PortError) -> None:
         self._drop_watch()

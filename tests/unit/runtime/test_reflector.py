@@ -206,6 +206,25 @@ def test_watches_that_end_at_once_are_a_failure() -> None:
     assert reflector.not_before is not None
 
 
+@pytest.mark.parametrize("end", [[Disconnected("x")], []], ids=["it ends", "it stays silent"])
+def test_a_watch_that_lived_ends_a_row_of_failures_though_it_said_nothing(end: list[Exception]) -> None:
+    """Of a kind in which nothing happens. What fails next is tried again as soon as after any first failure."""
+    refused = [Unavailable("503") for _ in range(6)]
+    watches = [*refused, ScriptedWatch([(), *end]), Unavailable("503")]
+    reflector, _, clock, _ = make([Listing((), "1"), Unavailable("503")], watches)
+    reflector.step()
+    for _ in refused:
+        reflector.step()
+        assert reflector.not_before is not None
+        clock.time = reflector.not_before
+    reflector.step()
+    clock.time += SILENCE + timedelta(seconds=1)
+    reflector.step()
+    reflector.step()
+    assert reflector.not_before is not None
+    assert reflector.not_before - clock.time < timedelta(seconds=1)
+
+
 def test_a_bookmark_is_a_sign_of_life_and_moves_the_version() -> None:
     watch = ScriptedWatch([(Change("BOOKMARK", None, "50"),), Disconnected("x")])
     reflector, kube, clock, inbox = make([Listing((), "1")], [watch, ScriptedWatch([])])
