@@ -114,7 +114,10 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A coordination.k8s.io/v1 Lease; `resource_version` guards the next write ("" to create it)."""
+    """A coordination.k8s.io/v1 Lease; `resource_version` guards the next write ("" to create it).
+
+    `uid` is the server's word: writes leave it out.
+    """
 
     holder: str
     acquired: datetime | None = None
@@ -122,6 +125,7 @@ class Lease:
     duration_seconds: int = 15
     transitions: int = 0
     resource_version: str = ""
+    uid: str = ""
 
 
 class Kube(Protocol):

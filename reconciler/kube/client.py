@@ -230,6 +230,7 @@ class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 class _LeaseMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
+    uid: str = ""
 
 
 class _Lease(msgspec.Struct, frozen=True):
@@ -248,6 +249,7 @@ def _lease(raw: bytes) -> Lease:
         duration_seconds=spec.lease_duration_seconds or 0,
         transitions=spec.lease_transitions or 0,
         resource_version=found.metadata.resource_version,
+        uid=found.metadata.uid,
     )
 
 

@@ -50,6 +50,6 @@ class Announcer:
             type_, reason = "Warning", UNREAD
             self._telemetry.log.error("only watching: a lease cannot be read", Lease=str(lease), error=obstacle.error)
         try:
-            self._kube.emit(Ref("Lease", lease.namespace, lease.name), "", type_, reason, words)
+            self._kube.emit(Ref("Lease", lease.namespace, lease.name), obstacle.uid, type_, reason, words)
         except PortError as error:
             self._telemetry.event_failed(error)

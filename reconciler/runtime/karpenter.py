@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from reconciler.ports import Clock, Kube
@@ -24,6 +24,8 @@ class Obstacle:
     lease: LeaseName
     holder: str = ""
     error: str = ""
+    #: The lease's own, if it was ever read.
+    uid: str = field(default="", compare=False)
 
     @property
     def state(self) -> str:
@@ -68,12 +70,13 @@ class KarpenterLeases:
 
     def _obstacle(self, lease: LeaseName) -> Obstacle | None:
         read, sighting = self._read.get(lease), self._sightings[lease]
-        if read is None or self._clock.monotonic() >= read + RENEW_DEADLINE.total_seconds():
-            return Obstacle(lease, error=self._errors.get(lease, ""))
         seen = sighting.lease
+        uid = "" if seen is None else seen.uid
+        if read is None or self._clock.monotonic() >= read + RENEW_DEADLINE.total_seconds():
+            return Obstacle(lease, error=self._errors.get(lease, ""), uid=uid)
         if seen is None or is_replica(seen.holder) or not sighting.left():
             return None
-        return Obstacle(lease, holder=seen.holder)
+        return Obstacle(lease, holder=seen.holder, uid=uid)
 
     def pause(self) -> timedelta:
         """Until the next reading; no longer than a lease that stands in the way still lasts."""

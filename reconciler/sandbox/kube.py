@@ -203,6 +203,7 @@ def _lease(record: Record) -> Lease:
         duration_seconds=spec.lease_duration_seconds,
         transitions=spec.lease_transitions,
         resource_version=str(record.version),
+        uid=record.value.metadata.uid,
     )
 
 

@@ -23,10 +23,12 @@ def test_lease_is_guarded_by_its_version(cluster: Cluster, name: str) -> None:
     assert kube.get_lease(SPACE, name) is None
     first = kube.put_lease(SPACE, name, Lease("one", acquired=NOW, renewed=NOW))
     assert first.resource_version
+    assert first.uid
     assert kube.get_lease(SPACE, name) == first
     later = Lease("two", NOW, NOW + timedelta(seconds=1), 15, 1, first.resource_version)
     second = kube.put_lease(SPACE, name, later)
     assert (second.holder, second.transitions, second.renewed) == ("two", 1, NOW + timedelta(seconds=1))
+    assert second.uid == first.uid
     with pytest.raises(Conflict):
         kube.put_lease(SPACE, name, Lease("one", NOW, NOW, 15, 2, first.resource_version))
     assert kube.get_lease(SPACE, name) == second
@@ -51,6 +53,7 @@ def test_lease_that_was_deleted_is_made_anew_by_the_first_who_writes(cluster: Cl
     assert cluster.kube.get_lease(SPACE, name) is None
     anew = cluster.kube.put_lease(SPACE, name, replace(held, holder="two"))
     assert int(anew.resource_version) > int(held.resource_version)
+    assert anew.uid != held.uid
     with pytest.raises(Conflict):
         cluster.kube.put_lease(SPACE, name, held)
     assert cluster.kube.get_lease(SPACE, name) == anew

@@ -208,6 +208,20 @@ def test_what_stands_in_the_way_is_an_event_on_the_lease_and_a_number() -> None:
     assert len(events(world)) == 3
 
 
+def test_the_event_names_the_lease_by_its_uid_or_kubectl_describe_would_not_show_it() -> None:
+    world = World()
+    telemetry, karpenter = Telemetry.quiet(world.kube, world.clock), watch(world)
+    announcer = Announcer(world.kube, telemetry, "kerf-0_kerf_1", karpenter.leases)
+    renew(world)
+    (uid,) = (one["metadata"]["uid"] for one in world.objects("Lease"))
+    karpenter.step()
+    announcer.tell(karpenter.obstacles())
+    world.clock.sleep(60)  # and now it cannot be read
+    announcer.tell(tuple(one for one in karpenter.obstacles() if one.lease == THEIRS))
+    told = [(event["reason"], event["involvedObject"]["uid"]) for event in world.objects("Event")]
+    assert told == [("WaitsForKarpenter", uid), ("LeaseUnread", uid)]
+
+
 def test_an_event_that_cannot_be_written_does_not_matter() -> None:
     world = World()
     telemetry = Telemetry.quiet(world.kube, world.clock)
