@@ -13,7 +13,10 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
 
-from ruamel.yaml import YAML
+import yaml
+
+#: The parser in C, where it was built: a Git hook reads these files at every commit and should not be waited for.
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -42,7 +45,7 @@ def load(kind: str) -> Mapping[str, Any]:
 
     Raises KeyError for a kind that is not ours.
     """
-    definition: dict[str, Any] = YAML(typ="safe").load(text(kind))
+    definition: dict[str, Any] = yaml.load(text(kind), _LOADER)
     return MappingProxyType(definition)
 
 

@@ -10,9 +10,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-#: Flags go to the program's own parser, which knows Karpenter's spelling and reports all mistakes at once.
-PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-
 
 def run(
     context: typer.Context,
@@ -20,6 +17,7 @@ def run(
     kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
 ) -> None:
     """Run the controller, in a cluster or beside it. Settings are Karpenter's flags and variables."""
+    # What is left in the context are settings. Their own parser knows Karpenter's spelling and tells all mistakes.
     from reconciler.ports import PortError
     from reconciler.runtime import program, settings
 

@@ -1,0 +1,268 @@
+"""From files to findings: every manifest of ours in them, validated by itself and beside the others, with places.
+
+Pure. Documents of other kinds are counted and otherwise left alone, so that whole repositories, chart releases and
+clusters' exports can be given as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import Any, Final
+
+from api import crds, labels, lint
+from api.lint import Problem, Steps
+from api.lint.problem import RANK, shown
+from reconciler.cli import documents, file_rules, ignores
+from reconciler.cli.documents import Document
+from reconciler.cli.nodes import Node, Oddity, Place, Unreadable, locate, locate_key
+
+#: All kinds of these groups are ours to judge, also those of versions long gone.
+_GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
+#: A group that is this near to one of ours is a slip of the pen and no other product's.
+_NEAR: Final = 0.75
+#: Rules whose complaint is about the key rather than the value.
+_ABOUT_KEYS: Final = ("KERF-SCHEMA-UNKNOWN", "KERF-SCHEMA-KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem and where it is shown; `subject` is the manifest, such as `NodePool default`, "" for a whole file."""
+
+    file: str
+    start: Place
+    end: Place
+    subject: str
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A manifest that was looked at: its file, its first line, and what it is."""
+
+    file: str
+    line: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of it all; findings in the order of files and lines. `failing` are the severities that fail a run."""
+
+    findings: tuple[Finding, ...]
+    subjects: tuple[Subject, ...]
+    files: int
+    skipped: int
+    failing: frozenset[str]
+
+    def count(self, severity: str) -> int:
+        """How many findings have this severity."""
+        return sum(finding.problem.severity == severity for finding in self.findings)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something was found that fails the run."""
+        return any(finding.problem.severity in self.failing for finding in self.findings)
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether some of the files could not be looked at."""
+        return any(finding.problem.rule in file_rules.UNREADABLE for finding in self.findings)
+
+
+@dataclass(slots=True)
+class _File:
+    """A file on its way: its documents, the manifests in them, what was found, and the exceptions."""
+
+    name: str
+    lines: Sequence[str] = ()
+    documents: list[Document] = field(default_factory=list)
+    manifests: list[_Manifest] = field(default_factory=list)
+    findings: list[tuple[Finding, _Manifest | None]] = field(default_factory=list)
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """A manifest in a document: at the root of it, or an item of a list."""
+
+    document: Document
+    node: Node
+    prefix: Steps
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file's name with its bytes, or with why there are none."""
+
+    name: str
+    data: bytes
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for: rules whose problems are not told, and whether warnings fail the run."""
+
+    left_out: frozenset[str] = frozenset()
+    strict: bool = False
+
+
+def check(contents: Iterable[Content], wish: Wish, known: Callable[[], frozenset[str]]) -> Report:
+    """Everything that is wrong; `known` gives all rules that there are, and is asked only when comments name some."""
+    files = [_read(content) for content in contents]
+    manifests = [(file, manifest) for file in files for manifest in file.manifests]
+    alone = [lint.validate(manifest.node.value) for _, manifest in manifests]
+    for (file, manifest), problems in zip(manifests, alone, strict=True):
+        file.findings += [(finding, manifest) for finding in _findings(file.name, manifest, problems)]
+    findings = [finding for file in files for finding in _heeded(file, known)]
+    return Report(
+        findings=tuple(finding for finding in findings if finding.problem.rule not in wish.left_out),
+        subjects=tuple(Subject(f.name, m.node.start.line, m.name) for f, m in manifests),
+        files=len(files),
+        skipped=sum(file.skipped for file in files),
+        failing=frozenset(("error", "warning") if wish.strict else ("error",)),
+    )
+
+
+def _read(content: Content) -> _File:
+    file = _File(content.name)
+    if content.fault:
+        problem = Problem(file_rules.READ, "error", "", f"cannot be read: {content.fault}")
+        file.findings.append((Finding(content.name, Place(1, 1), Place(1, 1), "", problem), None))
+        return file
+    if ignores.WORD.encode() in content.data:
+        file.lines = documents.lines(content.data.decode("utf-8-sig", "replace"))
+    templates = 0
+    for found in documents.read(content.data):
+        if isinstance(found, Document):
+            file.documents.append(found)
+            ours = list(_manifests(found))
+            file.manifests += [manifest for manifest in ours if manifest is not None]
+            file.skipped += ours.count(None)
+            continue
+        templates += found.rule == file_rules.TEMPLATE
+        if found.rule != file_rules.TEMPLATE or templates == 1:
+            file.findings.append((_unreadable(content.name, found), None))
+    return file
+
+
+def _unreadable(name: str, failure: Unreadable, subject: str = "") -> Finding:
+    problem = Problem(failure.rule, "error", "", failure.message, failure.hint)
+    return Finding(name, failure.place, failure.place, subject, problem)
+
+
+def _manifests(document: Document) -> Iterator[_Manifest | None]:
+    """The manifests of a document, None for each of another kind."""
+    root = document.node
+    items = root.below.get("items")
+    value = root.value if isinstance(root.value, dict) else {}
+    if items is not None and isinstance(items.value, list) and str(value.get("kind")).endswith("List"):
+        for step, item in items.below.items():
+            yield _manifest(document, item, ("items", step))
+    else:
+        yield _manifest(document, root, ())
+
+
+def _manifest(document: Document, node: Node, prefix: Steps) -> _Manifest | None:
+    value = node.value
+    if not isinstance(value, dict) or not is_ours(value.get("apiVersion"), value.get("kind")):
+        return None
+    metadata = value.get("metadata")
+    name = metadata.get("name") or metadata.get("generateName") if isinstance(metadata, dict) else None
+    kind = shown(value.get("kind"), quotes=False)
+    return _Manifest(document, node, prefix, f"{kind} {shown(name, quotes=False)}" if name else kind)
+
+
+def is_ours(version: Any, kind: Any) -> bool:
+    """Whether a manifest is for us to judge: of our groups, or of one of our kinds under what looks like our group."""
+    group = version.partition("/")[0] if isinstance(version, str) else ""
+    if group in _GROUPS:
+        return True
+    if not isinstance(kind, str) or kind not in crds.kinds():
+        return False
+    if "." not in group or group.split(".")[-2:] == ["x-k8s", "io"]:
+        return True
+    return any(SequenceMatcher(None, group, ours).ratio() >= _NEAR for ours in _GROUPS)
+
+
+def _findings(file: str, manifest: _Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
+    """A manifest's problems at their places, and what is odd about how it is written."""
+    template = None
+    for problem in problems:
+        start, end = _located(manifest.node, problem)
+        if isinstance(problem.value, str) and "{{" in problem.value:
+            template = template or _unreadable(file, documents.template(start), manifest.name)
+        else:
+            yield Finding(file, start, end, manifest.name, as_written(manifest.node, problem))
+    if template:
+        yield template
+    for oddity in manifest.document.oddities:
+        if oddity.steps[: len(manifest.prefix)] == manifest.prefix:
+            yield _odd(file, manifest, oddity)
+
+
+def _odd(file: str, manifest: _Manifest, oddity: Oddity) -> Finding:
+    steps = oddity.steps[len(manifest.prefix) :]
+    problem = Problem(
+        oddity.rule, file_rules.SEVERITIES[oddity.rule], lint.path_text(steps), oddity.message, oddity.hint, steps=steps
+    )
+    return Finding(file, oddity.place, oddity.place, manifest.name, problem)
+
+
+def _located(node: Node, problem: Problem) -> tuple[Place, Place]:
+    if problem.rule in _ABOUT_KEYS:
+        key = locate_key(node, problem.steps)
+        if key is not None:
+            return key
+    return locate(node, problem.steps)
+
+
+def as_written(node: Node, problem: Problem) -> Problem:
+    """The problem in the words of the file: who wrote `on` should not be told to put "true" in quotes."""
+    for step in problem.steps:
+        if step not in node.below:
+            return problem
+        node = node.below[step]
+    word = node.word
+    if problem.rule != "KERF-SCHEMA-TYPE" or not word or word == shown(problem.value):
+        return problem
+    message = f"{problem.message} (unquoted, {word} is read as {shown(problem.value)})"
+    quoted = 'put it in quotes: "{}"'.format
+    literal = problem.hint == quoted(shown(problem.value))
+    return replace(problem, message=message, hint=quoted(word) if literal else problem.hint)
+
+
+def _heeded(file: _File, known: Callable[[], frozenset[str]]) -> list[Finding]:
+    """A file's findings without those that its comments except, and what is to be said of the comments."""
+    findings = [finding for finding, _ in file.findings]
+    if file.lines:
+        nodes = [document.node for document in file.documents]
+        findings = list(_kept(file, ignores.comments(file.lines, nodes, known())))
+    return sorted(findings, key=lambda f: (f.start, RANK[f.problem.severity], f.problem.rule, f.problem.message))
+
+
+def _kept(file: _File, comments: ignores.Comments) -> Iterator[Finding]:
+    used: set[ignores.Ignore] = set()
+    for finding, manifest in file.findings:
+        rule = finding.problem.rule
+        hits = [i for i in comments.ignores if rule in i.rules and _covers(i, finding, manifest)]
+        used.update(hits)
+        if not hits:
+            yield finding
+    unused = [ignore for ignore in comments.ignores if ignore not in used]
+    # What could not be read may well have what an exception is for.
+    readable = not any(finding.problem.rule in file_rules.UNREADABLE for finding, _ in file.findings)
+    for place, problem in (*comments.faults, *(ignores.unused(unused) if readable else ())):
+        yield Finding(file.name, place, place, "", problem)
+
+
+def _covers(ignore: ignores.Ignore, finding: Finding, manifest: _Manifest | None) -> bool:
+    if finding.start.line == ignore.line:
+        return True
+    if not ignore.within or manifest is None:
+        return False
+    target = ignores.covered(manifest.document.node, ignore.line)
+    return target is not None and (*manifest.prefix, *finding.problem.steps)[: len(target)] == target

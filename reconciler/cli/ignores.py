@@ -1,0 +1,123 @@
+"""Exceptions that stand in the file itself: `# kerf:ignore KERF-NP-201 because …`.
+
+At the end of a line the comment covers what is shown on that line; on a line of its own, the key or list entry on the
+next line and everything in it. An exception without a reason is refused, and one that covers nothing is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from api.lint import Problem, Steps, nearest
+from reconciler.cli import file_rules
+from reconciler.cli.nodes import Node, Place
+
+WORD: Final = "kerf:ignore"
+_COMMENT = re.compile(rf"(?:^|(?<=\s))#\s*{WORD}(?:[ \t:]+([^\r\n]*))?$")
+_TEXT = re.compile(r"(KERF-[\w-]+(?:,\s*KERF-[\w-]+)*)(?:[\s:-]+(.*))?", re.ASCII | re.IGNORECASE)
+_NO_CONTENT = re.compile(r"\s*(?:#.*|---\s*(?:#.*)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """One comment: where it stands, the rules it names, the line it is about, and whether it covers what is within."""
+
+    place: Place
+    rules: tuple[str, ...]
+    line: int
+    within: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """The exceptions of a file, and what is wrong with those that cannot be heeded."""
+
+    ignores: tuple[Ignore, ...]
+    faults: tuple[tuple[Place, Problem], ...]
+
+
+def mentioned(text: str) -> bool:
+    """Whether it is worth while to look for comments."""
+    return WORD in text
+
+
+def comments(lines: Sequence[str], documents: Sequence[Node], known: frozenset[str]) -> Comments:
+    """The exceptions in the lines of a file; `known` are the rules that there are."""
+    ignores: list[Ignore] = []
+    faults: list[tuple[Place, Problem]] = []
+    for number, line in enumerate(lines, 1):
+        found = _COMMENT.search(line)
+        if not found or any(_in_text(node, Place(number, found.start() + 1)) for node in documents):
+            continue
+        place = Place(number, found.start() + 1)
+        rules, fault = _understood((found[1] or "").strip(), known)
+        if fault is not None:
+            faults.append((place, fault))
+        elif line[: found.start()].strip() in ("", "---"):
+            ignores.append(Ignore(place, rules, _next(lines, number), within=True))
+        else:
+            ignores.append(Ignore(place, rules, number, within=False))
+    return Comments(tuple(ignores), tuple(faults))
+
+
+def _understood(text: str, known: frozenset[str]) -> tuple[tuple[str, ...], Problem | None]:
+    found = _TEXT.fullmatch(text)
+    form = f"write it like # {WORD} KERF-NP-201 the reason"
+    if not found:
+        return (), _fault("the exception names no rule", form)
+    rules = tuple(rule.strip().upper() for rule in found[1].split(","))
+    for rule in rules:
+        if rule not in known:
+            return (), _fault(f"{rule} is no rule", did_you_mean(rule, known))
+    if not (found[2] or "").strip():
+        return (), _fault(f"the exception from {', '.join(rules)} gives no reason", form)
+    return rules, None
+
+
+def did_you_mean(rule: str, known: frozenset[str]) -> str:
+    """The nearest rule as a question; empty when none is near."""
+    close = nearest.name(rule, known)
+    return f"did you mean {close}?" if close else ""
+
+
+def _fault(message: str, hint: str) -> Problem:
+    return Problem(file_rules.IGNORE, "error", "", message, hint)
+
+
+def _next(lines: Sequence[str], number: int) -> int:
+    """The next line that holds more than a comment or the beginning of a document; 0 when there is none."""
+    return next((n for n, line in enumerate(lines[number:], number + 1) if not _NO_CONTENT.fullmatch(line)), 0)
+
+
+def _in_text(node: Node, place: Place) -> bool:
+    """Whether a place lies within a text, where a # begins no comment."""
+    if node.style == "*":
+        return False
+    if node.below:
+        return any(_in_text(child, place) for child in node.below.values())
+    begin = Place(node.start.line + 1, 1) if node.style in ("|", ">") else node.start
+    return begin <= place < node.end
+
+
+def covered(node: Node, line: int) -> Steps | None:
+    """The outermost key or entry of a document that begins on a line; None when there is none."""
+    for step, child in node.below.items():
+        begin = node.keys[step] if isinstance(step, str) else child
+        if begin.start.line == line:
+            return (step,)
+    for step, child in node.below.items():
+        if child.style != "*" and child.start.line <= line <= child.end.line:
+            found = covered(child, line)
+            if found is not None:
+                return (step, *found)
+    return None
+
+
+def unused(ignores: Iterable[Ignore]) -> Iterator[tuple[Place, Problem]]:
+    """What is said of exceptions that covered nothing."""
+    for ignore in ignores:
+        message = f"nothing here breaks {' or '.join(ignore.rules)}"
+        yield ignore.place, Problem(file_rules.UNUSED, "info", "", message, "remove the comment")

@@ -1,0 +1,242 @@
+"""Which documents are ours, where their problems are shown, and what comments in a file except."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.cli import file_rules
+from reconciler.cli.checking import Content, Report, Wish, check, is_ours
+
+CLAIM = """\
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata:
+  name: general-x7k2p
+spec:
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+  requirements:
+  - key: example.com/switch
+    operator: In
+    values: [on]
+"""
+OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+
+
+def known() -> frozenset[str]:
+    return frozenset(file_rules.book())
+
+
+def report(*texts: str, wish: Wish | None = None) -> Report:
+    contents = [Content(f"{number}.yaml", text.encode()) for number, text in enumerate(texts, 1)]
+    return check(contents, wish or Wish(), known)
+
+
+def told(text: str) -> list[tuple[str, int, int]]:
+    """Rule, line and column of each finding."""
+    return [(f.problem.rule, *f.start) for f in report(text).findings]
+
+
+def rules(text: str) -> list[str]:
+    return [rule for rule, _, _ in told(text)]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "ours"),
+    [
+        ("karpenter.sh/v1", "NodePool", True),
+        ("karpenter.sh/v1alpha5", "Provisioner", True),
+        ("karpenter.k8s.aws/v1", "EC2NodeClass", True),
+        ("karpenter.k8s.aws/v1", "Ec2NodeClass", True),
+        ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", True),
+        ("autoscaling.x-k8s.io/v1", "ProvisioningRequest", False),
+        ("karpentr.sh/v1", "NodePool", True),
+        ("v1", "NodePool", True),
+        (None, "NodePool", True),
+        ("hypershift.openshift.io/v1beta1", "NodePool", False),
+        ("apps.openyurt.io/v1beta1", "NodePool", False),
+        ("karpenter.azure.com/v1beta1", "AKSNodeClass", False),
+        ("v1", "ConfigMap", False),
+        (None, None, False),
+        (5, ["x"], False),
+    ],
+)
+def test_which_objects_are_ours(version: object, kind: object, ours: bool) -> None:
+    assert is_ours(version, kind) is ours
+
+
+def test_other_kinds_are_counted_and_left_alone() -> None:
+    found = report(f"{OTHER}---\n{CLAIM}---\n- a\n---\nplain text\n---\na: 1\n", OTHER)
+    assert (found.files, len(found.subjects), found.skipped) == (2, 1, 5)
+
+
+def test_items_of_a_list_are_manifests() -> None:
+    items = "".join("- " + text.replace("\n", "\n  ").strip() + "\n" for text in (CLAIM, OTHER, CLAIM))
+    found = report(f"apiVersion: v1\nkind: List\nitems:\n{items}")
+    assert [(s.name, s.line) for s in found.subjects] == [
+        ("NodeClaim general-x7k2p", 4),
+        ("NodeClaim general-x7k2p", 17),
+    ]
+    assert found.skipped == 1
+    assert [(f.problem.path, f.start.line) for f in found.findings] == [
+        ("spec.requirements[0].values[0]", 13),
+        ("spec.requirements[0].values[0]", 26),
+    ]
+
+
+def test_an_unquoted_word_is_told_as_it_is_written() -> None:
+    (found,) = report(CLAIM).findings
+    assert found.start == (10, 14)
+    assert found.end == (10, 16)
+    assert str(found.problem) == (
+        "spec.requirements[0].values[0]: true is a boolean, a text is needed (unquoted, on is read as true); "
+        'put it in quotes: "on" [KERF-SCHEMA-TYPE]'
+    )
+
+
+@pytest.mark.parametrize(("word", "value"), [("010", "8"), ("1_0", "10"), ("1.0", "1"), ("no", "false")])
+def test_an_unquoted_number_is_told_as_it_is_written(word: str, value: str) -> None:
+    (found,) = report(CLAIM.replace("[on]", f"[{word}]")).findings
+    assert f'(unquoted, {word} is read as {value}); put it in quotes: "{word}"' in str(found.problem)
+
+
+def test_a_better_hint_than_quotes_stays() -> None:
+    (found,) = report(CLAIM.replace("values: [on]", "values: [a]") + "  expireAfter: 0o12\n").findings
+    assert found.problem.hint == 'put it in quotes: "10s"'
+
+
+def test_a_missing_field_is_shown_at_the_nearest_parent() -> None:
+    text = CLAIM.replace("[on]", "[a]").replace(", name: default", "")
+    assert told(text) == [("KERF-SCHEMA-REQUIRED", 6, 3)]
+    assert told("apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: a}\n") == [
+        ("KERF-SCHEMA-REQUIRED", 1, 1)
+    ]
+
+
+def test_an_unknown_field_is_shown_at_its_key() -> None:
+    assert told(CLAIM.replace("[on]", "[a]").replace("operator:", "operater:"))[-1] == ("KERF-SCHEMA-UNKNOWN", 9, 5)
+
+
+def test_a_key_twice_is_an_error_of_ours_alone() -> None:
+    assert told(CLAIM.replace("[on]", "[a]").replace("  name:", "  name: x\n  name:")) == [("KERF-FILE-TWICE", 5, 3)]
+    assert told(OTHER + "kind: Secret\n") == []
+
+
+def test_an_unquoted_key_is_a_warning() -> None:
+    assert told(CLAIM.replace("[on]", "[a]").replace("  name:", "  labels: {on: x}\n  name:")) == [
+        ("KERF-FILE-KEY", 4, 12)
+    ]
+
+
+def test_a_template_in_a_value_hides_what_follows_from_it() -> None:
+    text = CLAIM.replace("general-x7k2p", '"{{ .Values.name }}"').replace("[on]", '["{{ .Values.zone }} ,"]')
+    found = report(text)
+    assert [(f.problem.rule, *f.start) for f in found.findings] == [("KERF-FILE-TEMPLATE", 4, 9)]
+    assert found.unreadable
+
+
+def test_a_chart_s_template_is_told_once() -> None:
+    found = report("{{- if .Values.a }}\na: 1\n---\n{{- end }}\nb: c: d\n---\ne: {{ x }}\n")
+    assert [(f.problem.rule, f.start.line) for f in found.findings] == [("KERF-FILE-TEMPLATE", 1)]
+
+
+def test_a_file_that_cannot_be_opened_is_told() -> None:
+    found = check([Content("a.yaml", b"", "Permission denied")], Wish(), known)
+    assert [str(f.problem) for f in found.findings] == ["cannot be read: Permission denied [KERF-FILE-READ]"]
+    assert found.unreadable
+
+
+def test_what_fails_a_run() -> None:
+    warning = CLAIM.replace("[on]", "[a]").replace("  name:", "  labels: {on: x}\n  name:")
+    assert not report(warning).failed
+    assert report(warning, wish=Wish(strict=True)).failed
+    assert report(CLAIM).failed
+    assert not report(CLAIM, wish=Wish(frozenset({"KERF-SCHEMA-TYPE"}))).failed
+    assert not report(CLAIM, wish=Wish(frozenset({"KERF-SCHEMA-TYPE"}), strict=True)).findings
+
+
+# --- exceptions in the file -----------------------------------------------------------------------------------------
+def with_comment(*replaced: tuple[str, str]) -> str:
+    text = CLAIM
+    for old, new in replaced:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+TYPE = "kerf:ignore KERF-SCHEMA-TYPE the switch is read by a machine"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_comment(("[on]", f"[on]  # {TYPE}")),
+        with_comment(("[on]", f"[on]  #{TYPE}")),
+        with_comment(("[on]", f"[on]  # {TYPE.replace('KERF-SCHEMA-TYPE', 'KERF-NP-101, kerf-schema-type')}")),
+        with_comment(("    values:", f"    # {TYPE}\n    values:")),
+        with_comment(("  - key:", f"  # {TYPE}\n  - key:")),
+        with_comment(("  requirements:", f"  # {TYPE}\n  # and a remark\n\n  requirements:")),
+        with_comment(("spec:", f"# {TYPE}\nspec:")),
+        f"# {TYPE}\nspec:\n" + CLAIM.partition("spec:\n")[2] + CLAIM.partition("spec:\n")[0],
+        f"# {TYPE}\n---\nspec:\n" + CLAIM.partition("spec:\n")[2] + CLAIM.partition("spec:\n")[0],
+        with_comment(("[on]", f"[on]  # {TYPE}")).replace("\n", "\r\n"),
+        f"kind: List\nitems:\n# {TYPE}\n- " + CLAIM.replace("\n", "\n  "),
+    ],
+)
+def test_an_exception_covers_its_line_or_what_follows(text: str) -> None:
+    assert rules(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_comment(("    operator:", f"    # {TYPE}\n    operator:")),
+        with_comment(("  name:", f"  # {TYPE}\n  name:")),
+        with_comment(("In\n", f"In  # {TYPE}\n")),
+        f"# {TYPE}\n{CLAIM}",
+        f"{CLAIM}# {TYPE}\n",
+        f"{CLAIM}# {TYPE}",
+    ],
+)
+def test_an_exception_from_nothing_is_told(text: str) -> None:
+    assert sorted(rules(text)) == ["KERF-FILE-UNUSED", "KERF-SCHEMA-TYPE"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("kerf:ignore", "the exception names no rule"),
+        ("kerf:ignore because", "the exception names no rule"),
+        ("kerf:ignore KERF-SCHEMA-TYPE", "the exception from KERF-SCHEMA-TYPE gives no reason"),
+        ("kerf:ignore KERF-SCHEMA-TYPE:  ", "the exception from KERF-SCHEMA-TYPE gives no reason"),
+        ("kerf:ignore KERF-SCHEMA-TYP a reason", "KERF-SCHEMA-TYP is no rule; did you mean KERF-SCHEMA-TYPE?"),
+    ],
+)
+def test_an_exception_that_cannot_be_heeded(comment: str, words: str) -> None:
+    found = report(with_comment(("[on]", f"[on] # {comment}"))).findings
+    assert [f.problem.rule for f in found] == ["KERF-SCHEMA-TYPE", "KERF-FILE-IGNORE"]
+    assert words in str(found[1].problem)
+    assert found[1].start == (10, 18)
+
+
+@pytest.mark.parametrize(
+    "addition",
+    [
+        f"  annotations:\n    a: |\n      # {TYPE}\n    b: c\n",
+        f'  annotations: {{a: "# {TYPE}"}}\n',
+        f"  annotations: {{a: 'x # {TYPE}'}}\n",
+        f"  annotations: {{a: x#{TYPE}}}\n",
+    ],
+)
+def test_a_text_is_no_comment(addition: str) -> None:
+    assert rules(with_comment(("metadata:\n", f"metadata:\n{addition}"))) == ["KERF-SCHEMA-TYPE"]
+
+
+def test_a_comment_beside_a_block_of_text_is_one() -> None:
+    text = f"  annotations:\n    a: | # {TYPE}\n      text\n    # {TYPE}\n    b: c\n"
+    found = rules(with_comment(("metadata:\n", f"metadata:\n{text}")))
+    assert found.count("KERF-FILE-UNUSED") == 2
+
+
+def test_exceptions_are_not_called_unused_where_something_could_not_be_read() -> None:
+    text = f"# {TYPE}\na: b\n---\nc: d: e\n"
+    assert rules(text) == ["KERF-FILE-YAML"]
