@@ -32,6 +32,7 @@ ACCEPTED: Final = (
     Row(NO, R, (requirement("karpenter.sh/capacity-type", values=("spot", "Spot")),)),
     Row(NO, R, (requirement("karpenter.sh/capacity-type", "NotIn", ("host",)),)),
     Row(NO, f"{R}.key", ("a/b", "A_b.c-d", "topology.kubernetes.io/zone", "topology.k8s.aws/zone-id", "a" * 63)),
+    Row(NO, f"{R}.key", ("a" * 252 + "/" + "b" * 63,)),
     Row(NO, f"{R}.key", ("node.kubernetes.io/instance-type", "beta.kubernetes.io/arch", "kubernetes.io/custom")),
     Row(NO, f"{R}.key", ("karpenter.k8s.aws/instance-gpu-name", "karpenter.k8s.aws/nitro-sandbox")),
     Row(NO, f"{R}.key", ("karpenter.shx/a", "karpenter.k8s.awsx/a", "karpenter.sh.example.com/a")),
