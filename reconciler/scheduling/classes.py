@@ -58,14 +58,16 @@ def classes_of(
     topology: Topology,
     respect_preferences: bool,
     soft_taints: bool,
-) -> tuple[list[PodClass], dict[str, str]]:
-    """The pods' classes, largest requests first, and the pods that cannot be read with the reason.
+) -> tuple[list[PodClass], dict[str, Exception]]:
+    """The pods' classes, largest requests first, and the pods that make no sense with the reason.
 
     `volumes` maps pod keys to what their volumes demand; `settled` are keys of pods that run somewhere now.
     """
-    shapes = {pod.key: _shape(pod) for pod in found}
+    shapes, unreadable = _shapes(found)
+    found = [pod for pod in found if pod.key in shapes]
     samples = {shapes[pod.key]: pod for pod in reversed(found)}
-    read = _label_keys(samples.values()) | {key for g in topology.groups.values() for key in g.selector.keys}
+    read = {key for pod in samples.values() for key in _label_keys(pod)}
+    read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in samples.values())
     drafts: dict[tuple[object, ...], _Draft] = {}
     for pod in found:
@@ -75,12 +77,11 @@ def classes_of(
         key = (shapes[pod.key], place, chosen, wanted, stays)
         drafts.setdefault(key, _Draft([], wanted, stays)).members.append(pod)
     classes: list[PodClass] = []
-    unreadable: dict[str, str] = {}
     for draft in drafts.values():
         try:
             classes.append(_class(len(classes), draft, topology, respect_preferences, soft_taints))
-        except ValueError as error:
-            unreadable |= {pod.key: str(error) for pod in draft.members}
+        except Exception as error:  # a nonsense that nobody thought of concerns these pods alone
+            unreadable |= dict.fromkeys((pod.key for pod in draft.members), error)
     for group_of in classes:
         group_of.counted = topology.selecting(group_of.sample)
     return sorted(classes, key=_order), unreadable
@@ -113,8 +114,26 @@ def _order(group: PodClass) -> tuple[object, ...]:
     return (-group.requests["cpu"], -group.requests["memory"], age(group.sample))
 
 
-def _shape(pod: Pod) -> bytes:
-    """The bytes of what scheduling reads of a pod, labels and volumes aside."""
+def _shapes(found: Iterable[Pod]) -> tuple[dict[str, bytes], dict[str, Exception]]:
+    """Each pod's shape; and the pods whose constraints cannot even be looked through."""
+    shapes: dict[str, bytes] = {}
+    unreadable: dict[str, Exception] = {}
+    known: set[bytes] = set()
+    for pod in found:
+        try:
+            shape = shape_of(pod)
+            if shape not in known:
+                _label_keys(pod)
+        except Exception as error:
+            unreadable[pod.key] = error
+        else:
+            known.add(shape)
+            shapes[pod.key] = shape
+    return shapes, unreadable
+
+
+def shape_of(pod: Pod) -> bytes:
+    """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
     spec = pod.spec
     return bytes(
         _encode(
@@ -141,15 +160,14 @@ def _has_terms(pod: Pod) -> bool:
     return between or bool(pod.spec.topology_spread_constraints)
 
 
-def _label_keys(samples: Iterable[Pod]) -> set[str]:
-    """The pod label keys that some constraint of these pods looks at."""
+def _label_keys(pod: Pod) -> set[str]:
+    """The pod label keys that some constraint of the pod looks at."""
     keys: set[str] = set()
-    for pod in samples:
-        for constraint in pod.spec.topology_spread_constraints:
-            keys |= selector_of(constraint.label_selector, {}, ()).keys | set(constraint.match_label_keys)
-        if pod.spec.affinity is not None:
-            for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
-                keys |= _affinity_keys(affinity)
+    for constraint in pod.spec.topology_spread_constraints:
+        keys |= selector_of(constraint.label_selector, {}, ()).keys | set(constraint.match_label_keys)
+    if pod.spec.affinity is not None:
+        for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
+            keys |= _affinity_keys(affinity)
     return keys
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from api import labels
 from api.requirements import Requirements
+from reconciler.model.boundaries import MALFORMED as NONSENSE
+from reconciler.model.boundaries import broken
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.solution import PodRefusal
@@ -20,8 +22,10 @@ MALFORMED = "InvalidPod"
 _MOST_POOLS = 20
 
 
-def not_readable(reasons: Mapping[str, str]) -> dict[str, PodRefusal]:
-    return {key: PodRefusal(MALFORMED, text) for key, text in sorted(reasons.items())}
+def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
+    """Refusals of pods that make no sense. What nobody thought of is called a fault of ours."""
+    found = {key: broken(error) for key, error in sorted(errors.items())}
+    return {k: PodRefusal(MALFORMED if why.code == NONSENSE else why.code, why.text) for k, why in found.items()}
 
 
 def no_place(

@@ -127,16 +127,18 @@ class _Search:
         return done
 
 
-def _volumes(snapshot: Snapshot, pods: Sequence[Pod]) -> tuple[dict[str, tuple[Requirements, ...]], dict[str, str]]:
+def _volumes(
+    snapshot: Snapshot, pods: Sequence[Pod]
+) -> tuple[dict[str, tuple[Requirements, ...]], dict[str, Exception]]:
     """What the pods' volumes demand, by pod, and the pods whose volumes cannot be had with the reason."""
     demands: dict[str, tuple[Requirements, ...]] = {}
-    broken: dict[str, str] = {}
+    broken: dict[str, Exception] = {}
     for pod in pods:
         if pod.spec.volumes:
             try:
                 found = volume_demands(snapshot, pod)
-            except ValueError as error:
-                broken[pod.key] = str(error)
+            except Exception as error:
+                broken[pod.key] = error
                 continue
             if found != (EMPTY,):
                 demands[pod.key] = found

@@ -76,7 +76,7 @@ class Surveyor:
             return None
         try:
             return self._target(key, state, moving)
-        except ValueError:
+        except Exception:  # what nobody can reckon with takes no pods
             return None
 
     def _target(self, key: str, state: StateNode, moving: frozenset[str]) -> Target | None:

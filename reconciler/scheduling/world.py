@@ -76,13 +76,25 @@ def survey(snapshot: Snapshot) -> Ground:
     """Read the snapshot's catalogues, pods and daemon sets. O(types + pods)."""
     columns = _columns(snapshot)
     counted = census.take(snapshot)
-    tables = {name: TypeTable(snapshot.catalogues[name], columns, snapshot) for name in sorted(snapshot.catalogues)}
+    tables, faults = _tables(snapshot, columns)
     daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod)
     surveyor = Surveyor(snapshot, columns, tables, daemons)
     states = snapshot.state_nodes.values()
     tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])
-    pools, problems = _pools(snapshot, columns, tables, daemons)
+    pools, problems = _pools(snapshot, columns, tables, daemons, faults)
     return Ground(columns, tallies, surveyor, Places.of(surveyor.targets(), columns), pools, problems)
+
+
+def _tables(snapshot: Snapshot, columns: Columns) -> tuple[dict[str, TypeTable], dict[str, Exception]]:
+    """The types of each class; and the classes whose types make no sense."""
+    tables: dict[str, TypeTable] = {}
+    faults: dict[str, Exception] = {}
+    for name in sorted(snapshot.catalogues):
+        try:
+            tables[name] = TypeTable(snapshot.catalogues[name], columns, snapshot)
+        except Exception as error:
+            faults[name] = error
+    return tables, faults
 
 
 def _columns(snapshot: Snapshot) -> Columns:
@@ -102,9 +114,13 @@ def usable(pool: NodePool) -> bool:
 
 
 def _pools(
-    snapshot: Snapshot, columns: Columns, tables: Mapping[str, TypeTable], daemons: Sequence[Daemon]
+    snapshot: Snapshot,
+    columns: Columns,
+    tables: Mapping[str, TypeTable],
+    daemons: Sequence[Daemon],
+    faults: Mapping[str, Exception],
 ) -> tuple[tuple[tuple[Template, Usage], ...], dict[str, PodRefusal]]:
-    """A pool with a malformed requirement or limit loses only itself."""
+    """A pool with a malformed requirement or limit, or with a class at fault, loses only itself."""
     found: list[tuple[Template, Usage]] = []
     problems: dict[str, PodRefusal] = {}
     strict = snapshot.settings.min_values_policy == "Strict"
@@ -116,20 +132,27 @@ def _pools(
         if not usable(pool):
             continue
         table = tables.get(pool.class_name) or TypeTable((), columns, snapshot)
+        if pool.class_name in faults:
+            problems[name] = _invalid(faults[pool.class_name])
+            continue
         try:
             check_pool(pool)
             usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
             template = Template(pool, pool.requirements(), table, daemons, strict_min_values=strict)
             problem = held(pool, snapshot) or _emptiness(template)
         except Exception as error:
-            reason = broken(error)
-            problems[name] = PodRefusal("InvalidNodePool" if reason.code == MALFORMED else reason.code, reason.text)
+            problems[name] = _invalid(error)
             continue
         if problem is None:
             found.append((template, usage))
         else:
             problems[name] = problem
     return tuple(sorted(found, key=lambda pair: -pair[0].pool.spec.weight)), problems
+
+
+def _invalid(error: Exception) -> PodRefusal:
+    reason = broken(error)
+    return PodRefusal("InvalidNodePool" if reason.code == MALFORMED else reason.code, reason.text)
 
 
 def held(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
