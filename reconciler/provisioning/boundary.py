@@ -1,96 +1,133 @@
 """A solve that fails must not stop all pods: who is to blame is found by trying, and only they are left out.
 
-NodePools with which no solve succeeds are left out, first those that fail even without a pod; then pods are halved
-until those are found with which none succeeds. That costs time only when something is wrong.
+Most nonsense is refused where it is read, and never comes here. Of the rest, NodePools with which not even the plainest
+pod can be solved are left out; then pods are halved until those are found with which solving fails. Pods of one shape
+stand or fall together, so one of each is tried first. What may be spent is counted in pods: a pass takes a few times
+as long as one in which nothing is wrong, never more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-from api.v1.nodepool import NodePool
+from api.v1.meta import ObjectMeta
 from reconciler.model.boundaries import broken
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Pod, PodSpec, Toleration
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.solve import PodRefusal, Solution, solve
+from reconciler.scheduling.classes import shape_of
+from reconciler.scheduling.solve import Ground, PodRefusal, Solution, solve, survey
 
-#: Solves that may be spent on finding pods; those that are still in question then wait with the guilty.
-_MOST_TRIALS = 64
+#: Trials may solve all pods of a pass so many times over; one counts as no less than this part of them.
+_TIMES: Final = 4
+_LEAST: Final = 32
+_PLAINEST: Final = Pod(metadata=ObjectMeta(name="plainest"), spec=PodSpec(tolerations=(Toleration(operator="Exists"),)))
+
+#: Pods of one shape.
+Kind = Sequence[Pod]
 
 
 def solve_apart(snapshot: Snapshot, pods: Sequence[Pod]) -> Solution:
     """A solution for all pods and pools but those with which there is none; these are refused, with the error."""
+    ground = survey(snapshot)
     try:
-        return solve(snapshot, pods)
+        return solve(snapshot, pods, ground=ground)
     except Exception as error:
-        first = broken(error)
-    pools = _guilty(snapshot, ())
-    snapshot = _without(snapshot, pools)
-    if _trial(snapshot, pods) is not None:
-        alone = _guilty(snapshot, pods)
-        if len(alone) < len(snapshot.node_pools):
-            pools |= alone
-            snapshot = _without(snapshot, alone)
-    good, bad = _halved(snapshot, pods, first)
-    return _refusing(solve(snapshot, good), pools, bad)
+        reason = broken(error)
+    trials = _Trials(snapshot, _sound(snapshot, ground), _TIMES * len(pods), len(pods) // _LEAST)
+    kinds = _kinds(snapshot, pods)
+    for most in (1, len(pods)):
+        good, bad = _halved(trials, kinds, most)
+        try:
+            return _refusing(solve(snapshot, _some(good), ground=trials.ground), bad)
+        except Exception as error:
+            reason = broken(error)
+    return _refusing(Solution(pool_problems=trials.ground.problems), [(pods, reason)])
 
 
-def _guilty(snapshot: Snapshot, pods: Sequence[Pod]) -> dict[str, Reason]:
-    """The pools with which, each by itself, solving for these pods fails."""
-    found = {name: _trial(_only(snapshot, name), pods) for name in sorted(snapshot.node_pools)}
-    return {name: reason for name, reason in found.items() if reason is not None}
+@dataclass(slots=True)
+class _Trials:
+    """Solves of which only the error is of interest; `left` is how many pods may still be solved in them."""
+
+    snapshot: Snapshot
+    ground: Ground
+    left: int
+    least: int
+
+    def error(self, pods: Sequence[Pod]) -> Reason | None:
+        """What solving for these pods fails with; None when it succeeds."""
+        self.left -= max(len(pods), self.least)
+        try:
+            solve(self.snapshot, pods, ground=self.ground)
+        except Exception as error:
+            return broken(error)
+        return None
 
 
-def _trial(snapshot: Snapshot, pods: Sequence[Pod]) -> Reason | None:
-    """What a solve fails with; None when it succeeds."""
-    try:
-        solve(snapshot, pods)
-    except Exception as error:
-        return broken(error)
-    return None
+def _sound(snapshot: Snapshot, ground: Ground) -> Ground:
+    """Without the pools with which, each by itself and on new nodes, solving for the plainest pod fails."""
+    sound, problems = [], dict(ground.problems)
+    everywhere = frozenset(snapshot.state_nodes)
+    for pair in ground.pools:
+        try:
+            solve(snapshot, (_PLAINEST,), exclude=everywhere, ground=replace(ground, pools=(pair,)))
+            sound.append(pair)
+        except Exception as error:
+            reason = broken(error)
+            problems[pair[0].name] = PodRefusal(reason.code, reason.text)
+    return replace(ground, pools=tuple(sound), problems=problems)
 
 
-def _only(snapshot: Snapshot, name: str) -> Snapshot:
-    return _with(snapshot, {name: snapshot.node_pools[name]})
+def _kinds(snapshot: Snapshot, pods: Iterable[Pod]) -> list[Kind]:
+    """The pods by shape. Another shape comes first as time goes by, so that none is always left over."""
+    found: dict[bytes, list[Pod]] = {}
+    for pod in pods:
+        try:
+            shape = shape_of(pod)
+        except Exception:
+            shape = b""  # such a pod is refused without a trial
+        found.setdefault(shape, []).append(pod)
+    kinds = list(found.values())
+    first = int(snapshot.now.timestamp()) % len(kinds)
+    return [*kinds[first:], *kinds[:first]]
 
 
-def _without(snapshot: Snapshot, names: Mapping[str, object]) -> Snapshot:
-    return _with(snapshot, {n: p for n, p in sorted(snapshot.node_pools.items()) if n not in names})
+def _halved(trials: _Trials, kinds: Sequence[Kind], most: int) -> tuple[list[Kind], list[tuple[Kind, Reason]]]:
+    """The kinds that can be solved, tried with so many pods of each at most, and the others with the error of each.
 
-
-def _with(snapshot: Snapshot, pools: Mapping[str, NodePool]) -> Snapshot:
-    """With these pools alone, and what their classes can launch."""
-    used = {pool.class_name for pool in pools.values()}
-    catalogues = {name: types for name, types in sorted(snapshot.catalogues.items()) if name in used}
-    return replace(snapshot, node_pools=pools, catalogues=catalogues)
-
-
-def _halved(snapshot: Snapshot, pods: Sequence[Pod], error: Reason) -> tuple[list[Pod], dict[str, Reason]]:
-    """The pods that can be solved together, and the others with the error of each."""
-    good: list[Pod] = []
-    bad: dict[str, Reason] = {}
-    open_, trials = [list(pods)], 0
+    When all is spent, what is in question is tried once more as it is, and then waits with the guilty.
+    """
+    good: list[Kind] = []
+    bad: list[tuple[Kind, Reason]] = []
+    open_: list[tuple[Sequence[Kind], Reason | None]] = [(kinds, None)]
     while open_:
-        some = open_.pop()
-        reason = error if trials >= _MOST_TRIALS else _trial(snapshot, [*good, *some])
-        trials += 1
+        some, reason = open_.pop()
+        reason = reason or trials.error(_some(some, most))
         if reason is None:
             good += some
-        elif len(some) > 1 and trials < _MOST_TRIALS:
-            middle = len(some) // 2
-            open_ += [some[middle:], some[:middle]]
+        elif len(some) == 1:
+            bad.append((some[0], reason))
+        elif trials.left <= 0:
+            unsure = replace(reason, text=f"{reason.text} (or placing one of {len(_some(some))} pods with it)")
+            bad += [(kind, unsure) for kind in some]
         else:
-            bad |= {pod.key: reason for pod in some}
+            one, other = some[: len(some) // 2], some[len(some) // 2 :]
+            failure = trials.error(_some(one, most))
+            if failure is None:
+                good += one
+            # where one half does not fail, the other one does
+            open_ += [(other, reason)] if failure is None else [(other, None), (one, failure)]
     return good, bad
 
 
-def _refusing(solution: Solution, pools: Mapping[str, Reason], pods: Mapping[str, Reason]) -> Solution:
-    unplaced = {key: PodRefusal(reason.code, f"placing it failed: {reason.text}") for key, reason in pods.items()}
-    problems = {name: PodRefusal(reason.code, reason.text) for name, reason in pools.items()}
-    return replace(
-        solution,
-        unplaced={**solution.unplaced, **unplaced},
-        pool_problems={**solution.pool_problems, **problems},
-    )
+def _some(kinds: Iterable[Kind], most: int | None = None) -> list[Pod]:
+    return [pod for kind in kinds for pod in kind[:most]]
+
+
+def _refusing(solution: Solution, bad: Iterable[tuple[Kind, Reason]]) -> Solution:
+    refused = {
+        pod.key: PodRefusal(reason.code, f"placing it failed: {reason.text}") for kind, reason in bad for pod in kind
+    }
+    return replace(solution, unplaced={**solution.unplaced, **refused})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from msgspec.structs import replace as changed
 
+from api.v1.meta import Taint
 from reconciler.model.instance_type import Catalogue
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Pod, Toleration
 from reconciler.model.plan import CreateNodeClaim, Plan
 from reconciler.model.snapshot import Batch
 from reconciler.provisioning.provision import provision
@@ -59,6 +61,62 @@ def test_a_pod_that_makes_no_sense_is_refused_alone() -> None:
     assert pools_of(plan) == {"default"}
     assert refused(plan) == {f"pod/{pods[4].key}": "InternalError"}
     assert len(plan.nominations) == 8
+
+
+def trap(pod: Pod, tried: list[str]) -> Pod:
+    """A pod that looks sane, but whose toleration cannot be compared with a taint; `tried` gets a row for each try."""
+
+    class Trap(Toleration, frozen=True):
+        def tolerates(self, taint: Taint) -> bool:
+            tried.append(pod.key)
+            raise TypeError("no taint at all")
+
+    return changed(pod, spec=changed(pod.spec, tolerations=(Trap(),)))
+
+
+SHUT = {"taints": [{"key": "a", "effect": "NoSchedule"}]}
+
+
+def test_a_pod_that_fails_with_one_pool_costs_that_pool_nothing() -> None:
+    guest = w.pod("guest", tolerations=[{"key": "a", "operator": "Exists"}], nodeSelector={"kind": "shut"})
+    shut = w.pool("shut", **SHUT, requirements=[{"key": "kind", "operator": "In", "values": ["shut"]}])
+    plan = planned(shut, w.pool(), guest, w.replicas(3, "p"), trap(w.pod("odd"), []))
+    assert pools_of(plan) == {"shut", "default"}
+    assert refused(plan) == {"pod/default/odd": "InternalError"}
+    assert plan.actions == planned(shut, w.pool(), guest, w.replicas(3, "p")).actions
+
+
+def test_pods_of_one_shape_stand_and_fall_together() -> None:
+    tried: list[str] = []
+    odd = [trap(pod, tried) for pod in w.replicas(40, "odd", "200m")]
+    plan = planned(w.pool(**SHUT), w.pool("open"), odd, w.replicas(40, "p"))
+    assert refused(plan) == {f"pod/default/odd-{i}": "InternalError" for i in range(40)}
+    assert len(plan.nominations) == 40
+    assert len(tried) <= 3
+
+
+def test_what_is_spent_on_finding_the_guilty_is_bounded_and_nobody_waits_for_ever() -> None:
+    tried: list[str] = []
+    odd = [trap(w.pod(f"odd-{i}", f"{i + 1}m"), tried) for i in range(200)]
+    sane = [w.pod(f"p-{i}", f"{i + 1}m") for i in range(0, 200, 20)]
+    served: set[str] = set()
+    for second in range(0, 120, 10):
+        now = w.NOW + timedelta(seconds=second)
+        plan = planned(w.pool(**SHUT), w.pool("open"), odd, sane, now=now)
+        assert len(tried) <= 150
+        tried.clear()
+        assert len(plan.refusals) + len(plan.nominations) == 210
+        served |= {nomination.pod_uid for nomination in plan.nominations}
+    assert served == {pod.metadata.uid for pod in sane}
+
+
+def test_a_pod_that_fails_beside_a_sane_one_of_its_shape_takes_its_own_kind_only() -> None:
+    nonsense: Any = None
+    kind = w.replicas(3, "kind", "200m")
+    kind[1] = changed(kind[1], metadata=changed(kind[1].metadata, labels=nonsense))
+    plan = planned(w.pool(), kind, w.replicas(5, "p"))
+    assert len(plan.nominations) == 5
+    assert set(refused(plan).values()) == {"InternalError"}
 
 
 def test_both_at_once() -> None:
