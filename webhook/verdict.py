@@ -14,11 +14,13 @@ from typing import Any, Final
 
 from api import crds
 from api.defaulting import patch
-from api.lint import Problem, validate
+from api.lint import LintSettings, Problem, validate
 
 from .review import Review, allowed, denied
 
 _WRITES: Final = ("CREATE", "UPDATE")
+#: Defaulting refuses only; what is merely unwise is told by the door that comes last.
+_NO_ADVICE: Final = LintSettings(advice=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def mutate(review: Review, most: int) -> Verdict:
     """Fill in defaults, or refuse. The words of at most `most` problems are given."""
     if not is_ours(review):
         return Verdict(allowed(review.uid), "skipped")
-    errors, _ = _judged(review)
+    errors, _ = _judged(review, _NO_ADVICE)
     if errors:
         return Verdict(denied(review.uid, _message(review, errors, most)), "denied")
     return Verdict(allowed(review.uid, patch=patch(review.new or {})), "allowed")
@@ -54,17 +56,17 @@ def check(review: Review, most: int) -> Verdict:
     """Allow or refuse, with warnings either way. The words of at most `most` problems of each sort are given."""
     if not is_ours(review):
         return Verdict(allowed(review.uid), "skipped")
-    errors, rest = _judged(review)
+    errors, rest = _judged(review, LintSettings())
     warnings = [str(problem) for problem in rest[:most]]
     if errors:
         return Verdict(denied(review.uid, _message(review, errors, most), warnings), "denied")
     return Verdict(allowed(review.uid, warnings), "allowed")
 
 
-def _judged(review: Review) -> tuple[list[Problem], list[Problem]]:
+def _judged(review: Review, settings: LintSettings) -> tuple[list[Problem], list[Problem]]:
     """Errors, and what is less than an error."""
     new = review.new or {}
-    problems = validate(new, review.old if review.operation == "UPDATE" else None)
+    problems = validate(new, review.old if review.operation == "UPDATE" else None, settings=settings)
     errors = [problem for problem in problems if problem.severity == "error"]
     return errors, [problem for problem in problems if problem.severity == "warning"]
 

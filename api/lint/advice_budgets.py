@@ -206,9 +206,13 @@ def _rolling(windows: list[Window], manifest: Mapping[str, Any]) -> Iterator[Pro
         age = durations.parse_nillable(text) if isinstance(text, str) else None
     except ValueError:
         return
-    mine = [window for window in windows if window.is_for("Drifted")]
-    share = _average(mine, _most_nodes(manifest))
-    if age is None or not share or ROUND / share <= age:
+    mine = tuple(window for window in windows if window.is_for("Drifted"))
+    nodes = _most_nodes(manifest)
+    least = min((_share(window.nodes, nodes) for window in mine), default=1.0)
+    if age is None or (least and ROUND / least <= age):
+        return
+    share = _average(mine, nodes)
+    if not share or ROUND / share <= age:
         return
     hours = max(1, round(ROUND / share / timedelta(hours=1)))
     message = f"replacing all nodes under these budgets takes about {hours} h, and nodes expire after {text}"
@@ -216,7 +220,8 @@ def _rolling(windows: list[Window], manifest: Mapping[str, Any]) -> Iterator[Pro
     yield at(("spec", "template", "spec", "expireAfter"), "KERF-NP-325", "warning", message, hint, text)
 
 
-def _average(windows: list[Window], nodes: int | None) -> float:
+@lru_cache(maxsize=1024)
+def _average(windows: tuple[Window, ...], nodes: int | None) -> float:
     """Which share of the pool may be away at a time, averaged over the hours of a week."""
     shares = [(window, _share(window.nodes, nodes)) for window in windows]
     hours = [MONDAY + timedelta(hours=hour) for hour in range(168)]

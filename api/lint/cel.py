@@ -5,8 +5,9 @@ in this process, so that Git, the webhook and the cluster never disagree. Rules 
 as a tree that follows the schema; a manifest walks that tree. A rule whose evaluation fails counts as broken, as in the
 API server.
 
-Turning Python values into CEL values is what costs time. So a rule is handed only the fields that it reads, a rule
-about every entry of a list is asked entry by entry, and answers are remembered: manifests repeat the same keys.
+Turning Python values into CEL values is what costs time. So a rule is handed only the fields that it reads, answers are
+remembered (manifests repeat the same keys), and all rules of one place are first asked together, as one expression;
+only when that does not hold are they asked one by one, and about lists entry by entry, to find what is to blame.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The rules at one place of the schema and below it."""
+    """The rules at one place of the schema and below it; `whole` is all of them that do not look at a change."""
 
     rules: tuple[Rule, ...]
+    whole: Rule | None
     fields: Mapping[str, Node]
     entries: Node | None
     rest: Node | None
@@ -75,6 +77,8 @@ def prepare(kind: str) -> None:
     """Compile every rule of a kind. Raises ValueError for a rule that the engine cannot read."""
     for rule in rules(kind):
         _program(rule.source)
+    for whole in _wholes(tree(kind)):
+        _program(whole.source)
 
 
 def check(
@@ -95,7 +99,16 @@ def _node(schema: Mapping[str, Any]) -> Node | None:
     entries = _node(schema["items"]) if "items" in schema else None
     additional = schema.get("additionalProperties")
     rest = _node(additional) if isinstance(additional, Mapping) else None
-    return Node(own, fields, entries, rest) if own or fields or entries or rest else None
+    return Node(own, _whole(schema), fields, entries, rest) if own or fields or entries or rest else None
+
+
+def _whole(schema: Mapping[str, Any]) -> Rule | None:
+    sources = [entry["rule"].strip() for entry in schema.get("x-kubernetes-validations", ())]
+    standing = [f"({source})" for source in sources if "oldSelf" not in _unquoted(source)]
+    if len(standing) < 2 and not any(_ALL.match(source) for source in sources):
+        return None
+    source = " && ".join(standing)
+    return Rule("", "", (), source, "self", False, False, _reads(source, "self")) if standing else None
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:
@@ -146,9 +159,19 @@ def _flat(node: Node) -> Iterator[Rule]:
             yield from _flat(child)
 
 
+def _wholes(node: Node) -> Iterator[Rule]:
+    if node.whole is not None:
+        yield node.whole
+    for child in (*node.fields.values(), node.entries, node.rest):
+        if child is not None:
+            yield from _wholes(child)
+
+
 def _walk(node: Node, value: Any, old: Any, steps: Steps, faulty: frozenset[Steps]) -> Iterator[Problem]:
+    sound = node.whole is not None and not faulty and _holds(node.whole, value, None)
     for rule in node.rules:
-        yield from _apply(rule, value, old, steps, faulty)
+        if rule.transition or not sound:
+            yield from _apply(rule, value, old, steps, faulty)
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for name, child in node.fields.items():
