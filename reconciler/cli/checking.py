@@ -1,7 +1,7 @@
 """From files to findings: every manifest of ours in them, validated by itself and beside the others, with places.
 
-Pure. Documents of other kinds are counted and otherwise left alone, so that whole repositories, chart releases and
-clusters' exports can be given as they are.
+Pure. Objects of other kinds are counted and not judged by themselves, so that whole repositories, chart releases and
+clusters' exports can be given as they are; what ours say about each other may depend on them.
 """
 
 from __future__ import annotations
@@ -85,12 +85,13 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """A manifest in a document: at the root of it, or an item of a list."""
+    """An object in a document: at the root of it, or an item of a list; `ours` when it is for us to judge."""
 
     document: Document
     node: Node
     prefix: Steps
     name: str
+    ours: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,15 @@ def check(contents: Iterable[Content], wish: Wish, known: Callable[[], frozenset
     """Everything that is wrong; `known` gives all rules that there are, and is asked only when comments name some."""
     files = [_read(content) for content in contents]
     manifests = [(file, manifest) for file in files for manifest in file.manifests]
-    alone = [lint.validate(manifest.node.value) for _, manifest in manifests]
-    for (file, manifest), problems in zip(manifests, alone, strict=True):
+    together = lint.together([manifest.node.value for _, manifest in manifests])
+    for (file, manifest), beside in zip(manifests, together, strict=True):
+        alone = lint.validate(manifest.node.value) if manifest.ours else ()
+        problems = lint.ordered((*alone, *beside))
         file.findings += [(finding, manifest) for finding in _findings(file.name, manifest, problems)]
     findings = [finding for file in files for finding in _heeded(file, known)]
     return Report(
         findings=tuple(finding for finding in findings if finding.problem.rule not in wish.left_out),
-        subjects=tuple(Subject(f.name, m.node.start.line, m.name) for f, m in manifests),
+        subjects=tuple(Subject(f.name, m.node.start.line, m.name) for f, m in manifests if m.ours),
         files=len(files),
         skipped=sum(file.skipped for file in files),
         failing=frozenset(("error", "warning") if wish.strict else ("error",)),
@@ -139,9 +142,9 @@ def _read(content: Content) -> _File:
     for found in documents.read(content.data):
         if isinstance(found, Document):
             file.documents.append(found)
-            ours = list(_manifests(found))
-            file.manifests += [manifest for manifest in ours if manifest is not None]
-            file.skipped += ours.count(None)
+            inside = list(_manifests(found))
+            file.manifests += [manifest for manifest in inside if manifest is not None]
+            file.skipped += sum(manifest is None or not manifest.ours for manifest in inside)
             continue
         templates += found.rule == file_rules.TEMPLATE
         if found.rule != file_rules.TEMPLATE or templates == 1:
@@ -155,7 +158,7 @@ def _unreadable(name: str, failure: Unreadable, subject: str = "") -> Finding:
 
 
 def _manifests(document: Document) -> Iterator[_Manifest | None]:
-    """The manifests of a document, None for each of another kind."""
+    """The objects of a document, None for what is none."""
     root = document.node
     items = root.below.get("items")
     value = root.value if isinstance(root.value, dict) else {}
@@ -168,12 +171,13 @@ def _manifests(document: Document) -> Iterator[_Manifest | None]:
 
 def _manifest(document: Document, node: Node, prefix: Steps) -> _Manifest | None:
     value = node.value
-    if not isinstance(value, dict) or not is_ours(value.get("apiVersion"), value.get("kind")):
+    ours = isinstance(value, dict) and is_ours(value.get("apiVersion"), value.get("kind"))
+    if not isinstance(value, dict) or not (ours or isinstance(value.get("kind"), str)):
         return None
     metadata = value.get("metadata")
     name = metadata.get("name") or metadata.get("generateName") if isinstance(metadata, dict) else None
     kind = shown(value.get("kind"), quotes=False)
-    return _Manifest(document, node, prefix, f"{kind} {shown(name, quotes=False)}" if name else kind)
+    return _Manifest(document, node, prefix, f"{kind} {shown(name, quotes=False)}" if name else kind, ours)
 
 
 def is_ours(version: Any, kind: Any) -> bool:
@@ -199,7 +203,7 @@ def _findings(file: str, manifest: _Manifest, problems: Iterable[Problem]) -> It
             yield Finding(file, start, end, manifest.name, as_written(manifest.node, problem))
     if template:
         yield template
-    for oddity in manifest.document.oddities:
+    for oddity in manifest.document.oddities if manifest.ours else ():
         if oddity.steps[: len(manifest.prefix)] == manifest.prefix:
             yield _odd(file, manifest, oddity)
 

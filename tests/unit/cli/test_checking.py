@@ -240,3 +240,26 @@ def test_a_comment_beside_a_block_of_text_is_one() -> None:
 def test_exceptions_are_not_called_unused_where_something_could_not_be_read() -> None:
     text = f"# {TYPE}\na: b\n---\nc: d: e\n"
     assert rules(text) == ["KERF-FILE-YAML"]
+
+
+def test_an_exception_from_a_rule_across_files_may_be_unused_here() -> None:
+    assert rules(f"# kerf:ignore KERF-SET-304 the pools are for two clusters\n{OTHER}") == []
+
+
+def test_what_manifests_say_about_each_other_is_shown_in_each_file() -> None:
+    pool = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: NAME}
+spec:
+  limits: {cpu: 100}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+      terminationGracePeriod: 1h
+"""
+    found = report(pool.replace("NAME", "one"), f"# a line\n{OTHER}---\n{pool.replace('NAME', 'two')}")
+    shown = [(f.file, f.start.line) for f in found.findings if f.problem.rule.startswith("KERF-SET-")]
+    assert {file for file, _ in shown} == {"1.yaml", "2.yaml"}
+    assert len(found.subjects) == 2

@@ -112,8 +112,13 @@ def test_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> 
     assert "usage: kerf validate" in capsys.readouterr().err
 
 
-def test_the_examples_are_clean(capsys: pytest.CaptureFixture[str]) -> None:
-    assert validate.main([str(ROOT / "manifests" / "examples"), "--strict"]) == 0, capsys.readouterr().out
+def test_the_examples_have_no_fault_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert validate.main([str(ROOT / "manifests" / "examples")]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "manifests" / "examples").glob("*.yaml")), ids=lambda path: path.stem)
+def test_an_example_is_clean(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert validate.main([str(path), "--strict"]) == 0, capsys.readouterr().out
 
 
 def test_a_pipe_and_what_a_process_loads() -> None:
