@@ -53,8 +53,12 @@ def _matcher(pattern: str) -> Any:
     if len(re.findall(r"(?:(?<!\\)\.|\\d)[+*]", pattern)) < 2:
         return re.compile(python_pattern(pattern), re.ASCII).search
     program = cel.compile("text.matches(pattern)")
-    ascii_only = pattern.replace(r"\s", r"[\t\n\f\r ]").replace(r"\d", "[0-9]")
-    return lambda text: program.execute({"text": text, "pattern": ascii_only})
+    return lambda text: program.execute({"text": text, "pattern": ascii_classes(pattern)})
+
+
+def ascii_classes(pattern: str) -> str:
+    """An RE2 pattern for engines whose digits and spaces are Unicode's."""
+    return pattern.replace(r"\s", r"[\t\n\f\r ]").replace(r"\d", "[0-9]")
 
 
 def _pattern(_: Validator, pattern: str, value: Any, __: Any) -> Errors:
@@ -63,11 +67,12 @@ def _pattern(_: Validator, pattern: str, value: Any, __: Any) -> Errors:
 
 
 def _format(_: Validator, name: str, value: Any, __: Any) -> Errors:
-    if name == "date-time" and isinstance(value, str) and not _is_date_time(value):
+    if name == "date-time" and isinstance(value, str) and not is_date_time(value):
         yield ValidationError("is not a date-time")
 
 
-def _is_date_time(text: str) -> bool:
+def is_date_time(text: str) -> bool:
+    """Whether a text is an instant as of RFC 3339."""
     if not _DATE_TIME.fullmatch(text):
         return False
     try:
