@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from reconciler.model.kinds import Ref
 from reconciler.ports import Kube, PortError
 from reconciler.runtime.karpenter import Obstacle
+from reconciler.runtime.leader import is_replica
 from reconciler.runtime.leases import LeaseName
 from reconciler.telemetry.telemetry import Telemetry
 
-WAITS, UNREAD = "WaitsForKarpenter", "LeaseUnread"
+WAITS, WAITS_FOR_OURS, UNREAD = "WaitsForKarpenter", "WaitsForKerf", "LeaseUnread"
 _STATES = ("free", "held", "unread")
 
 
@@ -26,13 +27,13 @@ class Announcer:
 
     def tell(self, obstacles: tuple[Obstacle, ...]) -> None:
         """What stands in the way from now on; nothing when we may act again."""
-        before, self._told = {(one.lease, one.state) for one in self._told}, obstacles
+        before, self._told = {(one.lease, _reason(one)) for one in self._told}, obstacles
         self._count(obstacles)
         for one in obstacles:
-            if (one.lease, one.state) not in before:
+            if (one.lease, _reason(one)) not in before:
                 self._begins(one)
         if before and not obstacles:
-            self._telemetry.log.info("no Karpenter controller stands in the way any more")
+            self._telemetry.log.info("nobody stands in the way any more")
 
     def _count(self, obstacles: tuple[Obstacle, ...]) -> None:
         gauge, states = self._telemetry.metrics.karpenter_lease, {one.lease: one.state for one in obstacles}
@@ -44,12 +45,18 @@ class Announcer:
     def _begins(self, obstacle: Obstacle) -> None:
         lease, words = obstacle.lease, f"Kerf ({self._identity}) only watches: {obstacle}"
         if obstacle.holder:
-            type_, reason = "Normal", WAITS
             self._telemetry.log.info("only watching", Lease=str(lease), holder=obstacle.holder)
         else:
-            type_, reason = "Warning", UNREAD
             self._telemetry.log.error("only watching: a lease cannot be read", Lease=str(lease), error=obstacle.error)
         try:
-            self._kube.emit(Ref("Lease", lease.namespace, lease.name), obstacle.uid, type_, reason, words)
+            type_ = "Normal" if obstacle.holder else "Warning"
+            self._kube.emit(Ref("Lease", lease.namespace, lease.name), obstacle.uid, type_, _reason(obstacle), words)
         except PortError as error:
             self._telemetry.event_failed(error)
+
+
+def _reason(obstacle: Obstacle) -> str:
+    """The reason of its event."""
+    if not obstacle.holder:
+        return UNREAD
+    return WAITS_FOR_OURS if is_replica(obstacle.holder) else WAITS

@@ -3,6 +3,8 @@
 Two controllers over the same objects would launch everything twice and drain around each other's budgets. Karpenter
 knows nothing of us, so it is for us to look: at its lease in every namespace where it may run. A lease that cannot be
 read says nothing, in particular not that nobody holds it: then we do not act either, and say what is missing.
+
+Another release of ours, in another namespace, is no better. Of two exactly one yields: see `_rank`.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from datetime import timedelta
 
 from reconciler.ports import Clock, Kube
 from reconciler.runtime.leader import is_replica
-from reconciler.runtime.leases import RENEW_DEADLINE, RETRY, LeaseName, Sighting
+from reconciler.runtime.leases import KARPENTER, RENEW_DEADLINE, RETRY, USUAL, LeaseName, Sighting
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why this process does not act: a lease that a Karpenter controller holds, or (no `holder`) one not read."""
+    """Why this process does not act: a lease that another controller holds, or (no `holder`) one not read."""
 
     lease: LeaseName
     holder: str = ""
@@ -33,15 +35,19 @@ class Obstacle:
 
     def __str__(self) -> str:
         if self.holder:
-            return f"a Karpenter controller ({self.holder}) holds the lease {self.lease}"
+            who = "another Kerf" if is_replica(self.holder) else "a Karpenter controller"
+            return f"{who} ({self.holder}) holds the lease {self.lease}"
         return f"the lease {self.lease} could not be read{': ' if self.error else ' yet'}{self.error}"
 
 
 class KarpenterLeases:
-    """See the module. One thread calls `step`; any thread asks `may_act` and `obstacles`."""
+    """See the module. One thread calls `step`; any thread asks `may_act` and `obstacles`.
 
-    def __init__(self, kube: Kube, clock: Clock, leases: Iterable[LeaseName]) -> None:
-        self._kube, self._clock = kube, clock
+    `own` is the lease that this process vies for itself, if it does.
+    """
+
+    def __init__(self, kube: Kube, clock: Clock, leases: Iterable[LeaseName], own: LeaseName | None = None) -> None:
+        self._kube, self._clock, self._own = kube, clock, own
         self.leases = tuple(sorted(set(leases)))
         self._sightings = {lease: Sighting(clock) for lease in self.leases}
         #: When each was read last, in seconds of the monotonic clock, and what the latest reading ran into.
@@ -49,7 +55,7 @@ class KarpenterLeases:
         self._errors: dict[LeaseName, str] = {}
 
     def may_act(self) -> bool:
-        """Whether every lease was read lately, and none is held by a Karpenter controller."""
+        """Whether every lease was read lately, and none is held by who has the right of way."""
         return not self.obstacles()
 
     def obstacles(self) -> tuple[Obstacle, ...]:
@@ -74,9 +80,13 @@ class KarpenterLeases:
         uid = "" if seen is None else seen.uid
         if read is None or self._clock.monotonic() >= read + RENEW_DEADLINE.total_seconds():
             return Obstacle(lease, error=self._errors.get(lease, ""), uid=uid)
-        if seen is None or is_replica(seen.holder) or not sighting.left():
+        if seen is None or not sighting.left() or not self._yields_to(lease, seen.holder):
             return None
         return Obstacle(lease, holder=seen.holder, uid=uid)
+
+    def _yields_to(self, lease: LeaseName, holder: str) -> bool:
+        """To Karpenter always; to one of ours unless it is a replica, or yields to us; without a lease nobody does."""
+        return not is_replica(holder) or self._own is None or _rank(lease) < _rank(self._own)
 
     def pause(self) -> timedelta:
         """Until the next reading; no longer than a lease that stands in the way still lasts."""
@@ -94,3 +104,8 @@ class KarpenterLeases:
                 told = key
                 on_change(found)
             stop.wait(max(self.pause().total_seconds(), 0.1))
+
+
+def _rank(lease: LeaseName) -> tuple[bool, bool, LeaseName]:
+    """Of two releases of ours the lower acts: the one whose lease all look for, as it may not see the other's."""
+    return lease not in USUAL, lease.name != KARPENTER, lease

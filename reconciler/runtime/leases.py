@@ -35,6 +35,10 @@ class LeaseName:
         return f"{self.namespace}/{self.name}"
 
 
+#: Where everybody looks, if nothing else is said.
+USUAL = (LeaseName("kube-system"), LeaseName("karpenter"))
+
+
 class Sighting:
     """What was seen of one lease, and since when it has been so."""
 

@@ -79,7 +79,7 @@ class Process:
         )
         self._telemetry = Telemetry(log, self._metrics, events, self._clock)
         self._leader = None if options.disable_leader_election else self._election()
-        self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases())
+        self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._controller = Controller(
             kube=self._kube,
             cloud=self._cloud(),
@@ -170,23 +170,29 @@ class Process:
             return self._options.system_namespace
         return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else ""
 
+    @property
+    def _own_lease(self) -> LeaseName | None:
+        """The lease that we vie for, if we do."""
+        options, namespace = self._options, self._options.leader_election_namespace or self._namespace
+        if options.disable_leader_election or not namespace:
+            return None
+        return LeaseName(namespace, options.leader_election_name)
+
     def _election(self) -> Leader:
-        namespace = self._options.leader_election_namespace or self._namespace
-        if not namespace:
+        own = self._own_lease
+        if own is None:
             raise SettingsError(["LEADER_ELECTION_NAMESPACE (--leader-election-namespace): is required outside a pod"])
 
         def failed(error: Exception) -> None:
             self._telemetry.trouble("leader election failed", "", error)
 
-        name = self._options.leader_election_name
-        return Leader(self._kube, self._clock, namespace, name, self._identity, failed)
+        return Leader(self._kube, self._clock, own.namespace, own.name, self._identity, failed)
 
     def _karpenter_leases(self) -> set[LeaseName]:
         """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""
-        options, own = self._options, self._options.leader_election_namespace or self._namespace
-        named = {LeaseName(namespace) for namespace in (own, self._namespace) if namespace}
-        if own and not options.disable_leader_election:
-            named.add(LeaseName(own, options.leader_election_name))
+        options, own = self._options, self._own_lease
+        spaces = (options.leader_election_namespace, self._namespace)
+        named = {LeaseName(space) for space in spaces if space} | ({own} if own is not None else set())
         return named.union(options.karpenter_leases)
 
     def _may_act(self) -> bool:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from api import durations
 from reconciler.model.settings import FeatureGates, Settings
-from reconciler.runtime.leases import KARPENTER, LeaseName
+from reconciler.runtime.leases import KARPENTER, USUAL, LeaseName
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -221,7 +221,7 @@ class Options:
         default="", metadata=_about("LEADER_ELECTION_NAMESPACE", _text, "namespace of the Lease; empty: the pod's own")
     )
     karpenter_leases: tuple[LeaseName, ...] = field(
-        default=(LeaseName("kube-system"), LeaseName("karpenter")),
+        default=USUAL,
         metadata=_about(
             "KARPENTER_LEASES", _leases, "where a Karpenter controller may run: namespace or namespace/lease, by comma"
         ),

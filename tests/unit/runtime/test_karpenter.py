@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.model import kinds
 from reconciler.ports import Forbidden, Lease, Unavailable
 from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
@@ -21,8 +22,8 @@ THEIRS = LeaseName("kube-system")
 HOLDER = "karpenter-7c9d_5b0f"
 
 
-def watch(world: World, *leases: LeaseName) -> KarpenterLeases:
-    return KarpenterLeases(world.kube, world.clock, leases or (THEIRS, LeaseName("karpenter")))
+def watch(world: World, *leases: LeaseName, own: LeaseName | None = None) -> KarpenterLeases:
+    return KarpenterLeases(world.kube, world.clock, leases or (THEIRS, LeaseName("karpenter")), own)
 
 
 def renew(world: World, holder: str = HOLDER, lease: LeaseName = THEIRS, seconds: int = 15) -> None:
@@ -112,15 +113,56 @@ def test_its_own_duration_counts_and_its_clock_does_not() -> None:
 
 def test_a_replica_of_ours_is_no_karpenter_whatever_the_lease_is_called() -> None:
     world = World()
-    karpenter = watch(world)
+    karpenter = watch(world, own=THEIRS)
     renew(world, holder=own_identity())
     karpenter.step()
     assert karpenter.may_act()
 
 
+USUAL_ONE, USUAL_TWO = LeaseName("karpenter"), LeaseName("kube-system")
+ELSEWHERE, FARTHER = LeaseName("alpha"), LeaseName("beta")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (USUAL_ONE, USUAL_TWO),
+        (USUAL_TWO, ELSEWHERE),  # who is in kube-system does not look into any other namespace
+        (ELSEWHERE, FARTHER),
+        (ELSEWHERE, LeaseName("alpha", "a-lease-of-its-own")),  # the name that every release looks for
+    ],
+)
+def test_of_two_releases_of_ours_exactly_one_acts(first: LeaseName, second: LeaseName) -> None:
+    """As when Kerf moves from one namespace to another, and both are there for a while."""
+    world = World()
+    for name in {first.namespace, second.namespace} - {"kube-system"}:
+        world.kube.create(kinds.NAMESPACE, {"metadata": {"name": name}})
+    for lease in (first, second):
+        renew(world, holder=own_identity(), lease=lease)
+    one, two = watch(world, first, second, own=first), watch(world, first, second, own=second)
+    for release in (one, two):
+        release.step()
+    assert one.may_act()
+    assert [found.lease for found in two.obstacles()] == [first]
+    renew(world, holder="", lease=first)
+    two.step()
+    assert two.may_act()
+
+
+def test_who_vies_for_no_lease_is_seen_by_nobody_and_yields() -> None:
+    world = World()
+    renew(world, holder=own_identity())
+    alone = watch(world)
+    alone.step()
+    assert not alone.may_act()
+    renew(world, holder="")
+    alone.step()
+    assert alone.may_act()
+
+
 def test_one_lease_for_both_lets_one_of_them_lead() -> None:
     world = World()
-    karpenter = watch(world)
+    karpenter = watch(world, own=THEIRS)
     leader = Leader(world.kube, world.clock, THEIRS.namespace, THEIRS.name, own_identity())
     renew(world)
     karpenter.step()
@@ -206,6 +248,9 @@ def test_what_stands_in_the_way_is_an_event_on_the_lease_and_a_number() -> None:
     announcer.tell(())
     announcer.tell((held,))
     assert len(events(world)) == 3
+    announcer.tell((Obstacle(THEIRS, holder=own_identity()),))
+    assert states(telemetry) == {("kube-system", "held"), ("karpenter", "free")}
+    assert events(world)[3:] == [("kube-system", "Normal", "WaitsForKerf")]
 
 
 def test_the_event_names_the_lease_by_its_uid_or_kubectl_describe_would_not_show_it() -> None:
