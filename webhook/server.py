@@ -7,6 +7,7 @@ and each counts for itself.
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,11 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        return self._make_app()
+        app = self._make_app()
+        # What has been made by now stays for good; the garbage collector need not walk it in the middle of a review.
+        gc.collect()
+        gc.freeze()
+        return app
 
 
 def configuration(options: Options) -> Mapping[str, Any]:
