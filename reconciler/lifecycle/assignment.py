@@ -55,7 +55,8 @@ def assign(progress: Progress, instance: Instance) -> Progress:
 
 
 def _with_labels(progress: Progress, instance: Instance, kind: InstanceType | None) -> Progress:
-    """The claim's own labels win over the instance's. The request has served its purpose."""
+    """The claim's own labels win over the instance's, and its hashes (it may have been re-hashed) over the class's. The
+    request has served its purpose."""
     claim, node_class = progress.claim, progress.view.class_of(progress.claim)
     given = instances.claim_labels(instance, kind, node_class)
     notes = {key: value for key, value in claim.metadata.annotations.items() if key != labels.LAUNCH_REQUEST}
@@ -63,5 +64,5 @@ def _with_labels(progress: Progress, instance: Instance, kind: InstanceType | No
     if node_class is not None:
         stamps = (labels.NODECLASS_HASH, labels.NODECLASS_HASH_VERSION)
         known = {**node_class.metadata.annotations, labels.INSTANCE_PROFILE: node_class.status.instance_profile}
-        notes |= {key: known[key] for key in (*stamps, labels.INSTANCE_PROFILE) if known.get(key)}
+        notes = {key: known[key] for key in (*stamps, labels.INSTANCE_PROFILE) if known.get(key)} | notes
     return progress.with_claim(with_metadata(claim, labels={**given, **claim.metadata.labels}, annotations=notes))

@@ -193,6 +193,18 @@ def test_a_claim_whose_new_hash_was_not_written_gets_it_before_its_pool_or_class
     assert world.get(kind, "default").metadata.annotations[hash_key] == current
 
 
+def test_a_claim_that_was_rehashed_before_it_got_its_instance_stays_so() -> None:
+    """The class follows in the very look that deals out the instance: what the claim has then is never made anew."""
+    world = prepared(node_claim("a"))
+    with_annotations(world, kinds.NODE_CLASS, "default", **{labels.NODECLASS_HASH_VERSION: "v5"})
+    while not world.instances:
+        plan = world.decide()
+        world.obey(changed(plan, actions=tuple(a for a in plan.actions if a.lane != "ec2nodeclass/default")))
+    assert world.claim().metadata.annotations[labels.NODECLASS_HASH_VERSION] == hashes.NODECLASS_HASH_VERSION
+    world.settle()
+    assert world.claim().metadata.annotations[labels.NODECLASS_HASH_VERSION] == hashes.NODECLASS_HASH_VERSION
+
+
 @pytest.mark.parametrize(("kind", "hash_key", "version_key", "old"), HASHES)
 def test_a_claim_that_cannot_be_read_holds_up_no_new_version(
     kind: kinds.Kind, hash_key: str, version_key: str, old: str
