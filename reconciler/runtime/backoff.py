@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 
 from reconciler.model.backoff import Steps
 
-__all__ = ["Backoff", "Steps"]
-
 
 class Backoff:
     """Back-offs of many subjects."""
@@ -30,10 +28,6 @@ class Backoff:
 
     def until(self, subject: str) -> datetime | None:
         return self._until.get(subject)
-
-    def held(self, subject: str, now: datetime) -> bool:
-        until = self._until.get(subject)
-        return until is not None and until > now
 
     def holding(self, now: datetime) -> dict[str, datetime]:
         """Subjects to be left alone at `now`, until when. Forgets those that failed long ago (ten longest waits)."""

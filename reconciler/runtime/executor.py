@@ -86,12 +86,6 @@ class Executor:
                 self._start(lane, queue)
         return started
 
-    @property
-    def in_flight(self) -> frozenset[str]:
-        """Lanes that are under way."""
-        with self._idle:
-            return frozenset(self._busy)
-
     def finish(self, seconds: float) -> bool:
         """Wait until nothing is under way; False when the time was too short."""
         with self._idle:

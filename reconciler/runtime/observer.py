@@ -15,9 +15,10 @@ from datetime import UTC, datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.model import kinds
+from reconciler.model.backoff import Steps
 from reconciler.model.cloud import ClusterFacts
 from reconciler.ports import Clock, Cloud
-from reconciler.runtime.backoff import Backoff, Steps
+from reconciler.runtime.backoff import Backoff
 from reconciler.runtime.inbox import (
     ChoreFailed,
     ClusterRead,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from reconciler.model.backoff import Steps
 from reconciler.model.kinds import Kind
 from reconciler.ports import Change, Clock, Disconnected, Expired, Forbidden, Kube, PortError, Throttled, Watch
-from reconciler.runtime.backoff import Steps
 from reconciler.runtime.inbox import Changed, Fresh, Inbox, Listed, Removed, Withheld
 
 #: Bookmarks come about once a minute; after this long without any the watch is taken for dead.

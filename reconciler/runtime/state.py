@@ -20,6 +20,7 @@ from api.v1.meta import ObjectMeta
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
+from reconciler.model.backoff import Steps
 from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
 from reconciler.model.kinds import Kind, Ref
@@ -27,7 +28,7 @@ from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Nomination, Plan, Source
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
-from reconciler.runtime.backoff import Backoff, Steps
+from reconciler.runtime.backoff import Backoff
 from reconciler.runtime.batching import BatchWindow
 from reconciler.runtime.catalogues import Build, Catalogues
 from reconciler.runtime.fleet import Fleet
