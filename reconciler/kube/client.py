@@ -181,9 +181,17 @@ class KubeClient:
         name = f"{ref.name}.{int(now.timestamp() * 1e6):x}{os.getpid() & 0xFFFF:04x}{next(self._count) & 0xFFFF:04x}"
         self._transport.request("POST", path, body=_event(ref, uid, type_, reason, message, name, namespace, now))
 
-    def request(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Any:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        read_seconds: float = READ_SECONDS,
+    ) -> Any:
         """Anything else the API serves, as plain JSON. Raises PortError."""
-        raw = self._transport.request(method, path, body=body, content_type=content_type, read_seconds=READ_SECONDS)
+        raw = self._transport.request(method, path, body=body, content_type=content_type, read_seconds=read_seconds)
         with _understood(f"{method} {path}"):
             return msgspec.json.decode(raw)
 

@@ -135,7 +135,7 @@ class Transport:
             token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         if token:
             headers["Authorization"] = token
-        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds)
+        timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, read_seconds), read=read_seconds)
         try:
             return self._pool.request(
                 method,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import boto3
 from botocore.utils import InstanceMetadataRegionFetcher
@@ -152,17 +153,21 @@ class Process:
 
     def _version(self) -> str:
         """The API server's version, such as 1.36."""
-        told = patiently(lambda: self._kube.request("GET", "/version"), self._clock)
+        told = self._asked("/version")
         return f"{told['major']}.{told['minor'].rstrip('+')}"
 
     def _dns_ip(self) -> str:
         """The address of the cluster's DNS, if it has the usual name and may be read."""
         path = "/api/v1/namespaces/kube-system/services/kube-dns"
         try:
-            service = patiently(lambda: self._kube.request("GET", path), self._clock)
+            service = self._asked(path)
         except (AlreadyGone, Forbidden):
             return ""
         return str(service.get("spec", {}).get("clusterIP", ""))
+
+    def _asked(self, path: str) -> Any:
+        """What the API server says there; it may be starting itself."""
+        return patiently(lambda seconds: self._kube.request("GET", path, read_seconds=seconds), self._clock)
 
     @property
     def _namespace(self) -> str:

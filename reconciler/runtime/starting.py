@@ -18,16 +18,17 @@ PATIENCE = timedelta(seconds=20)
 PAUSE_SECONDS = 1.0
 
 
-def patiently(ask: Callable[[], T], clock: Clock) -> T:
+def patiently(ask: Callable[[float], T], clock: Clock) -> T:
     """The answer. While the server is away or has too much to do it is asked again, for 20 s in all.
 
-    Raises PortError: at once when asking again would not help, else what the last try met.
+    `ask` is told for how many seconds it may wait. Raises PortError: at once when asking again would not help, else
+    what the last try met.
     """
-    until = clock.now() + PATIENCE
+    until = clock.monotonic() + PATIENCE.total_seconds()
     while True:
         try:
-            return ask()
+            return ask(until - clock.monotonic())
         except (Throttled, Unavailable):
-            if clock.now() >= until:
+            if clock.monotonic() + PAUSE_SECONDS >= until:
                 raise
         clock.sleep(PAUSE_SECONDS)

@@ -226,6 +226,8 @@ def test_a_request_ends_although_the_server_does_not_answer(api: ApiDouble) -> N
     api.routes[f"GET {PODS}"] = silence
     with pytest.raises(Unavailable):
         Transport(api.configuration, user_agent="x").request("GET", PODS, read_seconds=0.2)
+    with pytest.raises(Unavailable):
+        client(api).request("GET", PODS, read_seconds=0.2)
 
 
 def test_no_server_at_all() -> None:
