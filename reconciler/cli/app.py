@@ -13,11 +13,12 @@ from reconciler.cli.main import QUICK
 
 #: The flags of a verb that reads its own command line.
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-#: Verbs whose options this module's library reads, each with its module and its settings.
-_VERBS: dict[str, tuple[str, dict[str, Any] | None]] = {
-    "run": ("run", _PASS_ON),
-    "webhook": ("run", _PASS_ON),
-    "demo": ("show", None),
+#: Verbs whose options this module's library reads, each with its module, its function and its settings.
+_VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
+    "run": ("run", "run", _PASS_ON),
+    "webhook": ("run", "webhook", _PASS_ON),
+    "demo": ("show", "demo", None),
+    "catalogue": ("catalogue", "command", None),
 }
 
 
@@ -32,9 +33,9 @@ class Verbs(TyperGroup):
         if cmd_name in QUICK:
             alone.command(cmd_name, context_settings=_PASS_ON, help=QUICK[cmd_name])(_quick(cmd_name))
         elif cmd_name in _VERBS:
-            module, settings = _VERBS[cmd_name]
-            function = getattr(import_module(f"reconciler.cli.{module}"), cmd_name)
-            alone.command(cmd_name, context_settings=settings)(function)
+            module, function, settings = _VERBS[cmd_name]
+            found = getattr(import_module(f"reconciler.cli.{module}"), function)
+            alone.command(cmd_name, context_settings=settings)(found)
         else:
             return None
         return typer.main.get_command(alone)

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final
 
 from api import crds, labels, lint
-from api.lint import Problem, Steps
+from api.lint import LintSettings, Problem, Steps
 from api.lint.problem import RANK, shown
 from reconciler.cli import documents, file_rules, ignores
 from reconciler.cli.documents import Document
@@ -78,13 +78,13 @@ class _File:
     name: str
     lines: Sequence[str] = ()
     documents: list[Document] = field(default_factory=list)
-    manifests: list[_Manifest] = field(default_factory=list)
-    findings: list[tuple[Finding, _Manifest | None]] = field(default_factory=list)
+    manifests: list[Manifest] = field(default_factory=list)
+    findings: list[tuple[Finding, Manifest | None]] = field(default_factory=list)
     skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Manifest:
+class Manifest:
     """An object in a document: at the root of it, or an item of a list; `ours` when it is for us to judge."""
 
     document: Document
@@ -105,19 +105,20 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for: rules whose problems are not told, and whether warnings fail the run."""
+    """What is asked for: rules whose problems are not told, whether warnings fail the run, how the linter judges."""
 
     left_out: frozenset[str] = frozenset()
     strict: bool = False
+    settings: LintSettings = field(default_factory=LintSettings)
 
 
 def check(contents: Iterable[Content], wish: Wish, known: Callable[[], frozenset[str]]) -> Report:
     """Everything that is wrong; `known` gives all rules that there are, and is asked only when comments name some."""
     files = [_read(content) for content in contents]
     manifests = [(file, manifest) for file in files for manifest in file.manifests]
-    together = lint.together([manifest.node.value for _, manifest in manifests])
+    together = lint.together([manifest.node.value for _, manifest in manifests], wish.settings)
     for (file, manifest), beside in zip(manifests, together, strict=True):
-        alone = lint.validate(manifest.node.value) if manifest.ours else ()
+        alone = lint.validate(manifest.node.value, settings=wish.settings) if manifest.ours else ()
         problems = lint.ordered((*alone, *beside))
         file.findings += [(finding, manifest) for finding in _findings(file.name, manifest, problems)]
     findings = [finding for file in files for finding in _heeded(file, known)]
@@ -142,7 +143,7 @@ def _read(content: Content) -> _File:
     for found in documents.read(content.data):
         if isinstance(found, Document):
             file.documents.append(found)
-            inside = list(_manifests(found))
+            inside = list(_objects(found))
             file.manifests += [manifest for manifest in inside if manifest is not None]
             file.skipped += sum(manifest is None or not manifest.ours for manifest in inside)
             continue
@@ -157,7 +158,12 @@ def _unreadable(name: str, failure: Unreadable, subject: str = "") -> Finding:
     return Finding(name, failure.place, failure.place, subject, problem)
 
 
-def _manifests(document: Document) -> Iterator[_Manifest | None]:
+def manifests(document: Document) -> list[Manifest]:
+    """The manifests of a document that are ours."""
+    return [manifest for manifest in _objects(document) if manifest is not None and manifest.ours]
+
+
+def _objects(document: Document) -> Iterator[Manifest | None]:
     """The objects of a document, None for what is none."""
     root = document.node
     items = root.below.get("items")
@@ -169,7 +175,7 @@ def _manifests(document: Document) -> Iterator[_Manifest | None]:
         yield _manifest(document, root, ())
 
 
-def _manifest(document: Document, node: Node, prefix: Steps) -> _Manifest | None:
+def _manifest(document: Document, node: Node, prefix: Steps) -> Manifest | None:
     value = node.value
     ours = isinstance(value, dict) and is_ours(value.get("apiVersion"), value.get("kind"))
     if not isinstance(value, dict) or not (ours or isinstance(value.get("kind"), str)):
@@ -177,7 +183,7 @@ def _manifest(document: Document, node: Node, prefix: Steps) -> _Manifest | None
     metadata = value.get("metadata")
     name = metadata.get("name") or metadata.get("generateName") if isinstance(metadata, dict) else None
     kind = shown(value.get("kind"), quotes=False)
-    return _Manifest(document, node, prefix, f"{kind} {shown(name, quotes=False)}" if name else kind, ours)
+    return Manifest(document, node, prefix, f"{kind} {shown(name, quotes=False)}" if name else kind, ours)
 
 
 def is_ours(version: Any, kind: Any) -> bool:
@@ -192,7 +198,7 @@ def is_ours(version: Any, kind: Any) -> bool:
     return any(SequenceMatcher(None, group, ours).ratio() >= _NEAR for ours in _GROUPS)
 
 
-def _findings(file: str, manifest: _Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
+def _findings(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
     """A manifest's problems at their places, and what is odd about how it is written."""
     template = None
     for problem in problems:
@@ -208,7 +214,7 @@ def _findings(file: str, manifest: _Manifest, problems: Iterable[Problem]) -> It
             yield _odd(file, manifest, oddity)
 
 
-def _odd(file: str, manifest: _Manifest, oddity: Oddity) -> Finding:
+def _odd(file: str, manifest: Manifest, oddity: Oddity) -> Finding:
     steps = oddity.steps[len(manifest.prefix) :]
     problem = Problem(
         oddity.rule, file_rules.SEVERITIES[oddity.rule], lint.path_text(steps), oddity.message, oddity.hint, steps=steps
@@ -263,7 +269,7 @@ def _kept(file: _File, comments: ignores.Comments) -> Iterator[Finding]:
         yield Finding(file.name, place, place, "", problem)
 
 
-def _covers(ignore: ignores.Ignore, finding: Finding, manifest: _Manifest | None) -> bool:
+def _covers(ignore: ignores.Ignore, finding: Finding, manifest: Manifest | None) -> bool:
     if finding.start.line == ignore.line:
         return True
     if not ignore.within or manifest is None:

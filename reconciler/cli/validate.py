@@ -10,10 +10,12 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from api.lint import LintSettings
     from reconciler.cli.checking import Content, Report
     from reconciler.cli.sources import Source
 
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     from reconciler.cli import checking, sources
 
     try:
-        wish = checking.Wish(_rules(asked.ignore), asked.strict)
+        wish = checking.Wish(_rules(asked.ignore), asked.strict, _settings(asked.catalogue))
         found = sources.find(asked.paths)
     except (Refused, sources.NotFound) as error:
         print(f"kerf validate: {error}", file=sys.stderr)
@@ -64,7 +66,22 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to tell it (text)")
     parser.add_argument("--strict", action="store_true", help="warnings fail, too")
     parser.add_argument("--ignore", action="append", default=[], metavar="RULE", help="leave out a rule; repeatable")
+    catalogue = "instance types to judge by, as kerf catalogue prints them (us-east-1)"
+    parser.add_argument("--catalogue", default="", metavar="FILE", help=catalogue)
     return parser
+
+
+def _settings(path: str) -> LintSettings:
+    from api.lint import LintSettings
+    from api.lint.catalogue import read
+
+    if not path:
+        return LintSettings()
+    try:
+        return LintSettings(catalogue=read(Path(path).read_bytes()))
+    except (OSError, ValueError) as error:
+        words = error.strerror if isinstance(error, OSError) else error
+        raise Refused(f"--catalogue {path}: {words}") from error
 
 
 def _rules(names: Sequence[str]) -> frozenset[str]:

@@ -141,3 +141,21 @@ def test_a_pipe_and_what_a_process_loads() -> None:
     )
     assert done.stdout.endswith("1 error in 1 manifest of 1 file; 1 document of other kinds skipped\n")
     assert done.stderr == "[]\n"
+
+
+def test_another_catalogue(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "types.json").write_text('{"types": ["x1.large"], "labels": {"kubernetes.io/arch": ["amd64"]}}')
+    pool = ROOT / "manifests" / "examples" / "general-purpose.yaml"
+    assert validate.main([str(pool)]) == 0
+    assert "KERF-NP-3" not in capsys.readouterr().out
+    assert validate.main([str(pool), "--catalogue", str(folder / "types.json")]) == 0
+    assert "KERF-NP-3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "words"), [("none.json", "No such file or directory"), ("a.yml", "JSON")])
+def test_a_catalogue_that_is_none(folder: Path, name: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert validate.main([str(folder), "--catalogue", str(folder / name)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"kerf validate: --catalogue {folder / name}: ")
+    assert words in err
