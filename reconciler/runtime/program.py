@@ -34,6 +34,7 @@ from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import LEVELS, Logger, make_logger
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.telemetry import Telemetry
+from reconciler.telemetry.turns import KEPT
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 #: Actions under way may take so long to end when the process is asked to; Kubernetes kills after 30 s.
@@ -78,7 +79,8 @@ class Process:
         events = EventWriter(
             self._kube, self._clock, threaded=True, on_error=lambda error: self._telemetry.event_failed(error)
         )
-        self._telemetry = Telemetry(log, self._metrics, events, self._clock)
+        kept = KEPT if options.enable_profiling else 0
+        self._telemetry = Telemetry(log, self._metrics, events, self._clock, turns_kept=kept)
         self._leader = None if options.disable_leader_election else self._election()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._controller = Controller(

@@ -67,11 +67,13 @@ _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
 class Telemetry:
-    """See the module. Only the loop's thread calls it, except where noted."""
+    """See the module. Only the loop's thread calls it, except where noted. `turns_kept`: so many, for who profiles."""
 
-    def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock) -> None:
+    def __init__(
+        self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock, *, turns_kept: int = 0
+    ) -> None:
         self.log, self.metrics, self.events = log, metrics, events
-        self.turns = Turns()
+        self.turns = Turns(turns_kept)
         self.witness = Witness(log, metrics, events, clock, self.turns)
         self._repeats = Repeats()
         self._gauged = self._began = 0.0

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-#: So many turns are kept: some minutes' worth when events never end.
+#: So many turns are kept where somebody profiles: some minutes' worth when events never end.
 KEPT = 20_000
 
 
@@ -34,7 +34,7 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
 class Turns:
     """See the module. One thread times; any thread may read."""
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, kept: int) -> None:
         self._turns: deque[Turn] = deque(maxlen=kept)
         self._newest_pod = 0
         self._deciding = 0.0

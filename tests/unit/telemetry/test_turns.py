@@ -9,6 +9,9 @@ from reconciler.model import kinds
 from reconciler.model.objects import Pod
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.world import World
+from reconciler.telemetry.events import EventWriter
+from reconciler.telemetry.logs import silent
+from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.telemetry import Telemetry
 from reconciler.telemetry.turns import Turn, Turns
 
@@ -25,10 +28,18 @@ def test_the_latest_turns_are_kept_as_json() -> None:
 
 
 def test_a_turn_names_the_newest_pod_that_was_seen() -> None:
-    told = Telemetry.quiet(World().kube, VirtualClock())
+    kube, clock = World().kube, VirtualClock()
+    told = Telemetry(silent(), Metrics(), EventWriter(kube, clock), clock, turns_kept=1)
     for version in ("9", "12", "10", "opaque"):
         pod = Pod(metadata=ObjectMeta(name="p", namespace="d", resource_version=version))
         told.witness(kinds.POD, None, pod)
     with told.turns.timed():
         pass
     assert told.turns.latest()[-1].newest_pod == 12
+
+
+def test_where_nobody_profiles_none_is_kept() -> None:
+    told = Telemetry.quiet(World().kube, VirtualClock())
+    with told.turns.timed():
+        pass
+    assert told.turns.latest() == []
