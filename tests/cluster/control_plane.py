@@ -100,10 +100,6 @@ class ControlPlane:
         """The kubeconfig of an administrator (group `system:masters`)."""
         return self._factory.kubeconfig
 
-    def log_file(self, component: str) -> Path:
-        """The log of one program, such as `kube-scheduler`."""
-        return self.folder / f"{component}.log"
-
     def restart_apiserver(self) -> None:
         """Stop the API server and start it again at the same address; every watch and connection breaks."""
         self._restart(self._apiserver)

@@ -13,7 +13,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +34,8 @@ from .proxy import Proxy
 ROOT: Final = Path(__file__).resolve().parents[2]
 NAMESPACE: Final = "kerf"
 CLUSTER_NAME: Final = "kerf-e2e"
+#: The lease of the replicas, in Kerf's own namespace.
+LEASE: Final = "karpenter-leader-election"
 #: Source: Kubernetes, "Pod Lifecycle", container restarts (CrashLoopBackOff).
 RESTART_SECONDS: Final = 10.0
 KERF: Final = (sys.executable, "-m", "reconciler.cli.main")
@@ -156,6 +161,12 @@ class Installation:
         """SIGTERM, as a rolling update; the exit code, or None when none was running."""
         return self._stop(name, signal.SIGTERM)
 
+    def ask_to_stop(self, name: str = "controller") -> subprocess.Popen[bytes]:
+        """SIGTERM, without waiting for the end; the process, which nobody looks after any more."""
+        process = self._processes.pop(name)
+        process.terminate()
+        return process
+
     def _start(self, name: str, *arguments: str) -> None:
         self._arguments[name] = arguments
         with self.log(name).open("ab") as log:
@@ -193,6 +204,25 @@ class Installation:
         """What a process wrote."""
         return self._folder / f"{name}.log"
 
+    # --- its rights ---------------------------------------------------------------------------------------------
+    def rules(self) -> list[dict[str, Any]]:
+        """What the chart's ClusterRole allows the controller now."""
+        found: list[dict[str, Any]] = json.loads(self.kubectl("get", "clusterrole", "kerf", "-o", "json"))["rules"]
+        return found
+
+    @contextmanager
+    def allowed_only(self, rules: list[dict[str, Any]]) -> Iterator[None]:
+        """The controller may do no more than this; after the block, what it might before."""
+        before = self.rules()
+        self._allow(rules)
+        try:
+            yield
+        finally:
+            self._allow(before)
+
+    def _allow(self, rules: list[dict[str, Any]]) -> None:
+        self.kubectl("patch", "clusterrole", "kerf", "--type=merge", "-p", json.dumps({"rules": rules}))
+
     # --- looking ------------------------------------------------------------------------------------------------
     def kubectl(self, *arguments: str, input_: str | None = None, check: bool = True) -> str:
         done = self.control_plane.kubectl(*arguments, input=input_, check=check)
@@ -205,6 +235,33 @@ class Installation:
         """Objects of a kind, as parsed JSON."""
         items: list[dict[str, Any]] = json.loads(self.kubectl("get", kind, "-o", "json", *arguments))["items"]
         return items
+
+    def running(self, app: str = "web") -> set[str]:
+        """UIDs of the pods that run and stay."""
+        pods = self.get("pods", "-l", f"app={app}")
+        alive = [p for p in pods if p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"]]
+        return {p["metadata"]["uid"] for p in alive}
+
+    def events(self, reason: str) -> list[str]:
+        """The messages of all events of that reason."""
+        return [event["message"] for event in self.get("events", "-A") if event["reason"] == reason]
+
+    def holder(self) -> str:
+        """Which replica leads; empty when none does."""
+        leases = self.get("leases", "-n", NAMESPACE)
+        return next((x["spec"].get("holderIdentity", "") for x in leases if x["metadata"]["name"] == LEASE), "")
+
+    def readiness(self, port: int = 0) -> tuple[int, str]:
+        """What a replica, by default the first, answers when it is asked whether it is ready; (0, "") for nothing."""
+        return _asked(port or self.health_port, "/readyz")
+
+    def metrics(self, port: int = 0) -> str:
+        """All that a replica, by default the first, tells Prometheus; empty while nobody answers."""
+        return _asked(port or self.metrics_port, "/metrics")[1]
+
+    def metric(self, name: str) -> float:
+        """The sum of the series whose text begins so; 0 also while nobody answers."""
+        return sum(float(line.rpartition(" ")[2]) for line in self.metrics().splitlines() if line.startswith(name))
 
     def running_instances(self) -> list[dict[str, Any]]:
         """Instances that are pending or running, as `MotoAws.instances` tells them."""
@@ -243,6 +300,16 @@ class Installation:
         """The end of a process's log."""
         log = self.log(name)
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
+
+
+def _asked(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+    except OSError:
+        return 0, ""
 
 
 _PROBE = """

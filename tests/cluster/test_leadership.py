@@ -5,12 +5,9 @@ Two replicas run with the chart's ServiceAccount. Karpenter is played by a threa
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,7 +21,7 @@ from reconciler.ports import Lease
 from reconciler.runtime.leases import DURATION, KARPENTER
 
 from .control_plane import ControlPlane
-from .installation import NAMESPACE, Installation
+from .installation import Installation
 from .processes import free_ports
 
 pytestmark = pytest.mark.cluster
@@ -98,16 +95,17 @@ def kerf(
 
 
 def test_while_karpenter_leads_kerf_only_watches_and_says_so(kerf: Installation) -> None:
-    kerf.wait(lambda: _ready(kerf)[0] == 200, 30, "it is ready: everything is listed")
+    kerf.wait(lambda: kerf.readiness()[0] == 200, 30, "it is ready: everything is listed")
     with _nothing_happens(kerf):
         time.sleep(WATCHED_FOR)
-    status, text = _ready(kerf)
+    status, text = kerf.readiness()
     assert status == 200
     assert f"{SPACE}/{KARPENTER}" in text
     assert HOLDER in text
-    assert _metric(kerf, f'kerf_karpenter_lease{{name="{KARPENTER}",namespace="{SPACE}",state="held"}}') == 1
-    assert _metric(kerf, "kerf_tick_duration_seconds_count") == 0  # nothing was decided
-    (event,) = _events(kerf, "WaitsForKarpenter")
+    held = f'kerf_karpenter_lease{{name="{KARPENTER}",namespace="{SPACE}",state="held"}}'
+    assert _value(kerf.metrics(), held) == 1
+    assert _value(kerf.metrics(), "kerf_tick_duration_seconds_count") == 0  # nothing was decided
+    (event,) = kerf.events("WaitsForKarpenter")
     assert HOLDER in event
 
 
@@ -116,50 +114,49 @@ def test_when_karpenter_is_gone_kerf_acts(kerf: Installation, karpenter: Karpent
     karpenter.die()
     took = kerf.wait(lambda: _objects(kerf) != before, DURATION.total_seconds() + NOTICED, "Kerf acts")
     print(f"\nKerf acted {took:.1f} s after Karpenter's end")
-    kerf.wait(lambda: _running(kerf) == 2, 60, "two pods run")
-    assert "only watching" not in _ready(kerf)[1]
+    kerf.wait(lambda: len(kerf.running()) == 2, 60, "two pods run")
+    assert "only watching" not in kerf.readiness()[1]
 
 
 def test_a_karpenter_that_comes_back_has_the_right_of_way(kerf: Installation, karpenter: Karpenter) -> None:
     karpenter.start()
-    kerf.wait(lambda: HOLDER in _ready(kerf)[1], NOTICED, "Kerf has noticed")
+    kerf.wait(lambda: HOLDER in kerf.readiness()[1], NOTICED, "Kerf has noticed")
     with _nothing_happens(kerf):
         kerf.kubectl("scale", "deployment/web", "--replicas=12")
         time.sleep(WATCHED_FOR)
     karpenter.give_up()
-    took = kerf.wait(lambda: _running(kerf) == 12, 60, "all pods run")
+    took = kerf.wait(lambda: len(kerf.running()) == 12, 60, "all pods run")
     print(f"\nall pods ran {took:.1f} s after Karpenter gave its lease up")
 
 
 def test_without_leave_to_read_the_lease_kerf_does_not_act_and_says_why(kerf: Installation) -> None:
-    role = json.loads(kerf.kubectl("get", "clusterrole", "kerf", "-o", "json"))
-    kept = [rule for rule in role["rules"] if "leases" not in rule["resources"]]
-    assert len(kept) == len(role["rules"]) - 1
-    _grant(kerf, kept)
-    kerf.wait(lambda: _ready(kerf)[0] == 503, 10 + NOTICED, "it is not ready any more")
-    assert "forbidden" in _ready(kerf)[1]
-    with _nothing_happens(kerf):
-        kerf.kubectl("scale", "deployment/web", "--replicas=30")
-        time.sleep(WATCHED_FOR)
-    assert _events(kerf, "LeaseUnread")
-    _grant(kerf, role["rules"])
-    took = kerf.wait(lambda: _ready(kerf)[0] == 200, NOTICED, "it is ready again")
+    rules = kerf.rules()
+    kept = [rule for rule in rules if "leases" not in rule["resources"]]
+    assert len(kept) == len(rules) - 1
+    with kerf.allowed_only(kept):
+        kerf.wait(lambda: kerf.readiness()[0] == 503, 10 + NOTICED, "it is not ready any more")
+        assert "forbidden" in kerf.readiness()[1]
+        with _nothing_happens(kerf):
+            kerf.kubectl("scale", "deployment/web", "--replicas=30")
+            time.sleep(WATCHED_FOR)
+        assert kerf.events("LeaseUnread")
+    took = kerf.wait(lambda: kerf.readiness()[0] == 200, NOTICED, "it is ready again")
     print(f"\nready {took:.1f} s after the permission was given back")
-    kerf.wait(lambda: _running(kerf) == 30, 60, "all pods run")
+    kerf.wait(lambda: len(kerf.running()) == 30, 60, "all pods run")
 
 
 def test_the_standby_sees_everything_and_decides_nothing(kerf: Installation) -> None:
     metrics, health = free_ports(2)
     kerf.start_controller("--metrics-port", str(metrics), "--health-probe-port", str(health), name="standby")
-    leader = _holder(kerf)
-    kerf.wait(lambda: _get(health, "/readyz")[0] == 200, 30, "the standby has listed everything")
+    leader = kerf.holder()
+    kerf.wait(lambda: kerf.readiness(health)[0] == 200, 30, "the standby has listed everything")
     kerf.kubectl("scale", "deployment/web", "--replicas=32")
-    kerf.wait(lambda: _running(kerf) == 32, 60, "the leader works")
-    assert _value(_get(metrics, "/metrics")[1], "kerf_tick_duration_seconds_count") == 0
-    assert not re.search(r"^kerf_actions_total", _get(metrics, "/metrics")[1], re.MULTILINE)
+    kerf.wait(lambda: len(kerf.running()) == 32, 60, "the leader works")
+    assert _value(kerf.metrics(metrics), "kerf_tick_duration_seconds_count") == 0
+    assert not re.search(r"^kerf_actions_total", kerf.metrics(metrics), re.MULTILINE)
     assert kerf.stop_controller() == 0
-    kerf.wait(lambda: _holder(kerf) not in ("", leader), 5, "the standby leads")
-    assert _value(_get(metrics, "/metrics")[1], "kerf_tick_duration_seconds_count") > 0
+    kerf.wait(lambda: kerf.holder() not in ("", leader), 5, "the standby leads")
+    assert _value(kerf.metrics(metrics), "kerf_tick_duration_seconds_count") > 0
 
 
 # --- aids -------------------------------------------------------------------------------------------------------
@@ -180,42 +177,6 @@ def _objects(kerf: Installation) -> dict[str, str]:
     return {one["metadata"]["uid"]: one["metadata"]["resourceVersion"] for one in found}
 
 
-def _get(port: int, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        return refused.code, refused.read().decode()
-    except OSError:
-        return 0, ""
-
-
-def _ready(kerf: Installation) -> tuple[int, str]:
-    return _get(kerf.health_port, "/readyz")
-
-
-def _metric(kerf: Installation, series: str) -> float:
-    return _value(_get(kerf.metrics_port, "/metrics")[1], series)
-
-
 def _value(text: str, series: str) -> float:
     (found,) = re.findall(rf"^{re.escape(series)} (\S+)$", text, re.MULTILINE)
     return float(found)
-
-
-def _events(kerf: Installation, reason: str) -> list[str]:
-    return [event["message"] for event in kerf.get("events", "-n", SPACE) if event["reason"] == reason]
-
-
-def _grant(kerf: Installation, rules: list[object]) -> None:
-    kerf.kubectl("patch", "clusterrole", "kerf", "--type=merge", "-p", json.dumps({"rules": rules}))
-
-
-def _holder(kerf: Installation) -> str:
-    lease = json.loads(kerf.kubectl("get", "lease", KARPENTER, "-n", NAMESPACE, "-o", "json"))
-    return str(lease["spec"].get("holderIdentity", ""))
-
-
-def _running(kerf: Installation) -> int:
-    pods = kerf.get("pods", "-l", "app=web")
-    return sum(p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"] for p in pods)
