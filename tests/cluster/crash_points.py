@@ -20,14 +20,13 @@ import multiprocessing
 import sys
 import tempfile
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from .control_plane import ControlPlane
 from .crash_world import AGENT, World, objects
@@ -129,6 +128,14 @@ class Outcome:
     seconds: float
 
 
+class Runs(Protocol):
+    """Something on which one run after the other can be made."""
+
+    def run(self, out: Sequence[Point] = (), in_: Sequence[Point] = ()) -> Outcome:
+        """A run in which the controller dies at each of these points of its halves, one after the other."""
+        ...
+
+
 class Stage:
     """Kerf behind a proxy, and one run after the other."""
 
@@ -138,7 +145,6 @@ class Stage:
         self._apply(AGENT)
 
     def run(self, out: Sequence[Point] = (), in_: Sequence[Point] = ()) -> Outcome:
-        """A run in which the controller dies at each of these points of its halves, one after the other."""
         name, begun = next(self._names), time.monotonic()
         world = World(self.kerf, name)
         killer = self.kerf.proxy.rule = Killer(self.kerf.kill_controller)
@@ -186,7 +192,7 @@ def stage(control_plane: ControlPlane, folder: Path) -> Iterator[Stage]:
     with Installation(control_plane, folder, webhook=False, families=FAMILIES, proxied=True) as kerf:
         kerf.stop_controller()
         kerf.start_controller(*FLAGS)
-        kerf.wait(lambda: _ready(kerf), READY_SECONDS, "the controller is ready")
+        kerf.wait(lambda: kerf.readiness()[0] == 200, READY_SECONDS, "the controller is ready")
         yield Stage(kerf)
         # Others may use this cluster after us, and count evictions too.
         kerf.kubectl("delete", "daemonset/agent", "-n", "kube-system")
@@ -194,29 +200,24 @@ def stage(control_plane: ControlPlane, folder: Path) -> Iterator[Stage]:
             kerf.kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/events")
 
 
-def _ready(kerf: Installation) -> bool:
-    """Whether the controller says so: it has seen everything once."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{kerf.health_port}/readyz", timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
 # --- all points -------------------------------------------------------------------------------------------------
-def every_point(runs: Stage, share: int = 0, shares: int = 1) -> Iterator[Outcome]:
-    """Runs that die at call 1 of each half, before and after it, then at call 2, …; of `shares`, every so manieth."""
+def every_point(runs: Runs, share: int = 0, shares: int = 1) -> Iterator[Outcome]:
+    """Runs that die at call 1 of each half, before and after it, then at call 2, …; of `shares`, every so manieth.
+
+    The last one is not among them, in which there were no such calls any more; unless something was amiss in it.
+    """
     for number in itertools.count(1 + share, shares):
         for after in (False, True):
             outcome = runs.run([Point(number, after)], [Point(number, after)])
+            if outcome.struck or outcome.problems:
+                print(_line(outcome), flush=True)
+                yield outcome
             if not outcome.struck:
                 return
-            print(_line(outcome), flush=True)
-            yield outcome
 
 
 def _line(outcome: Outcome) -> str:
-    where = "; ".join(map(str, outcome.struck))
+    where = "; ".join(map(str, outcome.struck)) or "nobody died"
     return f"{outcome.seconds:5.1f} s  {'; '.join(outcome.problems) or 'green':<8} {where}"
 
 
