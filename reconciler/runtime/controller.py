@@ -293,10 +293,13 @@ class Controller:
             if left > timedelta(0) and not stop.is_set():
                 self.inbox.wait(left.total_seconds())
 
-    def stop(self, seconds: float = 20.0) -> None:
-        """Start nothing new; wait for what is under way, but no longer than that; end the threads."""
+    def stop(self, seconds: float = 20.0) -> bool:
+        """Start nothing new; wait for what is under way, but no longer than that; end the threads.
+
+        False when something is under way still.
+        """
         self._stopping.set()
-        self._executor.finish(seconds)
+        finished = self._executor.finish(seconds)
         for reflector in self._reflectors:
             reflector.close()
         self._proposer.close()
@@ -306,6 +309,7 @@ class Controller:
         for thread in self._threads:
             thread.join(2.0)
         self.telemetry.close()
+        return finished
 
 
 def _kind(news: News) -> kinds.Kind | None:

@@ -69,10 +69,18 @@ def run(options: Options, where: Where, stop: threading.Event | None = None) -> 
 class Process:
     """The parts, put together."""
 
-    def __init__(self, options: Options, where: Where, log: Logger, stop: threading.Event) -> None:
-        self._options, self._log, self._stop = options, log, stop
-        #: Whether a thread died of a bug.
-        self._broken = False
+    def __init__(
+        self,
+        options: Options,
+        where: Where,
+        log: Logger,
+        stop: threading.Event,
+        *,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self._options, self._log, self._stop, self._grace_seconds = options, log, stop, grace_seconds
+        #: Whether a thread died of a bug; set when nothing is under way any more, and the lease need not be renewed.
+        self._broken, self._ended = False, threading.Event()
         self._clock, self._identity = SystemClock(), own_identity()
         self._metrics = Metrics().with_process()
         self._kube = self._client(where)
@@ -117,10 +125,13 @@ class Process:
     def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
         self._log.info("stopping")
         self._stop.set()
-        self._controller.stop(GRACE_SECONDS)
+        finished = self._controller.stop(self._grace_seconds)
+        self._ended.set()
         for thread in threads:
             thread.join(5.0)
-        if self._leader is not None:
+        if not finished:
+            self._log.error("requests are under way still: the lease is not given up, and runs out by itself")
+        elif self._leader is not None:
             self._leader.release()
         for server in servers:
             server.close()
@@ -259,7 +270,7 @@ class Process:
             self._log.info("leading" if leading else "not leading any more")
             self._controller.inbox.wake()
 
-        self._leader.run(self._stop, changed)
+        self._leader.run(self._ended, changed)
         if self._leader.lost:
             self.ask_to_stop()
 

@@ -1,4 +1,7 @@
-"""`kerf run` as a process of its own, in whose log a certain line has no place: who writes it dies, as of a bug."""
+"""`kerf run` as a process of its own, which has few seconds to end, and in whose log a certain line has no place.
+
+Who writes that line dies of it, as of a bug.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import threading
 
 from reconciler.runtime.program import Process, Where
 from reconciler.runtime.settings import parse
+from reconciler.runtime.signals import heed
 from reconciler.telemetry.logs import make_logger
 
 
@@ -28,11 +32,14 @@ class Breaking(io.StringIO):
         sys.stdout.flush()
 
 
-def main(kubeconfig: str, message: str) -> int:
-    return Process(
-        parse([], os.environ), Where(kubeconfig), make_logger("info", Breaking(message)), threading.Event()
-    ).run()
+def main(kubeconfig: str, message: str, grace_seconds: str = "20") -> int:
+    log, grace = make_logger("info", Breaking(message)), float(grace_seconds)
+    process = Process(parse([], os.environ), Where(kubeconfig), log, threading.Event(), grace_seconds=grace)
+    heed(process.ask_to_stop)
+    return process.run()
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    code = main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # as the program itself: it waits for no answer any more

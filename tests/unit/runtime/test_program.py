@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.model import kinds
 from reconciler.runtime.leases import KARPENTER
 from tests.unit.kube.api_double import ApiDouble, Handler, Route
 
@@ -30,11 +32,12 @@ NOWHERE = {
 
 
 class Cluster(dict[str, Route]):
-    """An API server that keeps leases and says its version. It has nothing else."""
+    """An API server that keeps leases and says its version. What is in it is listed, and never changes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.leases: dict[str, dict[str, Any]] = {}
+        self.objects: dict[str, list[dict[str, Any]]] = {kind.path(): [] for kind in kinds.WATCHED}
         self["GET /version"] = lambda _: (200, {"major": "1", "minor": "36"})
         for space in ("kerf", "kube-system", "karpenter"):
             path = LEASES.format(space)
@@ -42,7 +45,15 @@ class Cluster(dict[str, Route]):
             self[f"POST {path}"] = self[f"PUT {path}/{KARPENTER}"] = self._write
 
     def __missing__(self, call: str) -> Route:
-        return lambda _: (404, {"reason": "NotFound"})
+        path = call.removeprefix("GET ")
+        return self._list if path in self.objects else lambda _: (404, {"reason": "NotFound"})
+
+    def _list(self, request: Handler) -> tuple[int, Any] | None:
+        if "watch" not in request.query:
+            return 200, {"metadata": {"resourceVersion": "1"}, "items": self.objects[request.path.partition("?")[0]]}
+        request.begin_stream()
+        request.double.ended.wait(60)
+        return None
 
     def _read(self, request: Handler) -> tuple[int, Any]:
         found = self.leases.get(request.path.split("/")[5])
@@ -114,6 +125,28 @@ def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: P
     assert process.returncode == 0
     assert any(line["message"] == "stopping" for line in lines(told))
     assert cluster.leases["kerf"]["seen"][-1] == ""
+
+
+def test_who_does_not_finish_in_time_keeps_the_lease_until_it_runs_out(cluster: Cluster, kubeconfig: Path) -> None:
+    """A request is under way whose effect nobody knows: another that begins at once might work against it."""
+    meta = {"name": "default", "uid": "u", "resourceVersion": "1", "generation": 1}
+    cluster.objects[kinds.NODE_CLASS.path()] = [{"metadata": meta, "spec": {"role": "r"}}]
+    asked, answer = threading.Event(), threading.Event()
+
+    def silence(request: Handler) -> None:
+        asked.set()
+        answer.wait(30)
+
+    cluster[f"PATCH {kinds.NODE_CLASS.path('', 'default')}"] = silence
+    with started("-m", "tests.unit.runtime.run_process", str(kubeconfig), "", "3") as process:
+        assert asked.wait(30)
+        renewed = cluster.leases["kerf"]["spec"]["renewTime"]
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    answer.set()
+    assert process.returncode == 0
+    assert "" not in cluster.leases["kerf"]["seen"]
+    assert cluster.leases["kerf"]["spec"]["renewTime"] > renewed  # it was ours while we waited
 
 
 @pytest.mark.parametrize(("message", "thread"), [("leading", "lead"), ("only watching", "karpenter")])
