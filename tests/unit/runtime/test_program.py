@@ -116,12 +116,12 @@ def lines(text: str) -> list[dict[str, Any]]:
 def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: Path) -> None:
     command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig)
     with started(*command) as process:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while "kerf" not in cluster.leases:
             assert time.monotonic() < until
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate(timeout=30)
+        told, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert any(line["message"] == "stopping" for line in lines(told))
     assert cluster.leases["kerf"]["seen"][-1] == ""
@@ -135,14 +135,14 @@ def test_who_does_not_finish_in_time_keeps_the_lease_until_it_runs_out(cluster: 
 
     def silence(request: Handler) -> None:
         asked.set()
-        answer.wait(30)
+        answer.wait(60)
 
     cluster[f"PATCH {kinds.NODE_CLASS.path('', 'default')}"] = silence
-    with started("-m", "tests.unit.runtime.run_process", str(kubeconfig), "", "3") as process:
-        assert asked.wait(30)
+    with started("-m", "tests.unit.runtime.run_process", str(kubeconfig), "", "5") as process:
+        assert asked.wait(60)
         renewed = cluster.leases["kerf"]["spec"]["renewTime"]
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     answer.set()
     assert process.returncode == 0
     assert "" not in cluster.leases["kerf"]["seen"]
