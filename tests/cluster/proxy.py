@@ -19,13 +19,15 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
 import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
+
+T = TypeVar("T")
 
 KUBE, AWS = "kube", "aws"
 LOOPBACK: Final = "127.0.0.1"
@@ -150,8 +152,15 @@ class Proxy:
         """Break every watch that is open now."""
         self._wait_for(self._break_watches())
 
-    def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(STOP_SECONDS)
+    def silence_watches(self, operation: str) -> int:
+        """Let every open watch that is this operation (`GET pods`) fall silent; how many did.
+
+        It is half open from then on: it never ends, and whoever watches hears nothing more.
+        """
+        return self._wait_for(self._silence_watches(operation))
+
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(STOP_SECONDS)
 
     async def _open(self) -> None:
         # One request here is one request there: no body is decoded, and no time-out but for the connection.
@@ -161,7 +170,9 @@ class Proxy:
             auto_decompress=False,
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         )
-        self._watches: set[asyncio.Transport] = set()
+        #: What each open watch asked for; those of them that are half open.
+        self._watches: dict[asyncio.Transport, str] = {}
+        self._silent: set[asyncio.Transport] = set()
         self._runners: list[web.AppRunner] = []
         self.kube_url, self.aws_url = await self._listen(KUBE), await self._listen(AWS)
 
@@ -188,6 +199,11 @@ class Proxy:
         for transport in tuple(self._watches):
             transport.abort()
 
+    async def _silence_watches(self, operation: str) -> int:
+        found = {transport for transport, asked in self._watches.items() if asked == operation}
+        self._silent |= found
+        return len(found)
+
     # --- one request ----------------------------------------------------------------------------------------------
     async def _handle(self, port: str, incoming: web.Request) -> web.StreamResponse:
         body = await incoming.read()
@@ -198,7 +214,7 @@ class Proxy:
             decision = decision.then
         if request.is_watch and isinstance(decision, (Pass, Cut)):
             try:
-                return await self._stream(incoming, decision)
+                return await self._stream(incoming, request, decision)
             except aiohttp.ClientError:
                 return _broken(incoming)
         if isinstance(decision, Pass) and decision.body is not None:
@@ -229,12 +245,12 @@ class Proxy:
         ) as answer:
             yield answer
 
-    async def _stream(self, incoming: web.Request, decision: Decision) -> web.StreamResponse:
-        """Pass a watch on, until its server ends it or it is cut."""
+    async def _stream(self, incoming: web.Request, request: Request, decision: Decision) -> web.StreamResponse:
+        """Pass a watch on, until its server ends it, or it is cut, or falls silent."""
         transport = incoming.transport
         if transport is None:
             return _broken(incoming)
-        self._watches.add(transport)
+        self._watches[transport] = request.operation
         try:
             async with self._forward(KUBE, incoming, b"") as answer:
                 outgoing = web.StreamResponse(status=answer.status, headers=_passed_on(answer.headers))
@@ -244,13 +260,17 @@ class Proxy:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
                         async for chunk in answer.content.iter_any():
+                            if transport in self._silent:
+                                break
                             await outgoing.write(chunk)
-                        return outgoing
-            if isinstance(decision, Cut) and decision.silent:
+                        if transport not in self._silent:
+                            return outgoing
+            if transport in self._silent or (isinstance(decision, Cut) and decision.silent):
                 await asyncio.Event().wait()  # until the controller hangs up
             return _broken(incoming, outgoing)
         finally:
-            self._watches.discard(transport)
+            del self._watches[transport]
+            self._silent.discard(transport)
 
 
 def _request(port: str, incoming: web.Request, body: bytes) -> Request:

@@ -8,11 +8,9 @@ to AWS through a proxy, where its requests are counted. What happened is printed
 from __future__ import annotations
 
 import json
-import random
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,8 @@ import pytest
 
 from .control_plane import ControlPlane
 from .installation import Installation
-from .proxy import AWS, KUBE, Answer, Decision, Lose, Request, pass_all
+from .proxy import AWS, KUBE, Decision, Delay, Lose, Request, pass_all
+from .storm import Storm
 
 #: Ends of processes, their restarts and back-offs add up, most of all on a busy machine.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -30,11 +29,16 @@ HERE = Path(__file__).parent
 #: For how long a program stays down; to that comes the time that it takes to start.
 DOWN_SECONDS = 6.0
 SQUALL_SECONDS, STORM_SECONDS = 10.0, 30.0
-#: Of ten requests in a storm so many fail.
-FAILING = 6
 #: More requests a second than this, over a whole storm, would be part of the storm.
 KUBE_RATE, AWS_RATE = 25.0, 10.0
 WITHOUT_PODS_SECONDS = 20.0
+#: Pods that come while nobody hears of it.
+COMING = 3
+#: After so long a silence a watch is given up at the latest, with some time to spare; what it had told is stale after
+#: the other. Requests that are not answered hang for so long, or until whoever asks has had enough.
+SILENCE_SECONDS, STALE_SECONDS, HANGING_SECONDS = 85.0, 92.0, 600.0
+EMPTY_NODES = 'karpenter_voluntary_disruption_eligible_nodes{reason="empty"}'
+DISRUPTED = "karpenter.sh/disrupted"
 OUT_SECONDS, IN_SECONDS = 180.0, 180.0
 #: What must not be asked for while nobody knows where the pods are.
 TOUCHES = ("nodes", "nodeclaims", "pods/eviction", "TerminateInstances", "CreateFleet")
@@ -62,12 +66,6 @@ class Drilled(Installation):
     def scale(self, replicas: int, deployment: str = "web") -> None:
         self.kubectl("scale", f"deployment/{deployment}", f"--replicas={replicas}")
 
-    def running(self, app: str = "web") -> set[str]:
-        """UIDs of the pods that run and stay."""
-        pods = self.get("pods", "-l", f"app={app}")
-        alive = [p for p in pods if p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"]]
-        return {p["metadata"]["uid"] for p in alive}
-
     def claims(self) -> dict[str, str]:
         """The instance of each claim, empty as long as it has none."""
         found = self.get("nodeclaims")
@@ -83,15 +81,6 @@ class Drilled(Installation):
     def pass_time(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         self.wait(lambda: time.monotonic() >= until, seconds + 5, "time passes")
-
-    def metric(self, name: str) -> float:
-        """The sum of a metric's series whose text begins so; 0 while nobody answers."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=2) as answer:
-                lines = answer.read().decode().splitlines()
-        except OSError:
-            return 0.0
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +177,7 @@ def test_long_storms_of_refusals_only_cost_time(drill: Drilled) -> None:
 
 def _storm(kerf: Drilled, seconds: float, *ports: str) -> str:
     begun, before = time.monotonic(), len(kerf.asked)
-    kerf.rule = Storm(ports)
+    kerf.rule = storm = Storm(ports)
     if KUBE in ports:
         kerf.proxy.break_watches()
     kerf.pass_time(seconds)
@@ -198,65 +187,74 @@ def _storm(kerf: Drilled, seconds: float, *ports: str) -> str:
     kube, aws = asked[KUBE] / took, asked[AWS] / took
     assert kube <= KUBE_RATE
     assert aws <= AWS_RATE
+    assert all(storm.refused[port] for port in ports), f"no storm: {asked} asked, {storm.refused} refused"
     most = ", ".join(f"{n} {what}" for what, n in Counter(r.operation for r in kerf.asked[before:]).most_common(5))
-    rates = f"{kube:.1f} requests a second to Kubernetes, {aws:.1f} to AWS"
+    rates = f"{kube:.1f} requests a second to Kubernetes, {aws:.1f} to AWS, {storm.refused.total()} refused"
     return f"storm of {took:.0f} s at {' and '.join(ports)}, {rates}: {most}"
 
 
-class Storm:
-    """A rule by which six requests of ten fail, in the manners in which servers that have too much to do refuse."""
-
-    def __init__(self, ports: Collection[str]) -> None:
-        self._ports, self._dice = ports, random.Random(4)
-
-    def __call__(self, request: Request) -> Decision:
-        if request.port not in self._ports:
-            return pass_all(request)
-        roll = self._dice.randrange(10)
-        if roll >= FAILING:
-            return pass_all(request)
-        if request.is_watch and roll == _TAKES_EFFECT:  # a watch has no effect, and no end
-            return Lose()
-        return _KUBE_REFUSALS[roll] if request.port == KUBE else _aws_refusal(request, roll)
-
-
-def _status(code: int, reason: str) -> bytes:
-    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
-    return json.dumps(status | {"message": "the server has too much to do"}).encode()
-
-
-_JSON = {"Content-Type": "application/json"}
-_BUSY = Answer(429, _status(429, "TooManyRequests"), _JSON | {"Retry-After": "1"})
-_KUBE_REFUSALS = (
-    _BUSY,
-    Answer(500, _status(500, "InternalError"), _JSON),
-    _BUSY,
-    Answer(503, _status(503, "ServiceUnavailable"), _JSON),
-    Answer(504, _status(504, "Timeout"), _JSON, after=True),
-    Lose(),
-)
-_TAKES_EFFECT = 4
-_AWS_REFUSALS = (
-    (503, "RequestLimitExceeded"),
-    (500, "InternalError"),
-    (400, "Throttling"),
-    (503, "Unavailable"),
-    (503, "RequestLimitExceeded"),
-    (500, "InternalError"),
-)
+# --- watches that fall silent -----------------------------------------------------------------------------------
+def test_a_watch_that_is_half_open_in_scale_in_is_given_up_and_costs_no_pod(drill: Drilled) -> None:
+    """All nodes are seen empty and may not go yet; then pods come to some, and the news of them does not arrive."""
+    _scale_out(drill)
+    with _budget(drill, "0"):
+        drill.scale(0)
+        drill.wait(lambda: drill.metric(EMPTY_NODES) == len(drill.claims()) - 1, 60, "it sees that the nodes are empty")
+        assert drill.proxy.silence_watches("GET pods") == 1
+        silent = time.monotonic()
+        drill.scale(COMING)
+        drill.wait(lambda: len(drill.running()) == COMING, 30, "pods have come")
+    pods, used = drill.running(), _nodes_of_pods(drill)
+    drill.wait(
+        lambda: drill.leaving() and bool(_tainted(drill) & used), 30, "it goes on, and takes these for empty too"
+    )
+    left = silent + SILENCE_SECONDS - time.monotonic()
+    drill.wait(lambda: not _tainted(drill) & used, left, "the nodes of the pods are left alone")
+    print(f"\nhalf open: all was well again after {time.monotonic() - silent:.1f} s")
+    assert drill.running() == pods
+    assert _nodes_of_pods(drill) == used
+    assert not drill.ended
+    drill.scale(0)
+    _all_given_back(drill)
 
 
-def _aws_refusal(request: Request, roll: int) -> Answer:
-    """In the wire format of EC2, of IAM, or of the services that speak JSON."""
-    status, code = _AWS_REFUSALS[roll]
-    error = f"<Error><Code>{code}</Code><Message>too much to do</Message></Error>"
-    if b"Version=2016-11-15" in request.body:
-        body = f"<Response><Errors>{error}</Errors><RequestID>drill</RequestID></Response>"
-    elif request.body.startswith(b"Action="):
-        body = f"<ErrorResponse>{error}<RequestId>drill</RequestId></ErrorResponse>"
-    else:
-        body = json.dumps({"__type": code, "message": "too much to do"})
-    return Answer(status, body.encode(), {"Content-Type": "text/xml" if body.startswith("<") else "application/json"})
+@pytest.mark.long
+def test_when_neither_watch_nor_list_of_pods_is_answered_no_node_is_touched(drill: Drilled) -> None:
+    _scale_out(drill, replicas=10)
+    drill.rule = lambda request: (
+        Delay(HANGING_SECONDS, Lose()) if request.operation == "GET pods" else pass_all(request)
+    )
+    assert drill.proxy.silence_watches("GET pods") == 1
+    drill.pass_time(STALE_SECONDS)
+    _nothing_is_touched(drill, WITHOUT_PODS_SECONDS)
+    assert drill.metric('kerf_refusals{code="StaleSource"}') > 0
+    drill.rule = pass_all
+    _all_given_back(drill)
+
+
+@contextmanager
+def _budget(kerf: Drilled, nodes: str) -> Iterator[None]:
+    """Only so many nodes may go at the same time; after the block, all."""
+    _set_budget(kerf, nodes)
+    try:
+        yield
+    finally:
+        _set_budget(kerf, "100%")
+
+
+def _set_budget(kerf: Drilled, nodes: str) -> None:
+    patch = {"spec": {"disruption": {"budgets": [{"nodes": nodes}]}}}
+    kerf.kubectl("patch", "nodepool", "general", "--type=merge", "-p", json.dumps(patch))
+
+
+def _nodes_of_pods(kerf: Drilled) -> set[str]:
+    return {pod["spec"].get("nodeName", "") for pod in kerf.get("pods", "-l", "app=web")}
+
+
+def _tainted(kerf: Drilled) -> set[str]:
+    """Nodes that a command is about."""
+    found = kerf.get("nodes", "-l", "karpenter.sh/nodepool")
+    return {n["metadata"]["name"] for n in found if any(t["key"] == DISRUPTED for t in n["spec"].get("taints", ()))}
 
 
 # --- pods that may not be seen ----------------------------------------------------------------------------------
@@ -276,7 +274,7 @@ def test_a_controller_that_starts_without_leave_to_see_pods_touches_nothing(dril
     with _pods_forbidden(drill):
         drill.kill_controller()
         drill.start_controller()
-        drill.wait(lambda: _unready(drill) == "not listed yet: Pod\n", 30, "it says what it waits for")
+        drill.wait(lambda: drill.readiness()[1] == "not listed yet: Pod\n", 30, "it says what it waits for")
         _nothing_is_touched(drill, 120.0)
     _all_given_back(drill)
 
@@ -285,21 +283,26 @@ def test_a_controller_that_starts_without_leave_to_see_pods_touches_nothing(dril
 def _pods_forbidden(kerf: Drilled) -> Iterator[None]:
     """Pods may not be read, the open watch on them is broken, and there is every reason to end the nodes: the pool has
     changed, so that they are drifted, and they are empty."""
-    role = json.loads(kerf.kubectl("get", "clusterrole", "kerf", "-o", "json"))
-    assert any("pods" in rule["resources"] for rule in role["rules"])
-    _grant(kerf, [_without_pods(rule) for rule in role["rules"] if _without_pods(rule)["resources"]])
-    kerf.proxy.break_watches()
-    kerf.wait(lambda: kerf.metric('kerf_errors_total{where="watch/Pod"}') > 0, 30, "it says that it cannot see pods")
-    yield
-    _grant(kerf, role["rules"])
+    rules = kerf.rules()
+    assert any("pods" in rule["resources"] for rule in rules)
+    errors = 'kerf_errors_total{where="watch/Pod"}'
+    kerf.wait(lambda: _at_rest(kerf), 60, "a replica leads, and all that it launched is initialized")
+    with kerf.allowed_only([_without_pods(rule) for rule in rules if _without_pods(rule)["resources"]]):
+        before = kerf.metric(errors)
+        kerf.proxy.break_watches()
+        kerf.wait(lambda: kerf.metric(errors) > before, 30, "it says that it cannot see pods")
+        yield
+
+
+def _at_rest(kerf: Drilled) -> bool:
+    """Whether somebody leads who has seen everything (it may have ended in a storm), and no node is on its way in."""
+    claims = [c.get("status", {}).get("conditions", []) for c in kerf.get("nodeclaims")]
+    initialized = all(any(c["type"] == "Initialized" and c["status"] == "True" for c in found) for found in claims)
+    return initialized and kerf.readiness()[0] == 200 and kerf.metric("leader_election_master_status") == 1
 
 
 def _without_pods(rule: dict[str, Any]) -> dict[str, Any]:
     return {**rule, "resources": [r for r in rule.get("resources", ()) if r != "pods"]}
-
-
-def _grant(kerf: Drilled, rules: list[dict[str, Any]]) -> None:
-    kerf.kubectl("patch", "clusterrole", "kerf", "--type=merge", "-p", json.dumps({"rules": rules}))
 
 
 def _nothing_is_touched(kerf: Drilled, seconds: float) -> None:
@@ -313,22 +316,12 @@ def _nothing_is_touched(kerf: Drilled, seconds: float) -> None:
     assert not touched, touched
     assert kerf.claims() == claims
     assert not kerf.leaving()
-    assert not any(t["key"] == "karpenter.sh/disrupted" for n in kerf.get("nodes") for t in n["spec"].get("taints", ()))
+    assert not _tainted(kerf)
 
 
 def _touches(operation: str) -> bool:
     """Not the status of a claim: what is observed may be written down."""
     return operation.rpartition(" ")[2] in TOUCHES
-
-
-def _unready(kerf: Drilled) -> str:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{kerf.health_port}/readyz", timeout=2) as answer:
-            return str(answer.read().decode())
-    except urllib.error.HTTPError as error:
-        return error.read().decode()
-    except OSError:
-        return ""
 
 
 # --- scale-out and scale-in, with a disturbance in the middle -----------------------------------------------------

@@ -19,8 +19,6 @@ import pytest
 from .certificates import CertificateAuthority
 from .proxy import PASS, Answer, Cut, Decision, Delay, Lose, Pass, Proxy, Request
 
-pytestmark = pytest.mark.cluster
-
 LINES = 20
 BETWEEN_LINES = 0.1
 LOST = (ConnectionResetError, RemoteDisconnected)
@@ -35,7 +33,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.seen: list[str] = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     @property
     def url(self) -> str:
@@ -187,6 +185,18 @@ def test_a_watch_falls_silent(proxy: Proxy) -> None:
     proxy.rule = lambda _: Cut(0.25, silent=True)
     with urllib.request.urlopen(proxy.kube_url + WATCH, timeout=1) as watch, pytest.raises(TimeoutError):
         watch.read()
+
+
+def test_open_watches_of_a_kind_fall_silent(proxy: Proxy) -> None:
+    with urllib.request.urlopen(proxy.kube_url + WATCH, timeout=1) as watch:
+        assert watch.readline() == b"0\n"
+        assert proxy.silence_watches("GET nodes") == 0
+        assert watch.readline() == b"1\n"
+        assert proxy.silence_watches("GET pods") == 1
+        with pytest.raises(TimeoutError):  # neither a line nor an end comes
+            watch.read()
+    with urllib.request.urlopen(proxy.kube_url + WATCH, timeout=5) as another:
+        assert another.read().split()[-1] == b"%d" % (LINES - 1)
 
 
 def test_all_watches_are_broken_at_once(proxy: Proxy) -> None:
