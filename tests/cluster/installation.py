@@ -84,7 +84,7 @@ class Installation:
         self._bootstrapper.start()
         self._install_charts()
         if self._webhook:
-            self._start_webhook()
+            self.start_webhook()
         self.start_controller()
         return self
 
@@ -130,10 +130,15 @@ class Installation:
         rows = pod["spec"]["containers"][0]["env"]
         return {**{r["name"]: r["value"] for r in rows if "value" in r}, "SYSTEM_NAMESPACE": NAMESPACE}
 
-    def _start_webhook(self) -> None:
+    def start_webhook(self) -> None:
+        """Start the webhook, and wait until the API server is answered by it."""
         flags = ("--cert-file", str(self._webhook_keys.certificate), "--key-file", str(self._webhook_keys.key))
         self._start("webhook", "webhook", "--bind", f"127.0.0.1:{self._webhook_port}", *flags)
         self.wait(self._webhook_answers, 30, "the webhook answers")
+
+    def kill_webhook(self) -> None:
+        """kill -9; the API server finds nobody at its address."""
+        self._stop("webhook", signal.SIGKILL)
 
     def _webhook_answers(self) -> bool:
         done = self.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=_PROBE, check=False)

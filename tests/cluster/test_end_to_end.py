@@ -178,6 +178,28 @@ def test_kill_9_in_the_middle_of_scale_out_and_of_scale_in_changes_nothing(kerf:
     assert all(len(ids) == 1 for ids in by_claim.values()), by_claim
 
 
+# --- the webhook is down, and nothing may pass unchecked ---------------------------------------------------------
+def test_while_the_webhook_is_down_only_new_specs_have_to_wait(kerf: Installation) -> None:
+    """failurePolicy is Fail here: pods, nodes, status, new claims, finalizers, metadata and deletions go on."""
+    kerf.kubectl("apply", "-f", "-", input_=_SPARE)
+    kerf.kill_webhook()
+    try:
+        _scale(kerf, 4)
+        kerf.wait(lambda: len(kerf.running()) == 4, 90, "4 pods run")
+        _check_instances(kerf)
+        assert all(_is_true(claim, "Initialized") for claim in kerf.get("nodeclaims"))
+        _empty(kerf)
+        refused = kerf.kubectl(
+            "patch", "nodepool", "spare", "--type=merge", "-p", '{"spec": {"weight": 2}}', check=False
+        )
+        assert "failed calling webhook" in refused, refused
+        kerf.kubectl("annotate", "nodepool", "spare", "example.com/note=seen")
+        kerf.kubectl("delete", "nodepool", "spare", "--timeout=30s")
+    finally:
+        kerf.start_webhook()
+    assert "created" in kerf.kubectl("apply", "--dry-run=server", "-f", "-", input_=_SPARE)
+
+
 # --- aids -------------------------------------------------------------------------------------------------------
 def _scale(kerf: Installation, replicas: int) -> None:
     kerf.kubectl("scale", "deployment/web", f"--replicas={replicas}")
@@ -236,4 +258,16 @@ metadata: {name: web, namespace: default}
 spec:
   maxUnavailable: 0
   selector: {matchLabels: {app: web}}
+"""
+_SPARE = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: spare}
+spec:
+  weight: 1
+  limits: {cpu: "0"}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
 """

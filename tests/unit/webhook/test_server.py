@@ -8,8 +8,10 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,39 @@ def test_a_new_certificate_is_served_without_a_restart_and_old_connections_go_on
     assert served_name(after) == "second"
     assert ask(after, "/validate", review(NODEPOOL))["allowed"]
     assert ask(before, "/validate", review(NODEPOOL))["allowed"]
+
+
+def test_certificates_change_under_load_and_no_request_is_lost(server: Server) -> None:
+    """Every request is on a connection of its own, so that each meets the certificate of its moment."""
+    trusted = server.cert_file.read_bytes()
+    pairs = [self_signed(f"turn-{turn}") for turn in range(6)]
+    everybody = ssl.create_default_context(cadata=b"".join([trusted, *(cert for cert, _ in pairs)]).decode())
+    over, answered = threading.Event(), [0, 0, 0, 0]
+
+    def drive(number: int) -> None:
+        while not over.is_set():
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", server.port, timeout=ANSWER_SECONDS, context=everybody
+            )
+            assert ask(connection, "/validate", review(NODEPOOL))["allowed"]
+            connection.close()
+            answered[number] += 1
+
+    with ThreadPoolExecutor(len(answered)) as drivers:
+        driven = [drivers.submit(drive, number) for number in range(len(answered))]
+        try:
+            for pair in pairs:
+                before = sum(answered)
+                server.use(*pair)
+                until = time.monotonic() + ANSWER_SECONDS
+                while sum(answered) < before + 40 and time.monotonic() < until and not any(d.done() for d in driven):
+                    time.sleep(0.01)
+        finally:
+            over.set()
+        for done in driven:
+            done.result()
+    assert sum(answered) >= 200
+    assert served_name(server.connect()) == "turn-5"
 
 
 def test_strangers_do_not_disturb(server: Server) -> None:
