@@ -151,7 +151,7 @@ def _documents(part: str, first_line: int) -> Iterator[Document | Unreadable]:
     except Unreadable as failure:
         yield failure if failure.rule == "KERF-FILE-LIMIT" else _template(part, first_line) or failure
     except yaml.YAMLError as error:
-        yield _template(part, first_line) or _translated(error, first_line)
+        yield _template(part, first_line) or _translated(error, part, first_line)
     except RecursionError:
         yield Unreadable("KERF-FILE-LIMIT", Place(first_line, 1), "is nested too deep to be read")
 
@@ -171,12 +171,15 @@ def _built(part: str, first_line: int) -> Iterator[Document]:
         loader.dispose()
 
 
-def _translated(error: yaml.YAMLError, first_line: int) -> Unreadable:
+def _translated(error: yaml.YAMLError, part: str, first_line: int) -> Unreadable:
     problem = str(getattr(error, "problem", "") or error)
     # Of what has no end, the beginning is the place to look at.
     marks = ("context_mark", "problem_mark") if problem == _UNCLOSED else ("problem_mark", "context_mark")
     mark = next((mark for name in marks if (mark := getattr(error, name, None))), None)
-    place = Place(mark.line + first_line, mark.column + 1) if mark else Place(first_line, 1)
+    # The parser sees one more line than there is when the last has no break.
+    last = _place(part)
+    place = min(Place(mark.line + 1, mark.column + 1), last) if mark else Place(1, 1)
+    place = place._replace(line=place.line + first_line - 1)
     message, hint = _WORDS.get(problem, (problem, ""))
     if problem == "found character that cannot start any token":
         message = "no value can begin with this character"

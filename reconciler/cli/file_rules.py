@@ -5,6 +5,7 @@ The linter's own rule book speaks of manifests; these entries complete it for th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 READ, YAML, TEMPLATE, LIMIT = "KERF-FILE-READ", "KERF-FILE-YAML", "KERF-FILE-TEMPLATE", "KERF-FILE-LIMIT"
 TWICE, KEY, IGNORE, UNUSED = "KERF-FILE-TWICE", "KERF-FILE-KEY", "KERF-FILE-IGNORE", "KERF-FILE-UNUSED"
 
+_ID = re.compile(r"^(KERF-[A-Z0-9-]+):", re.MULTILINE)
 #: A file that breaks one of these could not be looked at, wholly or in part.
 UNREADABLE: Final = frozenset({READ, YAML, TEMPLATE, LIMIT})
 SEVERITIES: Final[Mapping[str, Severity]] = {
@@ -78,6 +80,16 @@ def entry(rule: str) -> Entry:
 
     title, why, fix = _PAGES[rule]
     return Entry(id=rule, family="Files", title=title, severity=SEVERITIES[rule], why=why, fix=fix)
+
+
+def known() -> frozenset[str]:
+    """The IDs of every rule there is; in a fraction of the time that the pages would take to read."""
+    from importlib.resources import files
+
+    from api.lint import rulebook
+
+    texts = (files(rulebook.__name__).joinpath(name).read_text(encoding="utf-8") for name in rulebook.FAMILIES.values())
+    return frozenset(_PAGES).union(*(_ID.findall(text) for text in texts))
 
 
 def book() -> dict[str, Entry]:

@@ -99,7 +99,7 @@ def _rules(names: Sequence[str]) -> frozenset[str]:
 def _known() -> frozenset[str]:
     from reconciler.cli import file_rules
 
-    return frozenset(file_rules.book())
+    return file_rules.known()
 
 
 def _contents(found: Sequence[Source]) -> Iterator[Content]:
