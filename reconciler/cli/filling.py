@@ -106,7 +106,7 @@ def _edits(source: _Text, node: Node, after: Any) -> Iterator[tuple[str, _Edit]]
 def _entry(source: _Text, node: Node, name: str, value: Any) -> _Edit:
     """A key that is missing in a map, in the map's own style."""
     if node.style == "{":
-        text = f"{_new_line(source, node.start)}{_flow({name: value})},{MARK}"
+        text = f"{_new_line(source, node.start)}{_flow({name: value})[1:-1]},{MARK}"
         return _Edit(_inside(source, node), 0, 0, 0, text)
     indent = next(iter(_own(node)), node).start.column - 1
     first, *more = yaml.safe_dump({name: value}, sort_keys=False, width=_WIDE, allow_unicode=True).splitlines()
@@ -137,10 +137,9 @@ def _instead_of_null(source: _Text, parent: Node, child: Node, value: Any) -> _E
 
 
 def _flow(value: Any) -> str:
-    """A value on one line; a map without its braces."""
+    """A value on one line."""
     text = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=_WIDE, allow_unicode=True)
-    inner = text.strip()[1:-1]
-    return inner[1:-1] if isinstance(value, dict) else inner
+    return text.strip()[1:-1]
 
 
 def _new_line(source: _Text, place: Place) -> str:

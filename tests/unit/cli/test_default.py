@@ -148,6 +148,14 @@ def test_aliases_and_merges(budgets: str, marks: int) -> None:
     assert sum("nodes: 10%" in line and "# default" in line for line in found.splitlines()) == marks
 
 
+def test_an_empty_field_takes_a_whole_map() -> None:
+    found = filled((POOL.partition("  # about")[0] + "  disruption:\n").encode())
+    assert found.endswith(
+        "  disruption: {consolidateAfter: 0s, budgets: [{nodes: 10%}], "
+        "consolidationPolicy: WhenEmptyOrUnderutilized}  # default\n"
+    )
+
+
 def test_a_list_of_objects() -> None:
     items = "- " + POOL.partition("---")[0].replace("# head\n", "").replace("\n", "\n  ").strip() + "\n"
     text = f"kind: List\nitems:\n{items}- kind: Secret\n"
