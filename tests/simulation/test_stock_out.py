@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -33,11 +33,11 @@ class Quota:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cloud, name)
 
-    def create_fleet(self, request: FleetRequest) -> FleetResult:
+    def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         self.calls += 1
         if any(override.instance_type.startswith(self.used_up) for override in request.overrides):
             return FleetResult((), (FleetError("MaxFleetCountExceeded", "the fleet quota is used up", capacity=True),))
-        found: FleetResult = self._cloud.create_fleet(request)
+        found: FleetResult = self._cloud.create_fleet(request, may_act)
         return found
 
 
