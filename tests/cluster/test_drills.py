@@ -33,7 +33,7 @@ SQUALL_SECONDS, STORM_SECONDS = 10.0, 30.0
 KUBE_RATE, AWS_RATE = 25.0, 10.0
 WITHOUT_PODS_SECONDS = 20.0
 #: Pods that come while nobody hears of it.
-COMING = 3
+COMING = 2
 #: After so long a silence a watch is given up at the latest, with some time to spare; what it had told is stale after
 #: the other. Requests that are not answered hang for so long, or until whoever asks has had enough.
 SILENCE_SECONDS, STALE_SECONDS, HANGING_SECONDS = 85.0, 92.0, 600.0
