@@ -37,6 +37,7 @@ class Rule:
 
     `variable` is what its `source` speaks about: `self`, or one entry of it for rules about `each` entry. `reads` are
     the fields it needs, None when it needs the whole value. `points_to` is the field to blame, if there is one.
+    Several rules about each entry, joined into one about `self`, have `each` too.
     """
 
     id: str
@@ -108,7 +109,12 @@ def _whole(schema: Mapping[str, Any]) -> Rule | None:
     if len(standing) < 2 and not any(_ALL.match(source) for source in sources):
         return None
     source = " && ".join(standing)
-    return Rule("", "", (), source, "self", False, False, _reads(source, "self")) if standing else None
+    own = [rule for entry in schema["x-kubernetes-validations"] if not (rule := _rule(entry)).transition]
+    if all(rule.each for rule in own):
+        parts = [rule.reads for rule in own]
+        reads = None if None in parts else tuple(sorted({name for part in parts for name in part or ()}))
+        return Rule("", "", (), source, "self", True, False, reads)
+    return Rule("", "", (), source, "self", False, False, _reads(source, "self"))
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:
@@ -242,10 +248,18 @@ def _holds(rule: Rule, value: Any, old: Any) -> bool:
 
 
 def _projected(rule: Rule, value: Any) -> Any:
-    """Only the fields that the rule reads."""
-    if rule.reads is None or not isinstance(value, dict):
+    """Only the fields that the rule reads; of what rules about each entry are asked together, the entries' fields."""
+    if rule.each and rule.variable == "self":
+        if isinstance(value, dict):
+            return dict.fromkeys(value, "")
+        return [_fields(entry, rule.reads) for entry in value] if isinstance(value, list) else value
+    return _fields(value, rule.reads)
+
+
+def _fields(value: Any, names: tuple[str, ...] | None) -> Any:
+    if names is None or not isinstance(value, dict):
         return value
-    return {name: value[name] for name in rule.reads if name in value}
+    return {name: value[name] for name in names if name in value}
 
 
 class _Key:
