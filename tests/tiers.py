@@ -54,7 +54,7 @@ TIERS = (
         "real control plane",
         (
             (*PYTEST, "tests/cluster", "-n0", "-s", "-m", "cluster and not long"),
-            (*PYTEST, "tests/contract", "-n0", "-m", "cluster and not long"),
+            (*PYTEST, "tests/contract", *PARALLEL, "-m", "cluster and not long"),  # they mostly wait
         ),
         needs_control_plane=True,
     ),

@@ -194,6 +194,7 @@ def _storm(kerf: Drilled, seconds: float, *ports: str) -> str:
 
 
 # --- watches that fall silent -----------------------------------------------------------------------------------
+@pytest.mark.long
 def test_a_watch_that_is_half_open_in_scale_in_is_given_up_and_costs_no_pod(drill: Drilled) -> None:
     """All nodes are seen empty and may not go yet; then pods come to some, and the news of them does not arrive."""
     _scale_out(drill)
