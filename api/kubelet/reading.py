@@ -6,6 +6,7 @@ is judged in rules.py. Source: API reference §5.8.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
@@ -13,6 +14,9 @@ from typing import Any
 
 from api import quantity
 from api.resources import Resources
+
+#: Few digits and a short exponent: `1e9999999999%` is a short text, and a number that no memory holds.
+_PERCENTAGE = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,2})?%")
 
 Kubelet = Mapping[str, Any] | None
 
@@ -54,11 +58,10 @@ def threshold(kubelet: Kubelet, signal: str, capacity: int) -> int | None:
 
 def percentage(text: str) -> Fraction | None:
     """The number before a percent sign, 0 to 100; None when it is none."""
-    try:
-        value = Fraction(text.removesuffix("%"))
-    except (ValueError, ZeroDivisionError):
+    if not _PERCENTAGE.fullmatch(text):
         return None
-    return value if 0 <= value <= 100 and text.endswith("%") and "/" not in text else None
+    value = Fraction(text[:-1])
+    return value if 0 <= value <= 100 else None
 
 
 def is_quantity(text: str) -> bool:

@@ -10,6 +10,7 @@ book (rulebook.py). Pure: nothing here reads a clock or a file other than the de
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any, Final
 
 from api import crds
@@ -48,6 +49,11 @@ _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] 
 }
 #: Kinds whose objects' names become the values of labels on nodes.
 _LABELLING: Final = ("NodePool", "EC2NodeClass")
+#: So many problems of one layer are told. A manifest with more of them was made by a machine, perhaps in order to keep
+#: us busy, and each costs a search for what may have been meant.
+_MOST: Final = 100
+#: Longer than any list that has a bound may be.
+_LONGEST_LIST: Final = 150
 #: Each is given the manifest as it was written, the same with its defaults, and the settings.
 _ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {
     "NodePool": (advice_requirements.check, advice_budgets.check, advice_lifetimes.check)
@@ -60,8 +66,8 @@ def validate(
     """Every problem of a manifest, the most important first; an empty list when there is none.
 
     With `old`, the object as it was before, the rules about changes are checked too, and an error that `old` already
-    had is a warning: nobody should be kept from mending one thing because another was wrong before. Never raises for
-    anything that a YAML or JSON reader can make.
+    had is a warning: nobody should be kept from mending one thing because another was wrong before. Of hundreds of
+    problems only the first hundred are told. Never raises for anything that a YAML or JSON reader can make.
     """
     problems = _found(manifest, old, settings)
     if old is None or not any(problem.severity == "error" for problem in problems):
@@ -71,6 +77,7 @@ def validate(
 
 def _found(manifest: Mapping[str, Any], old: Mapping[str, Any] | None, settings: LintSettings) -> list[Problem]:
     clean, problems = plain(manifest)
+    problems = problems[:_MOST]
     if not clean:
         return ordered(problems or [at((), "KERF-SCHEMA-TYPE", "error", "the manifest is empty")])
     kind, header = _kind(clean)
@@ -92,18 +99,24 @@ def _layers(
     kind: str, given: dict[str, Any], manifest: dict[str, Any], old: dict[str, Any] | None, settings: LintSettings
 ) -> Iterator[Problem]:
     """Shape, rules, run time, advice. Of several complaints about one place only the first layer's are kept."""
-    shape = list(schema.check(kind, manifest))
+    shape = [*islice(schema.check(kind, manifest), _MOST)]
     yield from shape
+    if len(shape) == _MOST:
+        return
+    for problem in shape:
+        if problem.rule == "KERF-SCHEMA-SIZE" and isinstance(problem.value, list):
+            del problem.value[_LONGEST_LIST:]  # a part of our own copy, which the other layers need not read to its end
     faulty = frozenset(problem.steps for problem in shape if problem.rule != "KERF-SCHEMA-UNKNOWN")
-    stated = [_advised(problem) for problem in cel.check(kind, manifest, old, faulty)]
+    stated = [_advised(problem) for problem in islice(cel.check(kind, manifest, old, faulty), _MOST)]
     yield from stated
     places = faulty | {problem.steps for problem in stated}
-    runtime = [p for p in (*_name(kind, manifest), *_RUNTIME[kind](manifest)) if p.steps not in places]
+    refused = chain(_name(kind, manifest), _RUNTIME[kind](manifest))
+    runtime = [*islice((problem for problem in refused if problem.steps not in places), _MOST)]
     yield from runtime
     if settings.advice:
         wrong = places | {problem.steps for problem in runtime if problem.severity == "error"}
         advice = (problem for advise in _ADVICE.get(kind, ()) for problem in advise(given, manifest, settings))
-        yield from (problem for problem in advice if not _touches(problem.steps, wrong))
+        yield from islice((problem for problem in advice if not _touches(problem.steps, wrong)), _MOST)
 
 
 def _touches(steps: Steps, wrong: frozenset[Steps]) -> bool:

@@ -6,10 +6,12 @@ calendar that begins on a fixed Monday, so that the answer never depends on the 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from api import cron, durations
@@ -25,6 +27,9 @@ MONDAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _MOST_DAYS: Final = 400
 _FORTNIGHT: Final = timedelta(days=14)
 _LONGEST: Final = timedelta(days=731)
+#: The same in times that a window opens, for schedules of every minute; and how many budgets are looked at.
+_MOST_SPANS: Final = 60_000
+_MOST_BUDGETS: Final = 50
 #: Less than this on the calendar proves nothing about what always holds.
 _WEEK: Final = timedelta(days=8)
 #: What replacing one round of nodes is taken to last: a launch, a drain, a termination.
@@ -53,7 +58,10 @@ class Window:
         return self.nodes.rstrip("%").strip("0") == ""
 
     def holds(self, instant: datetime) -> bool:
-        return self.spans is None or any(begin <= instant < end for begin, end in self.spans)
+        if self.spans is None:
+            return True
+        before = bisect_right(self.spans, instant, key=lambda span: span[0])
+        return before > 0 and instant < self.spans[before - 1][1]
 
 
 def check(given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings) -> Iterator[Problem]:
@@ -69,7 +77,7 @@ def check(given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintS
 
 def _windows(manifest: Mapping[str, Any]) -> Iterator[Window]:
     """The budgets that can be read; the others have been complained about."""
-    rows = [*entries(manifest, *_BUDGETS)]
+    rows = [*islice(entries(manifest, *_BUDGETS), _MOST_BUDGETS)]
     scheduled = sum(1 for _, entry in rows if "schedule" in entry)
     for steps, entry in rows:
         nodes, reasons, schedule, length = (entry.get(name) for name in ("nodes", "reasons", "schedule", "duration"))
@@ -79,28 +87,31 @@ def _windows(manifest: Mapping[str, Any]) -> Iterator[Window]:
         if schedule is None:
             yield Window(steps, str(nodes), listed, None, MONDAY + _LONGEST)
             continue
-        spans, until = _spans(str(schedule), str(length), _MOST_DAYS // scheduled)
+        spans, until = _spans(str(schedule), str(length), scheduled)
         yield Window(steps, str(nodes), listed, spans, until)
 
 
 @lru_cache(maxsize=1024)
-def _spans(text: str, length_text: str, most: int) -> tuple[tuple[Span, ...], datetime]:
+def _spans(text: str, length_text: str, schedules: int) -> tuple[tuple[Span, ...], datetime]:
     """When a window is open, overlapping ones joined, and until when that is known.
 
-    Only the days are asked of the calendar, at most `most` of them: all that match have the same hours and minutes.
+    Only the days are asked of the calendar, and not many if there are many `schedules`: all days that match have the
+    same hours and minutes.
     """
     schedule, length = cron.parse(text), min(durations.parse(length_text), _LONGEST)
     minutes, hours, day, month, _ = schedule.fields.split()
-    opens = [timedelta(hours=h, minutes=m) for h in _numbers(hours, 24) for m in _numbers(minutes, 60)]
+    opens = [MONDAY.replace(hour=h, minute=m) for h in _numbers(hours, 24) for m in _numbers(minutes, 60)]
+    one_day = _joined((begin, begin + length) for begin in opens)
     end = MONDAY + (_FORTNIGHT if (day, month) == ("*", "*") else _LONGEST)
     spans: list[Span] = []
     after = MONDAY - length - timedelta(minutes=1)
-    for _ in range(most):
+    for _ in range(min(_MOST_DAYS, _MOST_SPANS // len(one_day)) // schedules):
         hit = schedule.next_after(after)
         if hit is None or hit > end:
             return _joined(spans), end
         midnight = hit.replace(hour=0, minute=0)
-        spans += [(midnight + at_, midnight + at_ + length) for at_ in opens if midnight + at_ >= hit]
+        later = midnight - MONDAY
+        spans += [(begin + later, end_ + later) for begin, end_ in one_day]
         after = midnight + timedelta(hours=23, minutes=59)
     return _joined(spans), max((close for _, close in spans), default=end)
 

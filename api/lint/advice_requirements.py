@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from api import labels
@@ -25,6 +26,10 @@ _LABELS: Final = ("spec", "template", "metadata", "labels")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 #: Fewer types than this, and one shortage of spot capacity stops the pool.
 FEW_TYPES: Final = 5
+#: What is looked at: more entries are refused anyway, and of more unknown values nobody reads.
+_MOST_ROWS: Final = 200
+_MOST_UNKNOWN: Final = 20
+_LONGEST_NUMBER: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,8 @@ class Row:
 
 def check(given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings) -> Iterator[Problem]:
     """Advice about the requirements of a NodePool."""
-    types, rows = settings.types, [*_rows(manifest)]
-    missing = [problem for row in rows for problem in _unknown_values(row, types)]
+    types, rows = settings.types, [*islice(_rows(manifest), _MOST_ROWS)]
+    missing = [*islice((problem for row in rows for problem in _unknown_values(row, types)), _MOST_UNKNOWN)]
     yield from missing
     yield from (problem for row in rows for problem in _zones(row))
     conflicts = [*_conflicts(rows)]
@@ -56,7 +61,7 @@ def check(given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintS
 
 def requirements(manifest: Mapping[str, Any]) -> Requirements:
     """What a NodePool asks of its nodes, as far as it can be read: its requirements and the template's labels."""
-    return Requirements(row.wanted for row in _rows(manifest))
+    return Requirements(row.wanted for row in islice(_rows(manifest), _MOST_ROWS))
 
 
 def _rows(manifest: Mapping[str, Any]) -> Iterator[Row]:
@@ -90,7 +95,7 @@ def _unknown_values(row: Row, types: Catalogue) -> Iterator[Problem]:
 
 
 def _nearest_value(value: str, known: Mapping[str, int]) -> str | None:
-    if not value.isdigit():
+    if not (value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER):
         return nearest.name(value, known)
     numbers = [int(entry) for entry in known if entry.isdigit()]
     return str(min(numbers, key=lambda number: (abs(number - int(value)), number))) if numbers else None

@@ -32,7 +32,6 @@ _STANDARD: Final = (
     "maxLength",
     "minProperties",
     "maxProperties",
-    "uniqueItems",
 )
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -82,6 +81,13 @@ def is_date_time(text: str) -> bool:
     return True
 
 
+def _unique_items(_: Validator, __: bool, value: Any, ___: Any) -> Errors:
+    """Sets hold texts; the library compares entries of other types, which are refused anyway, each with each."""
+    texts = [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+    if len(set(texts)) < len(texts):
+        yield ValidationError("is not unique")
+
+
 def _unique_keys(_: Validator, keys: list[str], value: Any, __: Any) -> Errors:
     seen: set[tuple[str, ...]] = set()
     for index, entry in enumerate(value if isinstance(value, list) else ()):
@@ -106,9 +112,10 @@ def _properties(_: Validator, parts: Mapping[str, Any], value: Any, __: Any) -> 
                 yield from _below(part, value[name], name)
 
 
-def _items(_: Validator, part: Mapping[str, Any], value: Any, __: Any) -> Errors:
+def _items(_: Validator, part: Mapping[str, Any], value: Any, schema: Mapping[str, Any]) -> Errors:
+    """The entries of a list; of one that is too long, those that may stay."""
     if isinstance(value, list):
-        for index, entry in enumerate(value):
+        for index, entry in enumerate(value[: schema.get("maxItems")]):
             yield from _below(part, entry, index)
 
 
@@ -153,6 +160,7 @@ _Validator: Final = validators.create(
         "pattern": _pattern,
         "properties": _properties,
         "required": _required,
+        "uniqueItems": _unique_items,
         "uniqueKeys": _unique_keys,
     },
     type_checker=Draft202012Validator.TYPE_CHECKER,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
-from .problem import Problem, Steps, at, shown
+from .problem import LONGEST_NUMBER_BITS, Problem, Steps, at, shown
 
 #: Deeper than any manifest, and shallow enough for every recursion behind the door.
 DEEPEST: Final = 64
@@ -32,7 +32,7 @@ def _value(value: Any, steps: Steps, problems: list[Problem]) -> Any:
     if isinstance(value, str):
         return _text(str(value), steps, problems)
     if isinstance(value, int):
-        return int(value)
+        return _whole(value, steps, problems)
     if isinstance(value, float):
         return _number(value, steps, problems)
     if len(steps) >= DEEPEST and isinstance(value, (Mapping, Sequence)):
@@ -64,6 +64,13 @@ def _text(value: str, steps: Steps, problems: list[Problem]) -> str:
         return value
     problems.append(at(steps, "KERF-SCHEMA-TEXT", "error", "holds half a character, which is no valid UTF-8"))
     return value.encode("utf-8", "replace").decode()
+
+
+def _whole(value: int, steps: Steps, problems: list[Problem]) -> int:
+    if value.bit_length() <= LONGEST_NUMBER_BITS:
+        return int(value)
+    problems.append(at(steps, "KERF-SCHEMA-TYPE", "error", f"{shown(value)} is larger than any reader of JSON takes"))
+    return 0
 
 
 def _number(value: float, steps: Steps, problems: list[Problem]) -> float:

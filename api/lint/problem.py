@@ -15,6 +15,8 @@ RANK: Final[dict[str, int]] = {"error": 0, "warning": 1, "info": 2}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LONGEST_VALUE: Final = 80
 _MOST_ENTRIES: Final = 12
+#: Whole numbers beyond this are not written out: Python refuses to from 4300 digits on, and nobody would read them.
+LONGEST_NUMBER_BITS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,15 @@ def shown(value: Any, *, quotes: bool = True) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):
-        parts = ", ".join(f"{key}: {shown(entry, quotes=False)}" for key, entry in islice(value.items(), _MOST_ENTRIES))
+        parts = ", ".join(
+            f"{shown(key, quotes=False)}: {shown(entry, quotes=False)}"
+            for key, entry in islice(value.items(), _MOST_ENTRIES)
+        )
         return _cut(f"{{{parts}}}")
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return _cut(f"[{', '.join(shown(entry, quotes=False) for entry in value[:_MOST_ENTRIES])}]")
+    if isinstance(value, int) and value.bit_length() > LONGEST_NUMBER_BITS:
+        return "a number of hundreds of digits"
     return _cut(str(value))
 
 

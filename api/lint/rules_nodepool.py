@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 
 from api import cron, labels
@@ -40,6 +41,8 @@ _REQUIREMENTS: Final = KindRules(
 )
 #: Schedules are tried from a fixed instant, so that the answer never depends on the day.
 _SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
+#: More are refused for their number, and each schedule costs a look at the calendar.
+_MOST_BUDGETS: Final = 100
 _LARGEST_COUNT: Final = 2**31 - 1
 _LARGEST_NUMBER: Final = 2**63 - 1
 
@@ -50,7 +53,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _taints(manifest)
     for steps, entry in entries(manifest, *_TEMPLATE, "requirements"):
         yield from _requirement(steps, entry)
-    for steps, entry in entries(manifest, "spec", "disruption", "budgets"):
+    for steps, entry in islice(entries(manifest, "spec", "disruption", "budgets"), _MOST_BUDGETS):
         yield from _budget(steps, entry)
     yield from _class(manifest)
     yield from _replicas(part(manifest, "spec", "replicas"))

@@ -38,6 +38,8 @@ _IDS: Final = {
     "capacityReservationSelectorTerms": "an ID such as cr-0123456789abcdef0",
     "placementGroupSelector": "an ID such as pg-0123456789abcdef0",
 }
+#: For a longer text no nearest valid value is looked for: nobody meant it, and some expressions are slow on long ones.
+_LONGEST_GUESS: Final = 200
 _QUANTITIES: Final = ("limits", "requests", "resources", "capacity", "allocatable")
 
 
@@ -80,7 +82,7 @@ def _type(fault: Fault) -> Iterator[Problem]:
 
 def _quoted(steps: Steps, value: Any) -> str:
     form = nearest.FORMS.get(_field(steps))
-    valid = form[1](value) if form else None
+    valid = form[1](value) if form and len(str(value)) <= _LONGEST_GUESS else None
     return f'"{valid if valid is not None else shown(value)}"'
 
 
@@ -134,7 +136,7 @@ def _field(steps: Steps) -> str:
 def _form(field: str, steps: Steps, value: Any) -> tuple[str, str | None]:
     if field in nearest.FORMS:
         words, guess = nearest.FORMS[field]
-        return words, guess(value)
+        return words, guess(value) if len(str(value)) <= _LONGEST_GUESS else None
     if field in _QUANTITIES:
         return "a quantity such as 500m, 100 or 64Gi", _quantity(value)
     if field == "id":
@@ -144,7 +146,7 @@ def _form(field: str, steps: Steps, value: Any) -> tuple[str, str | None]:
 
 def _quantity(value: Any) -> str | None:
     """`64GB` → `64Gi`, `100 cores` → `100`."""
-    text = str(value).replace(" ", "")
+    text = str(value)[:_LONGEST_GUESS].replace(" ", "")
     digits = text[: len(text) - len(text.lstrip("0123456789."))]
     unit = text[len(digits) :].lower()
     known = {"k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti"} if unit[1:] in ("", "b", "i", "ib") else {}

@@ -20,7 +20,7 @@ from .advice_requirements import requirements
 from .catalogue import Catalogue
 from .plain import plain
 from .problem import Problem, Steps, at, ordered, shown
-from .reading import entries, mapping, part
+from .reading import entries, mapping, part, texts
 from .settings import STANDARD, LintSettings
 from .workloads import Toleration, pod_spec, tolerations
 
@@ -123,7 +123,9 @@ def _unbounded(pool: Mapping[str, Any]) -> bool:
     budgets = part(pool, "spec", "disruption", "budgets")
     if not isinstance(budgets, list):
         return False
-    about = [b for b in budgets if isinstance(b, dict) and (b.get("reasons") is None or "Drifted" in b["reasons"])]
+    about = [
+        b for b in budgets if isinstance(b, dict) and (b.get("reasons") is None or "Drifted" in texts(b["reasons"]))
+    ]
     return all(budget.get("nodes") == "100%" for budget in about)
 
 

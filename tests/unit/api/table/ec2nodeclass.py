@@ -108,6 +108,13 @@ REFUSED: Final = (
     Row(EC, "spec.ipPrefixCount", (-1, 2**31), BOUND),
     Row(EC, "spec.instanceStorePolicy", ("RAID1",), ENUM),
     Row(EC, "spec.kubelet", ({"anything": {"goes": [1]}},), "KERF-EC2-104", "spec.kubelet.anything"),
+    Row(
+        EC,
+        "spec.kubelet",
+        ({"evictionHard": {"memory.available": "1e9999999999%"}},),
+        "KERF-EC2-104",
+        "spec.kubelet.evictionHard[memory.available]",
+    ),
     Row(EC, "spec.kubelet", ({"maxPods": -1}, {"maxPods": 1.5}), "KERF-EC2-104", "spec.kubelet.maxPods"),
     Row(EC, "spec.kubelet", ({"maxPods": "vcpus * 8"}, {"maxPods": "110"}), "KERF-EC2-105", "spec.kubelet.maxPods"),
     Row(EC, "spec.kubelet", ({"kubeReserved": {"cpu": "vcpus"}},), "KERF-EC2-105", "spec.kubelet.kubeReserved.cpu"),

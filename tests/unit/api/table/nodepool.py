@@ -84,6 +84,8 @@ REFUSED: Final = (
     Row(NP, "B.nodes", (5, 0.1), TYPE),
     Row(NP, "B.nodes", ("101%", "-1", "1.5%", "5 ", "%", "", "1000%"), PATTERN),
     Row(NP, "B.nodes", ("9" * 30,), "KERF-NP-123"),
+    Row(NP, "B.nodes", (10**400,), TYPE),
+    Row(NP, "B.nodes", ("1" + " " * 30_000 + "x",), PATTERN),
     Row(NP, "B.reasons", (["Drift"], ["empty"], [""]), ENUM, "B.reasons[0]"),
     Row(NP, "B.reasons", (["Empty", "Empty"],), UNIQUE),
     Row(NP, "B.duration", ("8h",), "KERF-NP-004", "B"),
