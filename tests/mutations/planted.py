@@ -70,6 +70,19 @@ BUGS = (
         seeds=range(10),
     ),
     Bug(
+        "no drain of a node that is not ready",
+        "Pods that run on a node of which nobody hears are cut off with it.",
+        (
+            Edit(
+                "reconciler/lifecycle/termination.py",
+                "    waits = [wait for node in nodes if (wait",
+                "    waits = [wait for node in nodes if node.ready and (wait",
+            ),
+        ),
+        (_rule("test_a_node_that_is_not_ready_is_drained_all_the_same"),),
+        seeds=range(28, 29),
+    ),
+    Bug(
         "budget counts only ready nodes",
         "A node that is not ready uses up no budget, so one more goes while it is away already.",
         (

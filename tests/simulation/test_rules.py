@@ -260,6 +260,18 @@ def test_a_node_takes_no_new_pods_while_it_is_drained() -> None:
     assert claim.name not in [c.name for c in stage.claims]
 
 
+def test_a_node_that_is_not_ready_is_drained_all_the_same() -> None:
+    """Its pods may run on: only nobody hears of them."""
+    stage = Stage()
+    stage.settle()
+    (claim,), (node,), (pod,) = stage.claims, stage.nodes, stage.values(kinds.POD)
+    stage.annotate(kinds.NODE, node.name, NOT_READY, "true")
+    stage.run(10)
+    stage.delete_claim(claim.name)
+    stage.run(300, until=lambda: not lives(stage.machine_of(claim)))
+    assert stage.seam.writes("evict", "terminate")[0] == f"evict pod/{pod.key}"
+
+
 def test_an_eviction_that_was_refused_is_asked_again_and_nothing_else() -> None:
     stage = Stage()
     stage.settle()
