@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 from flask import Flask, Response, request
+from gunicorn.http.errors import ParseException
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from werkzeug.exceptions import HTTPException
 
@@ -94,13 +95,21 @@ def _door(path: str, judge: Judge, settings: Settings, metrics: Metrics) -> Call
         with metrics.timed(path):
             if request.mimetype != _JSON:
                 return _refused(415, f"the Content-Type must be {_JSON}", metrics)
-            review = parse(request.get_data(cache=False))
+            review = parse(_body())
             found = judge(review, settings.most_problems)
             resource = review.resource if review.resource in verdict.resources() else "other"
             metrics.reviews.labels(path, resource, found.outcome).inc()
             return _json(200, found.answer)
 
     return door
+
+
+def _body() -> bytes:
+    """The request's body. Raises NotAReview when it breaks off or its chunks make no sense."""
+    try:
+        return request.get_data(cache=False)
+    except (OSError, ParseException) as problem:
+        raise NotAReview(f"the body cannot be read: {problem}") from None
 
 
 def _json(code: int, content: object) -> Response:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 from typing import Any
 
 import jsonpatch
 import pytest
 from flask.testing import FlaskClient
+from gunicorn.http.errors import InvalidChunkSize
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,6 +174,23 @@ def test_nonsense_is_a_clear_400(client: FlaskClient, path: str, body: bytes, sa
     answer = client.post(path, data=body, content_type="application/json")
     assert answer.status_code == 400
     assert says in json.loads(answer.data)["error"]
+
+
+class Torn(io.RawIOBase):
+    """A body whose chunks make no sense, as gunicorn tells it."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        raise InvalidChunkSize(b"zz")
+
+
+def test_a_torn_body_is_a_clear_400(client: FlaskClient) -> None:
+    environment = {"wsgi.input": Torn(), "wsgi.input_terminated": True}
+    answer = client.post("/validate", content_type="application/json", environ_overrides=environment)
+    assert answer.status_code == 400
+    assert json.loads(answer.data)["error"] == "the body cannot be read: Invalid chunk size: b'zz'"
 
 
 def test_http_misuse_is_a_clear_4xx(client: FlaskClient) -> None:
