@@ -1,0 +1,1 @@
+"""Fuzzing: manifests and requests that nobody would write, made from sound ones, the same ones in every run."""
