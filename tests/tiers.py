@@ -48,7 +48,7 @@ TIERS = (
             _tool("lint-imports"),
         ),
     ),
-    Tier("unit and laws", ((*PYTEST, "tests/unit", "tests/laws", *PARALLEL, "-m", NOT_LONG),)),
+    Tier("unit, laws and fuzzing", ((*PYTEST, "tests/unit", "tests/laws", "tests/fuzz", *PARALLEL, "-m", NOT_LONG),)),
     Tier("scenarios, contracts and simulation", ((*PYTEST, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),
     Tier(
         "real control plane",
