@@ -133,3 +133,49 @@ def test_a_well_known_key_may_be_undefined() -> None:
     wanted = Requirements([requirement("k", "In", ("a",))])
     assert Requirements().compatible(wanted, frozenset({"k"}))
     assert Requirements().incompatible(wanted) == "k"
+
+
+# --- a brute-force model: which labels satisfy a row, absence (None) being one of them ---------------------------
+UNIVERSE = (None, "a", "b", "x y", *(str(number) for number in range(-3, 13)))
+
+
+def satisfies(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
+    """Whether a node whose label has this value (None: has no such label) meets a row, by the words of the API."""
+    if operator in ("NotIn", "DoesNotExist"):
+        return value is None or (operator == "NotIn" and value not in values)
+    if value is None:
+        return False
+    if operator in ("In", "Exists"):
+        return operator == "Exists" or value in values
+    if not value.lstrip("-").isdigit():
+        return False
+    number, bound = int(value), int(values[0])
+    return {"Gt": number > bound, "Gte": number >= bound, "Lt": number < bound, "Lte": number <= bound}[operator]
+
+
+Plain = tuple[str, tuple[str, ...]]
+
+
+@st.composite
+def plain_rows(draw: st.DrawFn) -> Plain:
+    operator = draw(st.sampled_from(OPERATORS))
+    if operator in ("Gt", "Gte", "Lt", "Lte"):
+        return operator, (str(draw(st.integers(-1, 9))),)
+    if operator in ("Exists", "DoesNotExist"):
+        return operator, ()
+    return operator, tuple(draw(st.lists(st.sampled_from(UNIVERSE[1:]), min_size=1, max_size=4)))
+
+
+@given(plain_rows(), plain_rows())
+def test_values_are_those_of_the_words(one: Plain, two: Plain) -> None:
+    first, second = requirement("k", *one), requirement("k", *two)
+    both = {value for value in UNIVERSE[1:] if satisfies(value, *one) and satisfies(value, *two)}
+    assert {value for value in UNIVERSE[1:] if first.has(value)} == {v for v in UNIVERSE[1:] if satisfies(v, *one)}
+    assert {value for value in UNIVERSE[1:] if first.intersection(second).has(value)} == both
+    assert not both or first.intersects(second)
+    assert not both or Requirements([first]).compatible(Requirements([second]))
+
+
+@given(plain_rows())
+def test_a_key_that_nobody_defines_serves_those_who_accept_its_absence(row: Plain) -> None:
+    assert Requirements().compatible(Requirements([requirement("k", *row)])) == satisfies(None, *row)
