@@ -31,7 +31,7 @@ _ROOT: Final = Path(__file__).resolve().parents[1]
 _START_SECONDS: Final = 60.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _CONNECTIONS: Final = 8
-_BODIES: Final = 400
+_BODIES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
