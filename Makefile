@@ -36,7 +36,7 @@ check: $(VENV)/.dev  ## static checks: format, lint, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-unit: $(VENV)/.dev  ## the fast inner loop: unit tests, laws and fuzzing
+unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 	@$(BIN)/python -m pytest tests/unit tests/laws -n $(WORKERS) --dist worksteal -m "not cluster and not long"
 
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)

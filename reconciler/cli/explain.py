@@ -12,10 +12,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser("kerf explain", description="What a rule is about, why, and how to mend what breaks it.")
     parser.add_argument("rules", nargs="+", metavar="RULE", help="the ID of a rule, such as KERF-NP-120")
     asked = parser.parse_args(arguments)
+    from api.lint import rulebook
     from api.lint.rulebook import page
-    from reconciler.cli import file_rules, ignores
+    from reconciler.cli import ignores
 
-    book = file_rules.book()
+    book = rulebook.book()
     names = [name.upper() if name.upper() in book else f"KERF-{name.upper()}" for name in asked.rules]
     for name, given in zip(names, asked.rules, strict=True):
         if name not in book:

@@ -11,7 +11,6 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from reconciler.cli import file_rules
 from reconciler.cli.checking import Finding, Report
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -31,7 +30,9 @@ def log(report: Report) -> str:
 
 
 def _rules(ids: list[str]) -> list[dict[str, Any]]:
-    pages = file_rules.book()
+    from api.lint.rulebook import book  # read only when something was found
+
+    pages = book()
     return [
         {
             "id": rule,

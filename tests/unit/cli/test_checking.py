@@ -23,7 +23,7 @@ OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
 
 
 def known() -> frozenset[str]:
-    return frozenset(file_rules.book())
+    return file_rules.known()
 
 
 def report(*texts: str, wish: Wish | None = None) -> Report:
