@@ -70,6 +70,16 @@ class Outcome:
     story: list[str] = field(default_factory=list)
 
 
+#: Errors that the loop carries on after, and that only a bug can bring about.
+BUGS = ("decide", "take_in", "telemetry", "types", "propose")
+
+
+def bugs(controller: Controller) -> list[str]:
+    """Where the controller has met bugs of its own, as its metric tells."""
+    counter = controller.telemetry.metrics.errors
+    return [where for where in BUGS if counter.labels(where)._value.get()]
+
+
 class Crew(Staff):
     """The controllers: usually one, for a moment none or two. Drives the invariants after every look."""
 
@@ -133,6 +143,7 @@ class Crew(Staff):
         self._invariants.acting = len(self._at_work)
         try:
             controller.tick()
+            self._invariants.broken(f"bug: an error in {where}" for where in bugs(controller))
         except Killed:
             self.crashes += 1
             self._at_work.remove(controller)
