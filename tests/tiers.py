@@ -21,8 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTEST = (sys.executable, "-m", "pytest")
 NOT_LONG = "not cluster and not long"
 SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations", "tests/cluster")
+WORKERS = ("-n", str(min(4, os.cpu_count() or 1)))
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.
-PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
+PARALLEL = (*WORKERS, "--dist", "worksteal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,9 @@ TIERS = (
     Tier(
         "real control plane",
         (
-            (*PYTEST, "tests/cluster", "-n0", "-s", "-m", "cluster and not long"),
-            (*PYTEST, "tests/contract", *PARALLEL, "-m", "cluster and not long"),  # they mostly wait
+            # These mostly wait, so a control plane for each worker costs little. -rP shows what was measured.
+            (*PYTEST, "tests/cluster", *WORKERS, "--dist", "loadfile", "-rP", "-m", "cluster and not long"),
+            (*PYTEST, "tests/contract", *PARALLEL, "-m", "cluster and not long"),
         ),
         needs_control_plane=True,
     ),
