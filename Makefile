@@ -41,7 +41,7 @@ unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
 	@$(BIN)/python -m tests.cluster build
-	@$(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n $(WORKERS) --dist loadfile -rP
+	@$(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n0 -s
 	@$(BIN)/python -m pytest tests/contract -m "cluster and not long" -n $(WORKERS) --dist worksteal
 
 drills: $(VENV)/.dev  ## API server and etcd die, history is forgotten, requests are refused, rights revoked: all drills

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,18 +22,20 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTEST = (sys.executable, "-m", "pytest")
 NOT_LONG = "not cluster and not long"
 SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations", "tests/cluster")
-WORKERS = ("-n", str(min(4, os.cpu_count() or 1)))
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.
-PARALLEL = (*WORKERS, "--dist", "worksteal")
+PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
+#: Half of the tests on the real control plane. Like the other half they mostly wait; each half has a plane of its own.
+REAL = tuple(f"tests/cluster/test_{name}.py" for name in ("crash_points", "drills", "leadership", "operations"))
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A named list of commands; all must succeed."""
+    """A named list of commands; all must succeed. One more may run beside them, and is shown when it has ended."""
 
     name: str
     commands: tuple[tuple[str, ...], ...]
     needs_control_plane: bool = False
+    beside: tuple[str, ...] = ()
 
 
 def _tool(name: str, *arguments: str) -> tuple[str, ...]:
@@ -54,11 +57,19 @@ TIERS = (
     Tier(
         "real control plane",
         (
-            # These mostly wait, so a control plane for each worker costs little. -rP shows what was measured.
-            (*PYTEST, "tests/cluster", *WORKERS, "--dist", "loadfile", "-rP", "-m", "cluster and not long"),
+            (*PYTEST, *REAL, "-n0", "-s", "-m", "cluster and not long"),
             (*PYTEST, "tests/contract", *PARALLEL, "-m", "cluster and not long"),
         ),
         needs_control_plane=True,
+        beside=(
+            *PYTEST,
+            "tests/cluster",
+            *(f"--ignore={path}" for path in REAL),
+            "-n0",
+            "-s",
+            "-m",
+            "cluster and not long",
+        ),
     ),
 )
 
@@ -83,7 +94,13 @@ def _run(tier: Tier) -> tuple[str, float]:
         except ControlPlaneUnavailable as reason:
             print(f"the real control plane is left out: {reason}", flush=True)
             return "FAILED" if os.environ.get("CI") == "true" else "skipped", time.monotonic() - started
-    outcomes = [_succeeds(command) for command in tier.commands]  # all of them, so that one look shows everything
+    with tempfile.TemporaryFile() as shown:
+        beside = subprocess.Popen(tier.beside, cwd=ROOT, stdout=shown, stderr=shown) if tier.beside else None
+        outcomes = [_succeeds(command) for command in tier.commands]  # all of them, so that one look shows everything
+        if beside is not None:
+            outcomes.append(beside.wait() == 0)
+            shown.seek(0)
+            print(shown.read().decode(errors="replace"), flush=True)
     return "passed" if all(outcomes) else "FAILED", time.monotonic() - started
 
 
