@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import ssl
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 import pytest
 
 from api.lint.plain import plain
+from benchmarks.webhook import cpu_seconds
 from tests.unit.webhook.reviews import review
-from tests.unit.webhook.test_server import Server
+from tests.unit.webhook.test_server import Server, served
 
 from .manifests import Maker
 from .wild import TEXTS, anything, deep
@@ -27,7 +26,6 @@ from .wild import TEXTS, anything, deep
 SEED: Final = 20260201
 MOST_SECONDS: Final = 1.0
 LARGEST: Final = 3 * 1024 * 1024
-TICK: Final = os.sysconf("SC_CLK_TCK")
 JSON: Final = {"Content-Type": "application/json"}
 KINDS: Final = ("NodePool", "NodeClaim", "EC2NodeClass", "NodeOverlay", "CapacityBuffer", "Deployment")
 BROKEN: Final = (b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"a": NaN}', b"9" * 5000, b"[" * 50_000, b'{"a":' * 50_000)
@@ -46,21 +44,8 @@ GONE: Final = (0, b"")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("fuzzed"))
-    try:
-        running.wait()
+    with served(tmp_path_factory.mktemp("fuzzed")) as running:
         yield running
-        assert running.stop() == 0
-    finally:
-        running.process.kill()
-        running.process.wait()
-
-
-def spent(pid: int) -> float:
-    """Seconds of processor time that a process and its children have used."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK + sum(spent(int(child)) for child in children)
 
 
 class Client:
@@ -71,7 +56,7 @@ class Client:
         self._connection = server.connect()
 
     def send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        before = spent(self._server.process.pid)
+        before = cpu_seconds(self._server.process.pid)
         try:
             found = self._try(method, path, body, headers)
         except LOST:
@@ -81,7 +66,7 @@ class Client:
             except LOST:
                 self._connection.close()
                 found = GONE
-        assert spent(self._server.process.pid) - before < MOST_SECONDS
+        assert cpu_seconds(self._server.process.pid) - before < MOST_SECONDS
         return found
 
     def _try(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:

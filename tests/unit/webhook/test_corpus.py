@@ -13,7 +13,7 @@ from tests.unit.api.manifests import BASES, changed
 from tests.unit.api.table import ACCEPTED, REFUSED
 
 from .reviews import review
-from .test_server import Server, ask
+from .test_server import Server, ask, served
 
 #: How many problems a refusal tells.
 TOLD = 10
@@ -21,14 +21,8 @@ TOLD = 10
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("corpus"))
-    try:
-        running.wait()
+    with served(tmp_path_factory.mktemp("corpus")) as running:
         yield running
-        assert running.stop() == 0
-    finally:
-        running.process.kill()
-        running.process.wait()
 
 
 def corpus() -> list[tuple[str, str, dict[str, Any]]]:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,10 @@ def served_name(connection: http.client.HTTPSConnection) -> str:
     return str(certificate["subject"][0][0][1])  # type: ignore[index]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("webhook"))
+@contextmanager
+def served(folder: Path) -> Iterator[Server]:
+    """A webhook that answers, and ends as it should afterwards."""
+    running = Server(folder)
     try:
         running.wait()
         yield running
@@ -101,6 +103,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     finally:
         running.process.kill()
         running.process.wait()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with served(tmp_path_factory.mktemp("webhook")) as running:
+        yield running
 
 
 def test_reviews_over_tls_on_one_connection(server: Server) -> None:
