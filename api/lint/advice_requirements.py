@@ -40,6 +40,10 @@ class Row:
     wanted: Requirement
     values: tuple[str, ...]
 
+    def place(self, index: int) -> Steps:
+        """Where one of the values stands; a label has but one."""
+        return self.steps if self.steps[: len(_LABELS)] == _LABELS else (*self.steps, "values", index)
+
 
 def check(given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings) -> Iterator[Problem]:
     """Advice about the requirements of a NodePool."""
@@ -89,9 +93,8 @@ def _unknown_values(row: Row, types: Catalogue) -> Iterator[Problem]:
         if value in known:
             continue
         close = _nearest_value(value, known)
-        place = row.steps if row.steps[: len(_LABELS)] == _LABELS else (*row.steps, "values", index)
         message = f"no instance type has {shown(value)} as its {key}"
-        yield at(place, "KERF-NP-301", "warning", message, f"did you mean {close}?" if close else "", value)
+        yield at(row.place(index), "KERF-NP-301", "warning", message, f"did you mean {close}?" if close else "", value)
 
 
 def _nearest_value(value: str, known: Mapping[str, int]) -> str | None:
@@ -105,10 +108,9 @@ def _zones(row: Row) -> Iterator[Problem]:
     if row.wanted.key != labels.ZONE:
         return
     for index, value in enumerate(row.values):
-        place = row.steps if row.steps[: len(_LABELS)] == _LABELS else (*row.steps, "values", index)
         if _REGION.fullmatch(value):
             message = f"{shown(value)} is a region; no zone has that name"
-            yield at(place, "KERF-NP-302", "warning", message, f"did you mean {value}a?", value)
+            yield at(row.place(index), "KERF-NP-302", "warning", message, f"did you mean {value}a?", value)
     if len(set(row.values)) == 1 and not _REGION.fullmatch(row.values[0]):
         message = f"all nodes are in the one zone {row.values[0]}"
         hint = "list two zones or more, unless volumes or prices tie the pods to this one"

@@ -100,18 +100,18 @@ def _node(schema: Mapping[str, Any]) -> Node | None:
     entries = _node(schema["items"]) if "items" in schema else None
     additional = schema.get("additionalProperties")
     rest = _node(additional) if isinstance(additional, Mapping) else None
-    return Node(own, _whole(schema), fields, entries, rest) if own or fields or entries or rest else None
+    return Node(own, _whole(schema, own), fields, entries, rest) if own or fields or entries or rest else None
 
 
-def _whole(schema: Mapping[str, Any]) -> Rule | None:
+def _whole(schema: Mapping[str, Any], own: tuple[Rule, ...]) -> Rule | None:
+    """A place's own rules as one, but for those about a change; None where that would save nothing."""
     sources = [entry["rule"].strip() for entry in schema.get("x-kubernetes-validations", ())]
-    standing = [f"({source})" for source in sources if "oldSelf" not in _unquoted(source)]
-    if len(standing) < 2 and not any(_ALL.match(source) for source in sources):
+    standing = [(rule, source) for rule, source in zip(own, sources, strict=True) if not rule.transition]
+    if len(standing) < 2 and not any(_ALL.match(source) for _, source in standing):
         return None
-    source = " && ".join(standing)
-    own = [rule for entry in schema["x-kubernetes-validations"] if not (rule := _rule(entry)).transition]
-    if all(rule.each for rule in own):
-        parts = [rule.reads for rule in own]
+    source = " && ".join(f"({source})" for _, source in standing)
+    if all(rule.each for rule, _ in standing):
+        parts = [rule.reads for rule, _ in standing]
         reads = None if None in parts else tuple(sorted({name for part in parts for name in part or ()}))
         return Rule("", "", (), source, "self", True, False, reads)
     return Rule("", "", (), source, "self", False, False, _reads(source, "self"))
