@@ -22,6 +22,7 @@ from reconciler.aws.parallel import together
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetRequest, FleetResult, Instance, Message, Region
 from reconciler.ports import PortError
 from reconciler.telemetry.logs import Logger, silent
+from reconciler.telemetry.precedence import GiveWay, at_once
 
 Problem = tuple[str, str]
 Spot = Mapping[tuple[str, str], int]
@@ -32,7 +33,7 @@ class AwsCloud:
 
     `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
     chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` hears of prices that
-    could not be read.
+    could not be read; `give_way` is called before each small step of a long computation.
     """
 
     def __init__(
@@ -51,8 +52,9 @@ class AwsCloud:
         endpoint_url: str | None = None,
         queue_wait_seconds: int = 20,
         logger: Logger | None = None,
+        give_way: GiveWay = at_once,
     ) -> None:
-        self._logger = logger or silent()
+        self._logger, self._give_way = logger or silent(), give_way
         self._clients = Clients(region, session, endpoint_url)
         self._known = KnownFacts(
             name=cluster_name,
@@ -137,7 +139,7 @@ class AwsCloud:
 
     # --- instances --------------------------------------------------------------------------------------------------
     def instances(self) -> Sequence[Instance]:
-        return instances.read_instances(self._clients.get("ec2"), self._known.name)
+        return instances.read_instances(self._clients.get("ec2"), self._known.name, self._give_way)
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return fleets.create_fleet(self._clients, self._templates, request, may_act)

@@ -11,13 +11,14 @@ from reconciler.aws import instance_rows
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.model.cloud import Instance
+from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
 #: Every state but `terminated`, in which EC2 still shows an instance for an hour.
 STATES: Final = ("pending", "running", "stopping", "stopped", "shutting-down")
 ONLY_RESERVED: Final = "capacity-reservations-only"
 
 
-def read_instances(ec2: Any, cluster_name: str) -> tuple[Instance, ...]:
+def read_instances(ec2: Any, cluster_name: str, give_way: GiveWay = at_once) -> tuple[Instance, ...]:
     """All instances launched for node pools of this cluster that are not terminated, by ID."""
     filters = [
         {"Name": "tag-key", "Values": [labels.TAG_NODEPOOL]},
@@ -25,12 +26,13 @@ def read_instances(ec2: Any, cluster_name: str) -> tuple[Instance, ...]:
         {"Name": f"tag:{labels.TAG_EKS_CLUSTER}", "Values": [cluster_name]},
         {"Name": "instance-state-name", "Values": list(STATES)},
     ]
-    instance_rows.install(ec2)
+    instance_rows.install(ec2, give_way)
     with translated("ec2:DescribeInstances"):
         reservations = pages(
             ec2, "describe_instances", "Reservations", Filters=filters, PaginationConfig={"PageSize": 1000}
         )
-    found = (instance(row) for reservation in reservations for row in reservation.get("Instances", ()))
+    rows = (row for reservation in reservations for row in reservation.get("Instances", ()))
+    found = (instance(row) for row in in_steps(rows, give_way, 5 * instance_rows.ROWS))
     return tuple(sorted(found, key=lambda one: one.id))
 
 

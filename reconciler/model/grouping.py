@@ -29,9 +29,9 @@ class Grouping:
         """One object came (no `old`), changed, or went (no `new`)."""
         before = self._group(old) if old is not None else ""
         after = self._group(new) if new is not None else ""
-        if old is not None and before:
+        if before and (before != after or _name(old) != _name(new)):
             self._put(before, _name(old), ())
-        if new is not None and after:
+        if after:
             self._put(after, _name(new), (new,))
 
     def _put(self, group: str, name: str, instead: tuple[Any, ...]) -> None:

@@ -30,6 +30,7 @@ from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Propose
 from reconciler.runtime.reflector import Reflector
 from reconciler.runtime.results import absorb, subject
 from reconciler.runtime.state import State
+from reconciler.telemetry.precedence import Precedence
 from reconciler.telemetry.telemetry import Telemetry
 
 ACTION_THREADS, CHORE_THREADS = 32, 6
@@ -60,6 +61,7 @@ class Controller:
         decide: Callable[[Snapshot, Memory], Plan] = decide_all,
         proposer: Proposer | None = None,
         inbox: Inbox | None = None,
+        precedence: Precedence | None = None,
     ) -> None:
         self.telemetry = telemetry or Telemetry.quiet(kube, clock)
         self.inbox = Inbox() if inbox is None else inbox
@@ -75,6 +77,7 @@ class Controller:
         self.looked_at = clock.now()
         self._clock, self._decide, self._may_act = clock, decide, may_act
         self._memory = Memory()
+        self._precedence = precedence or Precedence()
         self._inline, self._stopping = inline, threading.Event()
         self._actors = None if inline else ThreadPoolExecutor(ACTION_THREADS, "act")
         self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
@@ -281,7 +284,7 @@ class Controller:
         told = False
         while not stop.is_set():
             began = self._clock.now()
-            with self.telemetry.turns.timed():
+            with self._precedence.turn(), self.telemetry.turns.timed():
                 self.tick()
             if self.synced and not told:
                 told = True

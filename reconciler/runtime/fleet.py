@@ -34,6 +34,7 @@ class Fleet:
         self._out_of_stock: dict[OfferingKey, datetime] = {}
         self._failures: dict[str, LaunchFailure] = {}
         self._view: InstanceIndex | None = None
+        self._restless: bool | None = None
 
     # --- instances ----------------------------------------------------------------------------------------------
     def described(self, instances: Iterable[Instance], at: datetime) -> None:
@@ -48,7 +49,7 @@ class Fleet:
             unseen = id_ in self._launched
             if (at >= since and not unseen and (told is None or not told.live)) or at - since >= SHOWN_AFTER:
                 del self._terminated[id_]
-        self._view = None
+        self._changed()
 
     def _ended_unseen(self, id_: str, at: datetime) -> bool:
         """Whether it was ended so soon that Describe, which shows no terminated ones, will never show it."""
@@ -66,7 +67,7 @@ class Fleet:
             self.failed(request.group, result.errors, at)
         else:
             self._failures.pop(request.group, None)
-        self._view = None
+        self._changed()
 
     def terminated(self, instance_id: str, at: datetime, *, gone: bool = False) -> None:
         """An instance was told to end; `gone` when EC2 does not know it any more."""
@@ -75,7 +76,7 @@ class Fleet:
             self._launched.pop(instance_id, None)
         else:
             self._terminated[instance_id] = at
-        self._view = None
+        self._changed()
 
     def tagged(self, instance_id: str, tags: Mapping[str, str]) -> None:
         """Own tags, until the next Describe."""
@@ -85,7 +86,7 @@ class Fleet:
         elif instance_id in self._launched:
             instance, at = self._launched[instance_id]
             self._launched[instance_id] = (replace(instance, tags={**instance.tags, **tags}), at)
-        self._view = None
+        self._changed()
 
     @property
     def instances(self) -> InstanceIndex:
@@ -99,7 +100,14 @@ class Fleet:
     @property
     def restless(self) -> bool:
         """Whether an instance is on its way in or out, so that Describe is worth asking more often."""
-        return bool(self._launched or self._terminated) or any(i.state != "running" for i in self._described.values())
+        if self._restless is None:
+            states = (instance.state for instance in self._described.values())
+            self._restless = bool(self._launched or self._terminated) or any(state != "running" for state in states)
+        return self._restless
+
+    def _changed(self) -> None:
+        """What was worked out of the instances holds no longer."""
+        self._view = self._restless = None
 
     def _as_told(self, instance: Instance) -> Instance:
         if instance.id in self._terminated and instance.live:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from reconciler.telemetry.clouds import MeasuredCloud
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import LEVELS, Logger, make_logger
 from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.precedence import Precedence
 from reconciler.telemetry.telemetry import Telemetry
 from reconciler.telemetry.turns import KEPT
 
@@ -81,7 +83,7 @@ class Process:
         self._options, self._log, self._stop, self._grace_seconds = options, log, stop, grace_seconds
         #: Whether a thread died of a bug; set when nothing is under way any more, and the lease need not be renewed.
         self._broken, self._ended = False, threading.Event()
-        self._clock, self._identity = SystemClock(), own_identity()
+        self._clock, self._identity, self._precedence = SystemClock(), own_identity(), Precedence()
         self._metrics = Metrics().with_process()
         self._kube = self._client(where)
         events = EventWriter(
@@ -98,6 +100,7 @@ class Process:
             settings=options.settings,
             telemetry=self._telemetry,
             may_act=self._may_act,
+            precedence=self._precedence,
         )
 
     def ask_to_stop(self) -> None:
@@ -161,6 +164,7 @@ class Process:
             dns_ip=self._dns_ip(),
             kubernetes_version=self._version(),
             endpoint_url=options.aws_endpoint_url or None,
+            give_way=self._precedence.give_way,
         )
         return MeasuredCloud(cloud, self._metrics)
 
@@ -218,7 +222,7 @@ class Process:
 
     def _serve(self) -> list[health.Server]:
         probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready, self._remark)}
-        metrics = {"/metrics": health.metrics(self._metrics.text)}
+        metrics = {"/metrics": health.metrics(partial(self._metrics.text, self._precedence.give_way))}
         if self._options.enable_profiling:
             metrics["/debug/turns"] = lambda: (200, "application/json", self._telemetry.turns.as_json())
         if self._options.metrics_port == self._options.health_probe_port != 0:

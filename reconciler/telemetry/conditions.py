@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from api import labels
+from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
 _OWN = {"nodeclaim": ("karpenter_sh_nodepool", "karpenter_k8s_aws_ec2nodeclass")}
 _COMMON = ("namespace", "name", "type", "status", "reason")
 _KINDS = ("nodeclaim", "nodepool", "ec2nodeclass")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+#: Objects whose lines are written in one step: about a millisecond.
+_STEP = 20
 _Row = tuple[str, ...]
 
 
@@ -44,14 +47,14 @@ class ConditionGauges:
         if known is None or known.rows != rows:
             self._lines[kind][name] = _Lines(rows)
 
-    def text(self) -> bytes:
+    def text(self, give_way: GiveWay = at_once) -> bytes:
         """All of them in Prometheus' text format."""
-        return "".join(part for kind in _KINDS for part in self._written(kind)).encode()
+        return "".join(part for kind in _KINDS for part in self._written(kind, give_way)).encode()
 
-    def _written(self, kind: str) -> Iterator[str]:
+    def _written(self, kind: str, give_way: GiveWay) -> Iterator[str]:
         name = f"operator_{kind}_status_condition_count"
         yield f"# HELP {name} 1 for each condition of each {kind}.\n# TYPE {name} gauge\n"
-        for lines in list(self._lines[kind].values()):
+        for lines in in_steps(list(self._lines[kind].values()), give_way, _STEP):
             if not lines.text:
                 lines.text = "".join(_line(name, (*_COMMON, *_OWN.get(kind, ())), row) for row in lines.rows)
             yield lines.text

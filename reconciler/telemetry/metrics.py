@@ -17,6 +17,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from reconciler.telemetry.conditions import ConditionGauges
+from reconciler.telemetry.precedence import GiveWay, at_once
 
 _UP_TO_A_SECOND = (0.005, 0.01, 0.025, *(n / 100 for n in range(5, 50, 5)), *(n / 10 for n in range(5, 11)))
 _UP_TO_TEN = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
@@ -95,9 +96,10 @@ class Metrics:
         self.gauges.replace("karpenter_build_info", {tuple(build.items()): 1.0})
         return self
 
-    def text(self) -> bytes:
+    def text(self, give_way: GiveWay = at_once) -> bytes:
         """Everything in Prometheus' text format. Any thread may ask."""
-        return generate_latest(self.registry) + self.conditions.text()
+        give_way()
+        return generate_latest(self.registry) + self.conditions.text(give_way)
 
     def _claims(self) -> None:
         claim = "karpenter_nodeclaims"

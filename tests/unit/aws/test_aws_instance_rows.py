@@ -77,3 +77,10 @@ def test_the_same_instances_as_the_sdk_finds(body: bytes) -> None:
     rows, token = instance_rows.parse(body)
     assert [instance(row) for row in rows] == [instance(row) for r in theirs["Reservations"] for row in r["Instances"]]
     assert token == theirs.get("NextToken", "")
+
+
+def test_a_long_page_is_read_in_steps_before_each_of_which_others_may_go_first() -> None:
+    body, steps = page(*[_PLAIN] * 40), list[int]()
+    rows, _ = instance_rows.parse(body, lambda: steps.append(1))
+    assert len(rows) == 80
+    assert len(steps) == -(-len(body) // instance_rows.PIECE) + -(-80 // instance_rows.ROWS)

@@ -79,6 +79,7 @@ def test_a_launch_shows_before_describe_does() -> None:
 def test_a_termination_shows_before_describe_does() -> None:
     known = state()
     known.take(Described((instance("i-1"), instance("i-2")), NOW), NOW)
+    assert not known.restless
     absorb(done(TerminateInstance(instance_id="i-1", reason=WHY), at=after(1)), known)
     known.take(Described((instance("i-1"), instance("i-2")), after(2)), after(2))
     assert [i.live for i in known.snapshot(after(2)).instances.values()] == [False, True]

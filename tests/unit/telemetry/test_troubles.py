@@ -110,6 +110,15 @@ def test_conditions_are_gauges_for_as_long_as_their_object_is_there() -> None:
     assert rows("True") is None
 
 
+def test_a_scrape_gives_way_before_each_small_step() -> None:
+    told, steps = Telemetry.quiet(Written(), VirtualClock()), list[int]()  # type: ignore[arg-type]
+    for number in range(41):
+        one = claim(Condition(type="Drained"))
+        told.metrics.conditions.see("nodeclaim", f"c-{number}", one)
+    assert told.metrics.text(lambda: steps.append(1)) == told.metrics.text()
+    assert len(steps) == 1 + 3  # what is not a condition; 20 claims, 20 claims, 1 claim
+
+
 def test_what_a_condition_says_is_escaped() -> None:
     told = Telemetry.quiet(Written(), VirtualClock())  # type: ignore[arg-type]
     odd = 'a "quoted" \\ line\nbreak'
