@@ -14,6 +14,7 @@ from reconciler.model.memory import Memory
 from reconciler.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import provision
+from reconciler.scheduling.sites import sites
 
 
 def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
@@ -22,10 +23,16 @@ def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
     rooms = (
         ("lifecycle", lambda: lifecycle(snapshot, turn)),
         ("disruption", lambda: disrupt(snapshot, turn=turn)),
-        ("provisioning", lambda: provision(snapshot)),
+        ("provisioning", lambda: provision(snapshot, turn)),
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
     return replace(plan, actions=_one_guarded_write_per_object(plan.actions))
+
+
+def rehearse(snapshot: Snapshot, memory: Memory) -> None:
+    """Have the memory know what decisions about this world rest on, without deciding: the first real one is quick."""
+    decide(snapshot, memory)
+    sites(memory.turn(snapshot))
 
 
 def _asked(name: str, room: Callable[[], Plan], snapshot: Snapshot) -> Plan:

@@ -104,7 +104,8 @@ def settle(aws: AwsCloud, role: str) -> Settled:
         for zone in ZONES:
             world.apply(_filler(pool, zone))
     world.run(controller, LIVES)
-    controller.stop()
+    controller.finish(20.0)
+    controller.close()
     found = _specimens(world)
     if len(found) != len(POOLS) * len(ZONES):
         raise RuntimeError(f"{len(found)} nodes came out of {len(POOLS)} pools in {len(ZONES)} zones")

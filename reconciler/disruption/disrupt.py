@@ -32,7 +32,7 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = No
     turn = turn or Memory().turn(snapshot)
     forced = interrupt(snapshot) + expire(turn)
     ending = frozenset(action.ref.name for action in forced.actions if isinstance(action, DeleteObject))
-    return forced + guarded(snapshot, "disruption", lambda: _chosen(turn, ending, ask or Scheduler(snapshot)))
+    return forced + guarded(snapshot, "disruption", lambda: _chosen(turn, ending, ask or Scheduler(snapshot, turn)))
 
 
 def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:

@@ -38,7 +38,7 @@ def propose(snapshot: Snapshot, ask: Solve | None = None) -> tuple[Proposal, ...
     """The moves found, the best first. `ask` is the scheduler that simulations use, by default the real one."""
     seen = view(snapshot)
     ledger = Ledger(seen)
-    scheduler = ask if ask is not None else Scheduler(snapshot)
+    scheduler = ask if ask is not None else Scheduler(snapshot, seen.turn)
     found: list[Move] = []
     for one in probed(_ordered(_candidates(seen)), seen, _ALWAYS, _SIMULATIONS):
         if len(found) == _MOVES:

@@ -15,7 +15,7 @@ from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.view import View
 from reconciler.model import pods
 from reconciler.model.boundaries import broken
-from reconciler.model.memory import Step
+from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
@@ -54,12 +54,12 @@ class Outcome:
 class Scheduler:
     """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, turn: Turn | None = None) -> None:
+        self._snapshot, self._turn = snapshot, turn
 
     @cached_property
     def _ground(self) -> Ground:
-        return survey(self._snapshot)
+        return survey(self._snapshot, self._turn)
 
     @cached_property
     def _hopeless(self) -> frozenset[str]:

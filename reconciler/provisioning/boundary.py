@@ -14,6 +14,7 @@ from typing import Final
 
 from api.v1.meta import ObjectMeta
 from reconciler.model.boundaries import broken
+from reconciler.model.memory import Turn
 from reconciler.model.objects import Pod, PodSpec, Toleration
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
@@ -29,9 +30,9 @@ _PLAINEST: Final = Pod(metadata=ObjectMeta(name="plainest"), spec=PodSpec(tolera
 Kind = Sequence[Pod]
 
 
-def solve_apart(snapshot: Snapshot, pods: Sequence[Pod]) -> Solution:
+def solve_apart(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn | None = None) -> Solution:
     """A solution for all pods and pools but those with which there is none; these are refused, with the error."""
-    ground = survey(snapshot)
+    ground = survey(snapshot, turn)
     try:
         return solve(snapshot, pods, ground=ground)
     except Exception as error:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from reconciler.model import kinds
 from reconciler.model.boundaries import MALFORMED
 from reconciler.model.kinds import Ref
+from reconciler.model.memory import Turn
 from reconciler.model.objects import Pod
 from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal
 from reconciler.model.snapshot import Batch, Snapshot
@@ -19,6 +20,7 @@ from reconciler.provisioning.boundary import solve_apart
 from reconciler.provisioning.pending import pending_pods, rehoused_pods
 from reconciler.scheduling.claims import to_claim
 from reconciler.scheduling.daemons import daemon_problems
+from reconciler.scheduling.sites import sites
 from reconciler.scheduling.solve import PodRefusal, Solution
 
 #: While pods stay pending, the world is looked at again this often.
@@ -27,16 +29,18 @@ _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
 
 
-def provision(snapshot: Snapshot) -> Plan:
+def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     """Create NodeClaims for pending pods once their batch is closed. Nothing to do, nothing in the plan."""
     if snapshot.batch is None:
         return Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
     closes = closing_time(snapshot.batch, snapshot)
     if closes > snapshot.now:
+        if turn is not None:
+            sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
         return Plan(next_due=closes)
     pending, refused = pending_pods(snapshot)
     pods = [*pending, *rehoused_pods(snapshot)]
-    solution = solve_apart(snapshot, pods) if pods else Solution()
+    solution = solve_apart(snapshot, pods, turn) if pods else Solution()
     return _plan(snapshot, solution, refused)
 
 

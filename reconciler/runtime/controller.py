@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from reconciler.decide import decide as decide_all
+from reconciler.decide import rehearse as rehearse_all
 from reconciler.ec2 import catalogue, interruptions
 from reconciler.model import kinds
 from reconciler.model.cloud import Interruption, Message
@@ -41,6 +42,8 @@ AFTER_A_BUG, AT_LEAST_EVERY = timedelta(seconds=5), timedelta(seconds=30)
 #: A kind that could not be listed is asked for this often, whatever the server or a clock that is set back say.
 LONGEST_BACK_OFF = timedelta(minutes=5)
 #: News that come within this time of each other are looked at together; a slow decision waits as long as it took.
+#: Who waits for the lease rehearses this often, and spends at most a tenth of its time on it.
+REHEARSE_EVERY, REHEARSALS_PAUSE = timedelta(seconds=5), 10
 COALESCE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.5
 WATCH_SECONDS = 30.0
 
@@ -59,6 +62,7 @@ class Controller:
         inline: bool = False,
         may_act: Callable[[], bool] = lambda: True,
         decide: Callable[[Snapshot, Memory], Plan] = decide_all,
+        rehearse: Callable[[Snapshot, Memory], None] = rehearse_all,
         proposer: Proposer | None = None,
         inbox: Inbox | None = None,
         precedence: Precedence | None = None,
@@ -75,7 +79,8 @@ class Controller:
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()
-        self._clock, self._decide, self._may_act = clock, decide, may_act
+        self._clock, self._may_act = clock, may_act
+        self._decide, self._rehearse, self._rehearse_at = decide, rehearse, clock.now()
         self._memory = Memory()
         self._precedence = precedence or Precedence()
         self._inline, self._stopping = inline, threading.Event()
@@ -132,10 +137,21 @@ class Controller:
         return plan
 
     def _stand_by(self, now: datetime) -> None:
-        """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake."""
+        """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake.
+
+        But whoever may have to decide any moment is not to begin with an empty memory.
+        """
         self._held_until = None
         self._propose_at = max(self._propose_at, now + self.state.settings.disruption_period)
         self._forget_changes()
+        if self.state.synced and (now >= self._rehearse_at or self._rehearse_at > now + LONGEST_BACK_OFF):
+            began = self._clock.monotonic()
+            try:
+                self._rehearse(self.state.snapshot(now), self._memory)
+            except Exception as error:
+                self.telemetry.deciding_failed(error)
+            took = timedelta(seconds=self._clock.monotonic() - began)
+            self._rehearse_at = now + max(REHEARSE_EVERY, REHEARSALS_PAUSE * took)
 
     def _observe_inline(self) -> None:
         """Read what has changed, and ask until no answer makes another question due."""
@@ -296,13 +312,13 @@ class Controller:
             if left > timedelta(0) and not stop.is_set():
                 self.inbox.wait(left.total_seconds())
 
-    def stop(self, seconds: float = 20.0) -> bool:
-        """Start nothing new; wait for what is under way, but no longer than that; end the threads.
+    def finish(self, seconds: float) -> bool:
+        """Wait for what is under way, but no longer than that; False when something is still. `run` has ended."""
+        return self._executor.finish(seconds)
 
-        False when something is under way still.
-        """
+    def close(self) -> None:
+        """End the threads."""
         self._stopping.set()
-        finished = self._executor.finish(seconds)
         for reflector in self._reflectors:
             reflector.close()
         self._proposer.close()
@@ -312,7 +328,6 @@ class Controller:
         for thread in self._threads:
             thread.join(2.0)
         self.telemetry.close()
-        return finished
 
 
 def _kind(news: News) -> kinds.Kind | None:

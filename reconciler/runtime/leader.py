@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.ports import Clock, Kube, Lease
-from reconciler.runtime.leases import DURATION, RENEW_DEADLINE, RETRY, Sighting
+from reconciler.runtime.leases import DURATION, LOOK, RENEW_DEADLINE, RETRY, Sighting
 
 #: A renewal that failed is tried again sooner: the deadline is near, and a server that starts may answer any moment.
 RETRY_RENEWAL = timedelta(milliseconds=500)
@@ -103,7 +103,7 @@ class Leader:
             return RETRY_RENEWAL
         if self._sighting.lease is None or self._renewed is not None:
             return RETRY
-        return min(max(self._sighting.left(), _AT_LEAST), RETRY)
+        return min(max(self._sighting.left(), _AT_LEAST), LOOK)
 
     def release(self) -> None:
         """Give the lease up, so that another need not wait for it to run out.

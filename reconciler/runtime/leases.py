@@ -12,6 +12,8 @@ from datetime import timedelta
 from reconciler.ports import Clock, Lease
 
 DURATION, RENEW_DEADLINE, RETRY = timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2)
+#: How often who waits for a lease looks at it: from when it is given up until then nobody acts.
+LOOK = timedelta(milliseconds=500)
 #: Karpenter's name for its lease, and ours too: in one namespace the lease itself lets only one of the two lead.
 KARPENTER = "karpenter-leader-election"
 

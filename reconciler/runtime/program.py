@@ -111,8 +111,8 @@ class Process:
         """Until asked to stop, or not whole any more; the exit code."""
         servers = self._serve()
         self._controller.start()
+        lead = self._thread("lead", self._lead)
         threads = [
-            self._thread("lead", self._lead),
             self._thread("karpenter", self._watch_karpenter),
             self._thread("certificates", self._keep_certificates),
             self._thread("collector", self._keep_collector_quiet),
@@ -122,20 +122,26 @@ class Process:
             self._controller.run(self._stop, on_sync=_put_aside)
         finally:
             lost = self._leader is not None and self._leader.lost
+            self._give_up(lead)
             self._end(threads, servers)
         return 1 if lost or self._broken else 0
 
-    def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
+    def _give_up(self, lead: threading.Thread) -> None:
+        """The lease, as soon as nothing is under way any more: from then on another may act."""
         self._log.info("stopping")
         self._stop.set()
-        finished = self._controller.stop(self._grace_seconds)
+        finished = self._controller.finish(self._grace_seconds)
         self._ended.set()
-        for thread in threads:
-            thread.join(5.0)
+        lead.join(5.0)
         if not finished:
             self._log.error("requests are under way still: the lease is not given up, and runs out by itself")
         elif self._leader is not None:
             self._leader.release()
+
+    def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
+        self._controller.close()
+        for thread in threads:
+            thread.join(5.0)
         for server in servers:
             server.close()
 

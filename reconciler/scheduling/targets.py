@@ -6,7 +6,7 @@ and a label only where all outcomes agree. The pods that it was made for fit it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,10 @@ from api import labels
 from api.requirements import IN, Requirement, Requirements, requirement
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
-from reconciler.model import pods
-from reconciler.model.claims import check
-from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
-from reconciler.scheduling.ports import HostPort, host_ports
+from reconciler.scheduling.ports import HostPort
+from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents
 from reconciler.scheduling.types import NO_PRICE, Columns, Ints, TypeTable
 
 
@@ -51,93 +49,85 @@ class Target:
 
 
 class Surveyor:
-    """Reads state nodes as targets. What pods of one shape take is read once, as long as it is the same object."""
+    """Reads sites and their residents as targets.
+
+    `sites` are by the keys of state nodes, `residents` by the names of Nodes.
+    """
 
     def __init__(
-        self, snapshot: Snapshot, columns: Columns, tables: Mapping[str, TypeTable], daemons: Sequence[Daemon]
+        self,
+        snapshot: Snapshot,
+        columns: Columns,
+        tables: Mapping[str, TypeTable],
+        daemons: Sequence[Daemon],
+        sites: Mapping[str, Site],
+        residents: Mapping[str, Residents],
     ) -> None:
         self._snapshot, self._columns, self._tables, self._daemons = snapshot, columns, tables, daemons
-        self._shares = [(daemon, columns.vector(daemon.requests)) for daemon in daemons]
-        #: By the identities of what the amounts are read from; the pod keeps these alive.
-        self._needs: dict[tuple[int, ...], tuple[Pod, Ints]] = {}
+        self._sites, self._residents = sites, residents
+        self._shares = _Shares(columns, daemons)
+        self._needs = Needs()
 
     def targets(self) -> list[Target]:
         """All places in the order in which they are tried: initialised ones first, then by name."""
-        states = self._snapshot.state_nodes
-        found = [self.target(key, states[key]) for key in sorted(states)]
-        open_ = [target for target in found if target is not None]
-        return sorted(open_, key=lambda t: (not t.state.initialized, t.state.name, t.key))
+        order = sorted(self._sites, key=lambda key: (not (site := self._sites[key]).initialized, site.name, key))
+        found = (self._target(key, self._sites[key], self._on(self._sites[key])) for key in order)
+        return [target for target in found if target is not None]
 
-    def target(self, key: str, state: StateNode, moving: frozenset[str] = frozenset()) -> Target | None:
-        """The place that a state node is; None when it takes no pods. Pods in `moving` take no room there."""
-        if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
+    def without(self, key: str, moving: frozenset[str]) -> Target | None:
+        """The place of a key when the pods in `moving` take no room there; None when it takes no pods."""
+        site = self._sites.get(key)
+        if site is None:
             return None
-        if state.deleting or (state.node is not None and state.node.spec.unschedulable):
-            return None
+        return self._target(key, site, residents(self._snapshot.pods.on(site.name), self._needs, moving))
+
+    def _on(self, site: Site) -> Residents:
+        return NOBODY if site.state.node is None else self._residents.get(site.name, NOBODY)
+
+    def _target(self, key: str, site: Site, there: Residents) -> Target | None:
         try:
-            return self._target(key, state, moving)
+            return self._open(key, site) if site.open else self._standing(key, site, there)
         except Exception:  # what nobody can reckon with takes no pods
             return None
 
-    def _target(self, key: str, state: StateNode, moving: frozenset[str]) -> Target | None:
-        claim = state.claim
-        if claim is not None:
-            check(claim)
-        fresh = claim is not None and not state.initialized
-        planned = claim.metadata.annotations.get(labels.PLANNED_PODS, "") if claim is not None and fresh else ""
-        marks = frozenset(mark for mark in planned.split(",") if mark)
-        if state.node is None and claim is not None and not claim.status.allocatable:
-            opened = _open_claim(claim, self._tables.get(claim.spec.node_class_ref.name), self._daemons)
-            if opened is None:
-                return None
-            possible, free = opened
-            return Target(key, state, possible, claim.spec.taints, free, (), marks, state.name, False)
-        own = dict(state.labels)
-        hostname = own.setdefault(labels.HOSTNAME, state.name)
-        possible = Requirements.of_labels(own)
-        bound = self._snapshot.pods.on(state.name) if state.node is not None else ()
-        staying = [pod for pod in bound if not pods.terminal(pod) and (not moving or pod.key not in moving)]
-        taints, settling = state.taints, _settling(state, self._snapshot)
-        free = self._room(state, staying, possible, taints)
-        ports = tuple(sorted(port for pod in staying for port in host_ports(pod)))
-        return Target(key, state, possible, taints, free, ports, marks, hostname, settling)
+    def _open(self, key: str, site: Site) -> Target | None:
+        claim = site.state.claim
+        assert claim is not None
+        opened = _open_claim(claim, self._tables.get(claim.spec.node_class_ref.name), self._daemons)
+        if opened is None:
+            return None
+        possible, free = opened
+        return Target(key, site.state, possible, site.taints, free, (), site.marks, site.name, False)
 
-    def _room(self, state: StateNode, staying: Iterable[Pod], own: Requirements, taints: tuple[Taint, ...]) -> Ints:
-        """Allocatable less what runs there less what daemon sets will still bring."""
-        used, daemon_used = self._columns.vector({}), self._columns.vector({})
-        for pod in staying:
-            need = self._need(pod)
-            used += need
-            if pods.of_daemon_set(pod):
-                daemon_used += need
-        expected = self._columns.vector({})
-        for daemon, share in self._shares:
-            if daemon.fits_labels(own, taints):
-                expected += share
-        still = np.maximum(expected - daemon_used, 0)
-        free: Ints = self._columns.vector(state.allocatable) - used - still
-        return free
+    def _standing(self, key: str, site: Site, there: Residents) -> Target | None:
+        """Its room is allocatable less what runs there less what daemon sets will still bring."""
+        if there.used is None:
+            return None
+        vector = self._columns.vector
+        still = np.maximum(self._shares.on(site) - vector(there.daemon_used), 0)
+        free: Ints = vector(site.allocatable) - vector(there.used) - still
+        settling = site.settles is not None and self._snapshot.now < site.settles
+        return Target(
+            key, site.state, site.possible, site.taints, free, there.ports, site.marks, site.hostname, settling
+        )
 
-    def _need(self, pod: Pod) -> Ints:
-        spec = pod.spec
-        parts = (spec.containers, spec.init_containers, spec.resources, spec.overhead or None)
-        key = tuple(id(part) for part in parts)
-        known = self._needs.get(key)
+
+class _Shares:
+    """What daemon sets take of existing nodes: the same of nodes that look the same to them."""
+
+    def __init__(self, columns: Columns, daemons: Sequence[Daemon]) -> None:
+        self._nothing = columns.vector({})
+        self._daemons = [(daemon, columns.vector(daemon.requests)) for daemon in daemons]
+        self._keys = sorted({key for daemon in daemons for key in daemon.terms[0]})
+        self._known: dict[object, Ints] = {}
+
+    def on(self, site: Site) -> Ints:
+        look = (*(site.possible.get(key) for key in self._keys), site.taints)
+        known = self._known.get(look)
         if known is None:
-            known = self._needs[key] = (pod, self._columns.vector(pods.requests(pod)))
-        return known[1]
-
-
-def _settling(state: StateNode, snapshot: Snapshot) -> bool:
-    """Whether the node is still within its pool's consolidateAfter."""
-    pool, claim = snapshot.node_pools.get(state.pool_name), state.claim
-    if pool is None or claim is None or not pool.consolidate_after:
-        return False
-    initialized = claim.condition("Initialized")
-    if initialized is None or initialized.status != "True":
-        return False
-    since = claim.status.last_pod_event_time or initialized.last_transition_time
-    return since is not None and snapshot.now - since < pool.consolidate_after
+            fitting = [share for daemon, share in self._daemons if daemon.fits_labels(site.possible, site.taints)]
+            known = self._known[look] = sum(fitting, self._nothing)
+        return known
 
 
 def _open_claim(

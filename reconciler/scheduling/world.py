@@ -16,11 +16,13 @@ from api.v1.nodepool import NodePool
 from reconciler.model import backoff
 from reconciler.model.boundaries import MALFORMED, broken
 from reconciler.model.claims import check_pool
+from reconciler.model.memory import Memory, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
 from reconciler.scheduling.daemons import Daemon, daemons_of
 from reconciler.scheduling.places import Places
+from reconciler.scheduling.sites import sites
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.tallies import Tallies
 from reconciler.scheduling.targets import Surveyor
@@ -68,17 +70,18 @@ class Ground:
         """The places for one solve: without `exclude`, and without what the `moving` pods take where they are now."""
         names, keys = {pod.spec.node_name for pod in moving}, frozenset(pod.key for pod in moving)
         left = [self.places.targets[self.places.at_node[name]] for name in sorted(names & self.places.at_node.keys())]
-        anew = (self.surveyor.target(t.key, t.state, keys) for t in left if t.key not in exclude)
+        anew = (self.surveyor.without(t.key, keys) for t in left if t.key not in exclude)
         return self.places.without(exclude, (target for target in anew if target is not None))
 
 
-def survey(snapshot: Snapshot) -> Ground:
-    """Read the snapshot's catalogues, pods and daemon sets. O(types + pods)."""
+def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
+    """Read the snapshot's catalogues, nodes, pods and daemon sets; with the turn of a memory only what has changed."""
     columns = _columns(snapshot)
-    counted = census.take(snapshot)
+    found, residents = sites(turn or Memory().turn(snapshot))
+    counted = census.take(snapshot, residents)
     tables, faults = _tables(snapshot, columns)
     daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod)
-    surveyor = Surveyor(snapshot, columns, tables, daemons)
+    surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents)
     states = snapshot.state_nodes.values()
     tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])
     pools, problems = _pools(snapshot, columns, tables, daemons, faults)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchmarks.feed.handover import taken, twice
+from benchmarks.feed.handover import Handover, taken, twice
 from benchmarks.feed.measuring import memory, ticks
 from benchmarks.feed.processes import Usage
 from benchmarks.feed.store import Write
@@ -67,7 +67,8 @@ def test_all_processes_together_have_a_limit(sizes: dict[str, int], met: bool) -
 
 @pytest.mark.parametrize(("seconds", "met"), [(2.9, True), (3.1, False), (0.0, False), (-0.2, False)])
 def test_a_hand_over_takes_time_but_not_too_much(seconds: float, met: bool) -> None:
-    assert taken("SIGTERM", seconds, 3.0).met is met
+    first, _ = taken("SIGTERM", Handover(0.1, seconds), 3.0)
+    assert first.met is met
 
 
 WRITES = [created("a", "p,q"), grouped("a", "one"), created("b", "r"), grouped("b", "two")]

@@ -412,7 +412,7 @@ def test_a_list_that_failed_is_not_put_off_by_a_clock_that_is_set_back() -> None
         clock.back(60)
         assert _soon(lambda: kube.listed == every)
     finally:
-        loop.stop()
+        loop.close()
 
 
 def _soon(so: Callable[[], bool]) -> bool:

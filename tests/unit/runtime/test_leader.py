@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from reconciler.ports import Lease, Unavailable
 from reconciler.runtime.leader import Leader
-from reconciler.runtime.leases import RENEW_DEADLINE, RETRY
+from reconciler.runtime.leases import LOOK, RENEW_DEADLINE, RETRY
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.kube import SandboxKube
 from reconciler.sandbox.world import World
@@ -126,6 +126,17 @@ def test_a_leader_that_cannot_reach_the_server_stops_acting_in_time() -> None:
         world.clock.sleep(2)
     assert acted_until - lease(world).renewed < RENEW_DEADLINE  # type: ignore[operator]
     assert errors
+
+
+def test_who_waits_sees_soon_that_the_lease_was_given_up() -> None:
+    world = World()
+    one, other = (Leader(world.kube, world.clock, "default", NAME, name) for name in ("one", "other"))
+    assert one.step()
+    assert not other.step()
+    assert other.pause() == LOOK
+    one.release()
+    world.clock.sleep(LOOK.total_seconds())
+    assert other.step()
 
 
 def test_a_renewal_that_failed_is_tried_again_sooner_while_it_still_counts() -> None:

@@ -1,0 +1,212 @@
+"""What holds of each node and of its pods whatever is solved: worked out once, and again when the node or they change.
+
+Nothing here depends on the resources that are counted, on daemon sets or on types; a `Surveyor` adds those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from api import labels
+from api.requirements import EMPTY, Requirements
+from api.resources import Resources
+from api.v1.meta import Taint
+from reconciler.model import pods
+from reconciler.model.claims import check
+from reconciler.model.memory import Step, Turn
+from reconciler.model.objects import Pod
+from reconciler.model.snapshot import Snapshot, StateNode
+from reconciler.scheduling.ports import HostPort, host_ports
+
+#: A pod with its key.
+Entry = tuple[str, Pod]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A state node that takes pods. `possible` are its labels; `settles` is when its pool's consolidateAfter is over.
+
+    `marks` name the pods that it was made for, until it is initialised. Of one that is `open` (a claim of which nobody
+    knows yet what it becomes) only the marks count.
+    """
+
+    state: StateNode
+    name: str
+    initialized: bool
+    marks: frozenset[str]
+    open: bool
+    possible: Requirements = EMPTY
+    hostname: str = ""
+    taints: tuple[Taint, ...] = ()
+    allocatable: Resources = field(default_factory=Resources)
+    settles: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residents:
+    """The pods of a node, by key: the living ones, of these those with required anti-affinity, and the newest of each
+    daemon set.
+
+    `used` is what all that are not done take, `daemon_used` the part of daemon sets in it, `ports` their host ports;
+    None when nobody can reckon with one of them.
+    """
+
+    pods: tuple[Entry, ...] = ()
+    shunning: tuple[Entry, ...] = ()
+    daemons: tuple[Entry, ...] = ()
+    used: Resources | None = field(default_factory=Resources)
+    daemon_used: Resources = field(default_factory=Resources)
+    ports: tuple[HostPort, ...] = ()
+
+
+NOBODY = Residents()
+
+
+class Needs:
+    """What pods take. Of pods of one shape it is read once, as long as the parts that say so are the same objects."""
+
+    def __init__(self) -> None:
+        #: By the identities of what the amounts are read from; the pod keeps these alive.
+        self._known: dict[tuple[int, ...], tuple[Pod, tuple[tuple[str, int], ...]]] = {}
+
+    def of(self, pod: Pod) -> tuple[tuple[str, int], ...]:
+        """Amounts by resource, none negative. Raises ValueError."""
+        spec = pod.spec
+        key = tuple(id(part) for part in (spec.containers, spec.init_containers, spec.resources, spec.overhead or None))
+        known = self._known.get(key)
+        if known is None:
+            amounts = tuple((name, max(value, 0)) for name, value in pods.requests(pod).items())
+            known = self._known[key] = (pod, amounts)
+        return known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    snapshot: Snapshot
+    needs: Needs
+
+
+def sites(turn: Turn) -> tuple[Mapping[str, Site], Mapping[str, Residents]]:
+    """The sites by the keys of `snapshot.state_nodes`, and the residents by the names of Nodes that have any."""
+    view = _View(turn.noted, Needs())
+    return turn.all(_SITES, view).spoken, turn.all(_RESIDENTS, view).spoken
+
+
+# --- nodes --------------------------------------------------------------------------------------------------------
+def _site(view: _View, key: str) -> tuple[Site | None, None]:
+    """None when no pod may go there, or when nobody can reckon with what the node or its claim says."""
+    state = view.snapshot.state_nodes[key]
+    if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
+        return None, None
+    if state.deleting or (state.node is not None and state.node.spec.unschedulable):
+        return None, None
+    try:
+        return _read(state, view.snapshot), None
+    except Exception:
+        return None, None
+
+
+def _read(state: StateNode, snapshot: Snapshot) -> Site:
+    claim, initialized = state.claim, state.initialized
+    marks: frozenset[str] = frozenset()
+    if claim is not None:
+        check(claim)
+        planned = "" if initialized else claim.metadata.annotations.get(labels.PLANNED_PODS, "")
+        marks = frozenset(mark for mark in planned.split(",") if mark)
+    if state.node is None and claim is not None and not claim.status.allocatable:
+        return Site(state, state.name, initialized, marks, open=True, taints=claim.spec.taints)
+    own = dict(state.labels)
+    hostname = own.setdefault(labels.HOSTNAME, state.name)
+    return Site(
+        state,
+        state.name,
+        initialized,
+        marks,
+        open=False,
+        possible=Requirements.of_labels(own),
+        hostname=hostname,
+        taints=state.taints,
+        allocatable=state.allocatable,
+        settles=_settles(state, snapshot),
+    )
+
+
+def _settles(state: StateNode, snapshot: Snapshot) -> datetime | None:
+    """When the node's pool lets consolidation move pods there; None when it does already, or never will."""
+    pool, claim = snapshot.node_pools.get(state.pool_name), state.claim
+    if pool is None or claim is None or not pool.consolidate_after:
+        return None
+    initialized = claim.condition("Initialized")
+    if initialized is None or initialized.status != "True":
+        return None
+    since = claim.status.last_pod_event_time or initialized.last_transition_time
+    return since + pool.consolidate_after if since is not None else None
+
+
+# --- pods ---------------------------------------------------------------------------------------------------------
+def residents(bound: Iterable[Pod], needs: Needs, moving: Collection[str] = ()) -> Residents:
+    """Of these pods, all of one node; those whose keys are in `moving` are not counted."""
+    entries = sorted((entry for pod in bound if (entry := (pod.key, pod))[0] not in moving), key=_key)
+    living = tuple(entry for entry in entries if pods.active(entry[1]))
+    daemons: dict[str, Entry] = {}
+    for entry in living:
+        for name in _daemon_sets(entry[1]):
+            daemons[name] = newest(daemons.get(name), (name, entry[1]))
+    found = Residents(living, tuple(entry for entry in living if _shuns(entry[1])), tuple(daemons.values()), used=None)
+    try:
+        return _with_needs(found, [pod for _, pod in entries if not pods.terminal(pod)], needs)
+    except Exception:
+        return found
+
+
+def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs) -> Residents:
+    used, daemon_used, ports = dict[str, int](), dict[str, int](), list[HostPort]()
+    for pod in staying:
+        of_daemon = pods.of_daemon_set(pod)
+        for name, amount in needs.of(pod):
+            used[name] = used.get(name, 0) + amount
+            if of_daemon:
+                daemon_used[name] = daemon_used.get(name, 0) + amount
+        ports += host_ports(pod)
+    return Residents(
+        found.pods, found.shunning, found.daemons, Resources(used), Resources(daemon_used), tuple(sorted(ports))
+    )
+
+
+def _residents(view: _View, name: str) -> tuple[Residents, None]:
+    return residents(view.snapshot.pods.on(name), view.needs), None
+
+
+def _daemon_sets(pod: Pod) -> tuple[str, ...]:
+    """The keys of the daemon sets that own the pod."""
+    if not pods.of_daemon_set(pod):
+        return ()
+    meta = pod.metadata
+    return tuple(f"{meta.namespace}/{owner.name}" for owner in meta.owner_references if owner.kind == "DaemonSet")
+
+
+def newest(known: Entry | None, entry: Entry) -> Entry:
+    """The one whose pod was made last; of two made in one second the later by key."""
+    return entry if known is None or _age(entry[1]) >= _age(known[1]) else known
+
+
+def _age(pod: Pod) -> tuple[float, str]:
+    created = pod.metadata.creation_timestamp
+    return created.timestamp() if created is not None else 0.0, pod.key
+
+
+def _shuns(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
+
+
+def _key(entry: Entry) -> str:
+    return entry[0]
+
+
+_SITES: Step[_View, Site] = Step("sites", "state_nodes", _site, speaks=lambda found: found is not None)  # type: ignore[arg-type]
+_RESIDENTS: Step[_View, Residents] = Step(
+    "residents", "nodes", _residents, speaks=lambda found: bool(found.pods) or bool(found.used) or found.used is None
+)
