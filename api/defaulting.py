@@ -8,11 +8,15 @@ anywhere else in a map a null is dropped; in a list it stays and is an error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from api import crds
 
 _ABSENT: Final = object()
+#: What is copied by being handed on.
+_SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 
 
 def default(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,8 +24,8 @@ def default(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
     A manifest of a kind that is not ours, or of another version, is copied as it is.
     """
-    schema = _schema(manifest)
-    copied = _filled(manifest, schema) if schema is not None else _copied(manifest)
+    shape = _known(manifest)
+    copied = _filled(manifest, shape) if shape is not None else _copied(manifest)
     result: dict[str, Any] = copied
     return result
 
@@ -31,37 +35,74 @@ def patch(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(_difference(dict(manifest), default(manifest), ""))
 
 
-def _schema(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema of the manifest's kind. No other definition is read: reading takes longer than all the rest."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """What of a schema matters here, laid out once: a manifest has hundreds of values, and most need nothing.
+
+    `parts` are the shapes of known fields, `rest` that of other fields; None where a value is taken as it is. `fills`
+    are the defaults of fields.
+    """
+
+    nullable: bool
+    parts: Mapping[str, _Shape]
+    rest: _Shape | None
+    items: _Shape | None
+    fills: tuple[tuple[str, Any, _Shape], ...]
+
+
+def _shape(schema: Mapping[str, Any]) -> _Shape:
+    parts = {name: _shape(part) for name, part in schema.get("properties", {}).items()}
+    rest, items = schema.get("additionalProperties"), schema.get("items")
+    fills = ((name, part["default"]) for name, part in schema.get("properties", {}).items() if "default" in part)
+    return _Shape(
+        bool(schema.get("nullable")),
+        parts,
+        _shape(rest) if isinstance(rest, Mapping) else None,
+        _shape(items) if isinstance(items, Mapping) else None,
+        tuple((name, value, parts[name]) for name, value in fills),
+    )
+
+
+@cache
+def _shape_of(kind: str) -> _Shape:
+    """The shape of a kind. No other definition is read: reading takes longer than all the rest."""
+    return _shape(crds.schema(kind))
+
+
+def _known(manifest: Mapping[str, Any]) -> _Shape | None:
+    """The shape of the manifest's kind, if it is one of ours in our version."""
     kind = manifest.get("kind")
-    if kind not in crds.kinds() or manifest.get("apiVersion") != crds.api_version(kind):
-        return None
-    return crds.schema(kind)
+    known = kind in crds.kinds() and manifest.get("apiVersion") == crds.api_version(kind)
+    return _shape_of(kind) if known else None
 
 
-def _filled(value: Any, schema: Mapping[str, Any]) -> Any:
+def _filled(value: Any, shape: _Shape) -> Any:
     """A copy of `value` with defaults. Parts that the schema does not know are copied as they are."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, Mapping):
-        return _filled_map(value, schema)
+        return _filled_map(value, shape)
     if isinstance(value, list):
-        items = schema.get("items")
-        return [_filled(entry, items) for entry in value] if isinstance(items, Mapping) else _copied(value)
+        items = shape.items
+        return [_filled(entry, items) for entry in value] if items is not None else _copied(value)
     return value
 
 
-def _filled_map(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    known: Mapping[str, Any] = schema.get("properties", {})
-    rest = schema.get("additionalProperties")
+def _filled_map(value: Mapping[str, Any], shape: _Shape) -> dict[str, Any]:
+    parts, rest = shape.parts, shape.rest
     result: dict[str, Any] = {}
     for name, entry in value.items():
-        part = known.get(name, rest)
-        if not isinstance(part, Mapping):
+        part = parts.get(name, rest)
+        if part is None:
             result[name] = _copied(entry)
-        elif entry is not None or part.get("nullable"):
-            result[name] = _filled(entry, part)
-    for name, part in known.items():
-        if name not in result and "default" in part:
-            result[name] = _filled(part["default"], part)
+        elif entry is None:
+            if part.nullable:
+                result[name] = None
+        else:
+            result[name] = entry if type(entry) in _SCALARS else _filled(entry, part)
+    for name, standard, part in shape.fills:
+        if name not in result:
+            result[name] = _filled(standard, part)
     return result
 
 
@@ -73,6 +114,8 @@ def _copied(value: Any) -> Any:
 
 def _difference(before: Any, after: Any, pointer: str) -> Iterator[dict[str, Any]]:
     """The steps from `before` to `after`. Lists keep their length, so entries can be compared one by one."""
+    if before == after:  # as most parts are; defaults make no value another type
+        return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in before:
             if name not in after:
