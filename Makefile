@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit e2e drills cluster bench bench-feed crash-points chaos mutations long manifests clean
+.PHONY: help demo test check unit e2e drills cluster bench bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ cluster: $(VENV)/.dev  ## start a real control plane and print its kubeconfig (C
 bench: $(VENV)/.dev  ## the benchmarks, printed
 	@$(BIN)/python -m benchmarks
 
+bench-webhook: $(VENV)/.dev  ## the webhook as it is deployed, at 50, 150 and 500 reviews a second
+	@$(BIN)/python -m benchmarks webhook
+
 bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, over HTTP; then lease hand-over there
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
@@ -61,6 +64,10 @@ bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, ove
 crash-points: $(VENV)/.dev  ## the controller killed at every call of a scale-out and a scale-in, on real parts
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m tests.cluster.crash_points
+
+verdicts: $(VENV)/.dev  ## every case of the corpus by kerf validate, the webhook and a real API server, side by side
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m tests.cluster.verdicts
 
 chaos: $(VENV)/.dev  ## the simulation under faults: SEEDS=50 seeds, failing ones told as short as they get
 	@$(BIN)/python -m tests.simulation.chaos --seeds $(SEEDS)
