@@ -175,7 +175,7 @@ class Stage:
     def _until(self, amiss: Callable[[], list[str]], killer: Killer) -> list[str]:
         """Wait until nothing is amiss, and see to it that a controller runs; else, in the end, what is amiss."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while (found := amiss()) or killer.dead:
+        while (found := _told(amiss)) or killer.dead:
             if killer.dead:
                 self.kerf.start_controller(*FLAGS)
                 killer.dead = False
@@ -184,6 +184,14 @@ class Stage:
                 return found
             time.sleep(POLL_SECONDS)
         return []
+
+
+def _told(amiss: Callable[[], list[str]]) -> list[str]:
+    """What is amiss; that nobody could be asked, on a machine that is busy, is amiss for the moment."""
+    try:
+        return amiss()
+    except Unavailable as error:
+        return [f"nobody can tell: {error}"]
 
 
 @contextmanager
