@@ -28,6 +28,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from reconciler.ports import Unavailable
+
 from .control_plane import ControlPlane
 from .crash_world import AGENT, World, objects
 from .installation import Installation
