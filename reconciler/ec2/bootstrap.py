@@ -11,8 +11,8 @@ from ipaddress import ip_address
 from typing import Any
 
 from api.kubelet import reading as kubelets
+from api.userdata import cloud_init, mime
 from api.v1.meta import Taint
-from reconciler.ec2 import mime
 from reconciler.model.cloud import ClusterFacts
 
 
@@ -90,11 +90,8 @@ def _kubelet_args(inputs: Bootstrap) -> Iterator[str]:
 
 def al2(inputs: Bootstrap) -> str:
     """AL2: bootstrap.sh in a MIME part. Raises ValueError when the custom part is malformed MIME."""
-    custom = (inputs.custom or "").replace("\r", "")
-    parts: list[mime.Part] = []
-    if custom.strip():
-        parts = mime.split(custom) if mime.is_archive(custom) else [mime.Part.of(mime.SHELL, custom)]
-    return mime.join([*parts, mime.Part.of(mime.SHELL, _bootstrap_script(inputs))])
+    own = mime.Part.of(mime.SHELL, _bootstrap_script(inputs))
+    return mime.join([*cloud_init.parts(inputs.custom or "", nodeadm=False), own])
 
 
 def _bootstrap_script(inputs: Bootstrap) -> str:

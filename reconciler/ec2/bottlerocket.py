@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Any
 
 from api.kubelet import reading as kubelet
+from api.userdata.bottlerocket import settings as user_settings
+from api.userdata.bottlerocket import table
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2.bootstrap import Bootstrap, cluster_dns
 
@@ -28,14 +29,11 @@ _BINDS_ALL = (1, 46, 0)
 
 def render(inputs: Bootstrap) -> str:
     """The user data of a node. Raises ValueError when the custom part is no TOML, or not of a table's shape."""
-    try:
-        settings = tomllib.loads(inputs.custom or "")
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"user data is not valid TOML: {error}") from error
-    own = _table(settings, "settings")
-    _table(own, "kubernetes").update(_kubernetes(inputs, _table(own, "kubernetes")))
+    settings = user_settings(inputs.custom or "")
+    own = settings["settings"]
+    own["kubernetes"].update(_kubernetes(inputs, own["kubernetes"]))
     if inputs.raid0:
-        _table(own, "bootstrap-commands")[_MOUNT] = _mount_command(inputs.image_version)
+        table(own, "bootstrap-commands")[_MOUNT] = _mount_command(inputs.image_version)
     return to_toml(settings)
 
 
@@ -48,13 +46,6 @@ def version(node_class: EC2NodeClass) -> str:
     names = [term.name for term in terms] + [ami.name for ami in node_class.status.amis if "bottlerocket" in ami.name]
     matches = (_NAME_VERSION.search(name) for name in names)
     return next((match[1] for match in matches if match is not None), "")
-
-
-def _table(parent: dict[str, Any], key: str) -> dict[str, Any]:
-    found = parent.setdefault(key, {})
-    if not isinstance(found, dict):
-        raise ValueError(f"user data: {key} is not a table")
-    return found
 
 
 def _kubernetes(inputs: Bootstrap, user: Mapping[str, Any]) -> dict[str, Any]:

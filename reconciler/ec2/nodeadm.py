@@ -9,13 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
-from reconciler.ec2 import mime
+from api.userdata import cloud_init, mime
 from reconciler.ec2.bootstrap import Bootstrap, cluster_dns, node_labels
 
 _PLAIN = re.compile(r"(?:[A-Za-z/]|--)[A-Za-z0-9_./:=,\"%@+-]*[A-Za-z0-9_/=\"%]|[0-9]+(?:\.[0-9]+){3}(?:/[0-9]+)?")
@@ -25,28 +21,8 @@ _RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "nul
 
 def render(inputs: Bootstrap) -> str:
     """The user data of a node. Raises ValueError when the custom part is malformed MIME."""
-    custom = (inputs.custom or "").replace("\r", "")
     own = "# Karpenter Generated NodeConfig\n" + to_yaml(_node_config(inputs))
-    return mime.join([*_custom_parts(custom), mime.Part.of(mime.NODE_CONFIG, own)])
-
-
-def _custom_parts(custom: str) -> list[mime.Part]:
-    if not custom.strip():
-        return []
-    if mime.is_archive(custom):
-        return mime.split(custom)
-    return [mime.Part.of(mime.NODE_CONFIG if _is_mapping(custom) else mime.SHELL, custom)]
-
-
-@lru_cache(maxsize=256)
-def _is_mapping(text: str) -> bool:
-    """Whether a text is a YAML (or JSON) mapping; a script never is, whatever its lines look like."""
-    if text.lstrip().startswith("#!"):
-        return False
-    try:
-        return isinstance(YAML(typ="safe", pure=True).load(text), Mapping)
-    except YAMLError:
-        return False
+    return mime.join([*cloud_init.parts(inputs.custom or "", nodeadm=True), mime.Part.of(mime.NODE_CONFIG, own)])
 
 
 def _node_config(inputs: Bootstrap) -> dict[str, Any]:

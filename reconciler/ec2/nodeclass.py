@@ -173,7 +173,7 @@ def _validation(node_class: EC2NodeClass, cluster: ClusterFacts | None, rows: tu
     restricted = tags.restricted(spec.tags)
     if restricted:
         return (FALSE, "TagValidationFailed", f"tags that only the controller sets: {', '.join(restricted)}")
-    fault = userdata.fault(node_class.family, spec.user_data or "")
+    fault = userdata.fault(node_class.family, spec.user_data or "", spec.instance_store_policy == "RAID0")
     return (TRUE, "ValidationSucceeded", "") if fault is None else (FALSE, *fault)
 
 

@@ -11,16 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 from api import labels as names
+from api.userdata import rules
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import bootstrap, bottlerocket, families, nodeadm
 from reconciler.ec2.bootstrap import Bootstrap
 from reconciler.model.cloud import ClusterFacts
 
-#: EC2's limit on user data, in bytes before base64.
-LIMIT_BYTES = 16384
 UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
-_NOWHERE = ClusterFacts("", "")
 #: Kubelets may not set labels of these domains on their own node.
 _KUBELET_FORBIDDEN = ("node-restriction.kubernetes.io", "kubernetes.io", "k8s.io")
 
@@ -53,16 +51,10 @@ def render(
 
 
 @lru_cache(maxsize=1024)
-def fault(family: str, custom: str) -> tuple[str, str] | None:
+def fault(family: str, custom: str, raid0: bool = False) -> tuple[str, str] | None:
     """Reason and message of what is wrong with a user's part, whatever node it is for; None when it will do."""
-    size = len(custom.encode())
-    if size > LIMIT_BYTES:
-        return "UserDataSizeLimitExceeded", f"userData has {size} bytes; EC2 allows {LIMIT_BYTES}"
-    try:
-        render(family, cluster=_NOWHERE, custom=custom, labels={}, taints=(), kubelet=None, max_pods=None, raid0=False)
-    except ValueError as error:
-        return "InvalidUserData", str(error)
-    return None
+    found = rules.fault(family, custom, raid0=raid0)
+    return (found.reason, found.words) if found is not None else None
 
 
 def claim_labels(claim: NodeClaim, family: str, capacity_type: str) -> dict[str, str]:

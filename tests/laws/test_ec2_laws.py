@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from api.userdata import mime
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec
 from api.v1.meta import ObjectMeta
-from reconciler.ec2 import bottlerocket, capacity, images, interruptions, mime, nodeadm
+from reconciler.ec2 import bottlerocket, capacity, images, interruptions, nodeadm
 from reconciler.model.cloud import Image, InstanceTypeInfo, Message
 from reconciler.model.settings import Settings
 

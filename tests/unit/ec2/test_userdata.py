@@ -364,6 +364,45 @@ def test_user_data_beyond_ec2s_limit_is_a_fault() -> None:
     assert "16385" in message
 
 
+@pytest.mark.parametrize(
+    ("family", "custom"),
+    [
+        ("AL2023", "{a: " * 4000),
+        ("AL2023", "a: 2024-13-45"),
+        ("AL2023", "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 99))),
+        ("AL2", "Content-Type: message/rfc822\n\n" * 500),
+        ("Bottlerocket", "a = [" + "{b = 1}, " * 1000 + "]"),
+    ],
+)
+def test_text_that_is_only_odd_is_handed_on(family: str, custom: str) -> None:
+    assert userdata.fault(family, custom) is None
+    assert render(family, custom)
+
+
+@pytest.mark.parametrize(
+    ("family", "custom"),
+    [
+        ("Bottlerocket", "a = " + "[" * 8000 + "]" * 8000),
+        ("Bottlerocket", ".".join("a" * 2000) + " = 1"),
+        ("Bottlerocket", "a = 0x" + "f" * 8000),
+        ("AL2", "Content-Type: multipart/mixed; boundary*=us''%41; boundary*1=b\n\n--A\n"),
+    ],
+)
+def test_text_that_no_reader_takes_is_a_fault_and_no_accident(family: str, custom: str) -> None:
+    reason, _ = userdata.fault(family, custom) or ("", "")
+    assert reason == "InvalidUserData"
+    with pytest.raises(ValueError, match="user data"):
+        render(family, custom)
+
+
+def test_what_is_in_the_way_of_the_mount_is_a_fault_of_classes_that_mount() -> None:
+    custom = "settings.bootstrap-commands = 1"
+    assert userdata.fault("Bottlerocket", custom) is None
+    assert userdata.fault("Bottlerocket", custom, True) is not None
+    with pytest.raises(ValueError, match="bootstrap-commands is not a table"):
+        render("Bottlerocket", custom, raid0=True)
+
+
 # --- labels and taints of a claim -------------------------------------------------------------------------------
 def test_labels_that_kubelet_may_not_set_are_left_out() -> None:
     given = {
