@@ -7,7 +7,8 @@ API server.
 
 Turning Python values into CEL values is what costs time. So a rule is handed only the fields that it reads, answers are
 remembered (manifests repeat the same keys), and all rules of one place are first asked together, as one expression;
-only when that does not hold are they asked one by one, and about lists entry by entry, to find what is to blame.
+only when that does not hold are they asked one by one, to find what is to blame. Of lists of which a rule wants to know
+the length, or a number, it is first told only the length: that is often enough, and the same for many entries.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Rule:
     """One rule, equal only to itself.
 
     `variable` is what its `source` speaks about: `self`, or one entry of it for rules about `each` entry. `reads` are
-    the fields it needs, None when it needs the whole value. `points_to` is the field to blame, if there is one.
-    Several rules about each entry, joined into one about `self`, have `each` too.
+    the fields it needs, None when it needs the whole value; of the lists among them that are `veiled` it reads the length
+    or an entry as a number, and nothing else. `points_to` is the field to blame, if there is one.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Rule:
     each: bool
     transition: bool
     reads: tuple[str, ...] | None
+    veiled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,13 @@ def _whole(schema: Mapping[str, Any], own: tuple[Rule, ...]) -> Rule | None:
     standing = [(rule, source) for rule, source in zip(own, sources, strict=True) if not rule.transition]
     if len(standing) < 2 and not any(_ALL.match(source) for _, source in standing):
         return None
+    variables = {rule.variable for rule, _ in standing}
+    if all(rule.each for rule, _ in standing) and len(variables) == 1:
+        (variable,) = variables
+        body = " && ".join(f"({rule.source})" for rule, _ in standing)
+        reads = _reads(body, variable)
+        return Rule("", "", (), body, variable, True, False, reads, _veiled(body, variable, reads))
     source = " && ".join(f"({source})" for _, source in standing)
-    if all(rule.each for rule, _ in standing):
-        parts = [rule.reads for rule, _ in standing]
-        reads = None if None in parts else tuple(sorted({name for part in parts for name in part or ()}))
-        return Rule("", "", (), source, "self", True, False, reads)
     return Rule("", "", (), source, "self", False, False, _reads(source, "self"))
 
 
@@ -127,7 +131,8 @@ def _rule(entry: Mapping[str, Any]) -> Rule:
     body = source[each.end() : -1].strip() if each and source.endswith(")") else ""
     if each and body and _closed(body) and not re.search(r"\bself\b", _unquoted(body)):
         reads = _reads(body, each[1])
-        return Rule(found[1], message[: found.start()], blamed, body, each[1], True, False, reads)
+        veiled = _veiled(body, each[1], reads)
+        return Rule(found[1], message[: found.start()], blamed, body, each[1], True, False, reads, veiled)
     transition = "oldSelf" in _unquoted(source)
     reads = _union(_reads(source, "self"), _reads(source, "oldSelf"))
     return Rule(found[1], message[: found.start()], blamed, source, "self", False, transition, reads)
@@ -154,6 +159,17 @@ def _reads(source: str, variable: str) -> tuple[str, ...] | None:
     return None if "" in uses else tuple(sorted(set(uses)))
 
 
+def _veiled(source: str, variable: str, reads: tuple[str, ...] | None) -> frozenset[str]:
+    """The fields of which an expression reads nothing but `size(x.field)` and `int(x.field[0])`."""
+    plain, found = _unquoted(source), set[str]()
+    for name in reads or ():
+        field = rf"{variable}\.{name}\b"
+        counted = re.findall(rf"\bsize\({field}\)|\bint\({field}\[\d+\]\)", plain)
+        if len(counted) == len(re.findall(rf"(?<![\w.]){field}", plain)):
+            found.add(name)
+    return frozenset(found)
+
+
 def _union(first: tuple[str, ...] | None, second: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return None if first is None or second is None else tuple(sorted({*first, *second}))
 
@@ -174,7 +190,7 @@ def _wholes(node: Node) -> Iterator[Rule]:
 
 
 def _walk(node: Node, value: Any, old: Any, steps: Steps, faulty: frozenset[Steps]) -> Iterator[Problem]:
-    sound = node.whole is not None and not faulty and _holds(node.whole, value, None)
+    sound = node.whole is not None and not faulty and _all_hold(node.whole, value)
     for rule in node.rules:
         if rule.transition or not sound:
             yield from _apply(rule, value, old, steps, faulty)
@@ -240,20 +256,33 @@ def _culprits(rule: Rule, value: Any) -> list[tuple[str | int, Any]]:
     return [(index, entry) for index, entry in enumerate(value) if not _holds(rule, [entry], None)]
 
 
+def _all_hold(whole: Rule, value: Any) -> bool:
+    """Whether all rules of a place hold. A rule about each entry of a map is about its keys."""
+    if whole.each:
+        return isinstance(value, (dict, list)) and all(_holds(whole, entry, None) for entry in value)
+    return _holds(whole, value, None)
+
+
 def _holds(rule: Rule, value: Any, old: Any) -> bool:
     if rule.transition and _unquoted(rule.source) == "self == oldSelf" and value == old:
         return True
-    key = _Key(_projected(rule, value), _projected(rule, old))
-    return _remembered(rule, key) if len(key.text) <= _SMALL else _evaluate(rule, key.value, key.old)
+    before, now = _fields(old, rule.reads), _fields(value, rule.reads)
+    # What holds although nothing but the lengths is known (null is no number) holds whatever the lists say.
+    if rule.veiled and isinstance(now, dict) and _answer(rule, _behind_veils(now, rule.veiled), before):
+        return True
+    return _answer(rule, now, before)
 
 
-def _projected(rule: Rule, value: Any) -> Any:
-    """Only the fields that the rule reads; of what rules about each entry are asked together, the entries' fields."""
-    if rule.each and rule.variable == "self":
-        if isinstance(value, dict):
-            return dict.fromkeys(value, "")
-        return [_fields(entry, rule.reads) for entry in value] if isinstance(value, list) else value
-    return _fields(value, rule.reads)
+def _behind_veils(value: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    """The value with lists of nulls, as long as its own, in these fields."""
+    return {
+        name: [None] * len(part) if name in names and isinstance(part, list) else part for name, part in value.items()
+    }
+
+
+def _answer(rule: Rule, value: Any, old: Any) -> bool:
+    key = _Key(value, old)
+    return _remembered(rule, key) if len(key.text) <= _SMALL else _evaluate(rule, value, old)
 
 
 def _fields(value: Any, names: tuple[str, ...] | None) -> Any:
