@@ -37,8 +37,8 @@ class Rule:
     """One rule, equal only to itself.
 
     `variable` is what its `source` speaks about: `self`, or one entry of it for rules about `each` entry. `reads` are
-    the fields it needs, None when it needs the whole value; of the lists among them that are `veiled` it reads the length
-    or an entry as a number, and nothing else. `points_to` is the field to blame, if there is one.
+    the fields it needs, None when it needs the whole value; of those that are `veiled` it reads, if they are lists, the
+    length or an entry as a number, and nothing else. `points_to` is the field to blame, if there is one.
     """
 
     id: str
@@ -165,7 +165,7 @@ def _veiled(source: str, variable: str, reads: tuple[str, ...] | None) -> frozen
     for name in reads or ():
         field = rf"{variable}\.{name}\b"
         counted = re.findall(rf"\bsize\({field}\)|\bint\({field}\[\d+\]\)", plain)
-        if len(counted) == len(re.findall(rf"(?<![\w.]){field}", plain)):
+        if 0 < len(counted) == len(re.findall(rf"(?<![\w.]){field}", plain)):
             found.add(name)
     return frozenset(found)
 
