@@ -13,9 +13,6 @@ from . import nearest
 from .problem import Problem, Steps, at, shown
 from .reading import entries, mapping, part
 
-#: EC2's limit on the user data of an instance, in bytes before base64.
-USER_DATA_BYTES: Final = 16384
-
 #: For each list of terms: rule, the field that wins, and the fields that are ignored beside it.
 _WINNERS: Final[Sequence[tuple[str, str, str, tuple[str, ...]]]] = (
     ("subnetSelectorTerms", "KERF-EC2-201", "id", ("tags",)),
@@ -34,6 +31,29 @@ _KUBELET_HINTS: Final = {
     kubelet.DISABLED: "write a number or a quantity",
     kubelet.UNSUPPORTED: "AL2023 takes every field; else set it in the user data",
 }
+#: What is wrong with user data that cannot be read: MIME, but for this family.
+_MALFORMED: Final = {"Bottlerocket": "KERF-EC2-108"}
+_DOUBTS: Final = {
+    "little room": "KERF-EC2-207",
+    "another family": "KERF-EC2-208",
+    "no script": "KERF-EC2-209",
+    "unknown type": "KERF-EC2-210",
+    "no NodeConfig": "KERF-EC2-211",
+    "replaced": "KERF-EC2-212",
+    "tags": "KERF-EC2-213",
+}
+_USER_DATA_HINTS: Final = {
+    "KERF-EC2-103": "keep a short script that fetches the rest",
+    "KERF-EC2-107": "name a boundary, begin each part with --boundary, end the last with --boundary--",
+    "KERF-EC2-108": "Bottlerocket takes settings in TOML; what must run goes into a bootstrap container",
+    "KERF-EC2-207": "keep a short script that fetches the rest",
+    "KERF-EC2-208": "rewrite it, or correct amiFamily",
+    "KERF-EC2-209": "begin with #!/bin/bash; what is no script goes into a MIME archive, with its type",
+    "KERF-EC2-210": "use a type such as text/x-shellscript or text/cloud-config",
+    "KERF-EC2-211": "what is no NodeConfig goes into a MIME archive, with its type",
+    "KERF-EC2-212": "remove it",
+    "KERF-EC2-213": "write the commands alone",
+}
 
 
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -42,7 +62,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _alias((*steps, "alias"), term.get("alias"))
     for steps, device in entries(manifest, "spec", "blockDeviceMappings"):
         yield from _volume_size((*steps, "ebs", "volumeSize"), part(device, "ebs", "volumeSize"))
-    yield from _user_data(part(manifest, "spec", "userData"))
+    yield from _user_data(manifest)
     yield from _kubelet(manifest)
     for field, rule, winner, losers in _WINNERS:
         for steps, term in entries(manifest, "spec", field):
@@ -63,7 +83,8 @@ def _volume_size(steps: Steps, size: Any) -> Iterator[Problem]:
 
 def _kubelet(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """The map is open for the API server; the controller looks into it, and a faulty one keeps the class from Ready."""
-    for fault in kubelet.faults(mapping(manifest, "spec", "kubelet"), _family(manifest)):
+    map_ = mapping(manifest, "spec", "kubelet")
+    for fault in kubelet.faults(map_, _family(manifest)) if map_ else ():
         place = ("spec", "kubelet", *fault.steps)
         field = str(fault.steps[-1])
         close = nearest.name(field, SCHEMA) if fault.words.startswith("unknown field") else None
@@ -79,12 +100,25 @@ def _family(manifest: Mapping[str, Any]) -> str:
     return written if isinstance(written, str) else next(filter(None, families), "Custom")
 
 
-def _user_data(text: Any) -> Iterator[Problem]:
-    size = len(text.encode()) if isinstance(text, str) else 0
-    if size > USER_DATA_BYTES:
-        message = f"has {size} bytes; EC2 allows {USER_DATA_BYTES}, and what the node needs to join comes on top"
-        hint = "keep a short script that fetches the rest"
-        yield at(("spec", "userData"), "KERF-EC2-103", "error", message, hint, text[:40])
+def _user_data(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """The text is open for the API server too; a faulty one keeps the class from Ready, a doubtful one the node."""
+    place, text = ("spec", "userData"), part(manifest, "spec", "userData")
+    if not isinstance(text, str) or not text:
+        if part(manifest, "spec", "amiFamily") == "Custom":
+            message = "is empty, and nodes of the family Custom are told nothing else"
+            yield at(place, "KERF-EC2-214", "info", message, "write what makes them join, unless the image knows it")
+        return
+    from api.userdata import doubts, rules  # readers of MIME, TOML and YAML, which start slowly; most classes need none
+
+    family = _family(manifest)
+    fault = rules.fault(family, text, raid0=part(manifest, "spec", "instanceStorePolicy") == "RAID0")
+    if fault is not None:
+        rule = "KERF-EC2-103" if fault.reason == rules.TOO_LARGE else _MALFORMED.get(family, "KERF-EC2-107")
+        yield at(place, rule, "error", fault.words, _USER_DATA_HINTS[rule], text[:40])
+        return
+    for doubt in doubts.doubts(family, text):
+        rule = _DOUBTS[doubt.kind]
+        yield at(place, rule, "warning", doubt.words, _USER_DATA_HINTS[rule], text[:40])
 
 
 def _ignored(steps: Steps, term: Mapping[str, Any], rule: str, winner: str, losers: Sequence[str]) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from ..manifests import ABSENT
 from .rows import BOUND, ENUM, PATTERN, REQUIRED, SIZE, TYPE, Row, interface
@@ -11,6 +11,16 @@ EC: Final = "EC2NodeClass"
 _TERM_ID: Final = {"id": "subnet-1", "tags": {"a": "b"}}
 _GROUP_ID: Final = {"id": "sg-1", "tags": {"a": "b"}}
 _GROUP_NAME: Final = {"name": "x", "tags": {"a": "b"}}
+_MIME: Final = "MIME-Version: 1.0\nContent-Type: multipart/mixed"
+_PART: Final = "--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n"
+_NODE_CONFIG: Final = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"
+
+
+def _class(alias: str, user_data: str, **more: Any) -> dict[str, Any]:
+    """The spec of a class for an alias's family, with user data."""
+    terms = [{"tags": {"discovery": "example"}}]
+    spec = {"role": "example", "subnetSelectorTerms": terms, "securityGroupSelectorTerms": terms}
+    return {**spec, "amiSelectorTerms": [{"alias": alias}], "userData": user_data, **more}
 
 
 ACCEPTED: Final = (
@@ -34,6 +44,14 @@ ACCEPTED: Final = (
     Row(EC, "spec.cpuOptions", ({}, {"nestedVirtualization": "enabled"})),
     Row(EC, "spec.ipPrefixCount", (0, 2**31 - 1)),
     Row(EC, "spec", (ABSENT,)),
+    Row(EC, "spec.userData", ("", "#!/bin/bash\n", "echo hi", _NODE_CONFIG, '{"kind": "NodeConfig"}', "a: 2024-13-45")),
+    Row(EC, "spec.userData", (f'{_MIME}; boundary="B"\n\n{_PART}--B--\n', "Content-Type: text/plain\n\nx")),
+    Row(EC, "spec.userData", ("[" * 16384, "{a: " * 4096, "- " * 8192, "x" * 16384)),
+    Row(EC, "spec", (_class("al2@latest", "echo hi"), _class("al2@latest", f'{_MIME}; boundary="B"\n\n{_PART}--B--'))),
+    Row(EC, "spec", (_class("bottlerocket@latest", "[settings.a]\nb = 1\n"), _class("bottlerocket@latest", "# none"))),
+    Row(EC, "spec", (_class("bottlerocket@latest", "[kernel]\na = 1979-05-27"),)),
+    Row(EC, "spec", (_class("windows2022@latest", "Write-Host hi"), _class("windows2022@latest", _MIME))),
+    Row(EC, "spec", (_class("al2023@latest", _MIME, amiFamily="Custom"),)),
 )
 
 REFUSED: Final = (
@@ -119,5 +137,29 @@ REFUSED: Final = (
     Row(EC, "spec.kubelet", ({"maxPods": "vcpus * 8"}, {"maxPods": "110"}), "KERF-EC2-105", "spec.kubelet.maxPods"),
     Row(EC, "spec.kubelet", ({"kubeReserved": {"cpu": "vcpus"}},), "KERF-EC2-105", "spec.kubelet.kubeReserved.cpu"),
     Row(EC, "spec.userData", ("x" * 16385,), "KERF-EC2-103"),
+    Row(
+        EC,
+        "spec.userData",
+        (f"{_MIME}\n\n--B\n", f'{_MIME}; boundary="B"\n\n{_PART}', "MIME-Version:\nx"),
+        "KERF-EC2-107",
+    ),
+    Row(EC, "spec", (_class("al2@latest", f'{_MIME}; boundary="B"\n\nx'),), "KERF-EC2-107", "spec.userData"),
+    Row(
+        EC,
+        "spec",
+        tuple(
+            _class("bottlerocket@latest", text)
+            for text in ("#!/bin/bash\necho", "a: b", _MIME, "settings = 1", "[a]\n[a]", "a = " + "[" * 9000)
+        ),
+        "KERF-EC2-108",
+        "spec.userData",
+    ),
+    Row(
+        EC,
+        "spec",
+        (_class("bottlerocket@latest", "settings.bootstrap-commands = 1", instanceStorePolicy="RAID0"),),
+        "KERF-EC2-108",
+        "spec.userData",
+    ),
     Row(EC, "spec.detailedMonitoring", ("true",), TYPE),
 )

@@ -46,6 +46,10 @@ _WHY: Final[Mapping[str, tuple[str, ...]]] = {
         "KERF-EC2-104",
         "KERF-EC2-105",
     ),
+    "the definition leaves spec.userData open; the controllers merge it, in the form of the AMI family": (
+        "KERF-EC2-107",
+        "KERF-EC2-108",
+    ),
     "the bound is EC2's, and the definition does not state it": ("KERF-EC2-103",),
 }
 EXPLAINED: Final[Mapping[str, str]] = {rule: why for why, rules in _WHY.items() for rule in rules}
