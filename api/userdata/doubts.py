@@ -41,6 +41,8 @@ _WINDOWS = re.compile("<(?:powershell|script)>", re.IGNORECASE)
 
 
 _CLOUD_INIT: Final = "Linux with cloud-init"
+#: What "#!" and "MIME-Version:" are in base64.
+_ENCODED: Final = ("IyE", "TUlNRS1WZXJzaW9uO")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ def _script(part: Part, place: str, *, nodeadm: bool) -> Iterator[Doubt]:
         return
     if text.lstrip().startswith("#!"):
         words = "has an empty line or a space before #!, so nothing can run it"
+    elif text.lstrip().startswith(_ENCODED):
+        words = "is in base64, into which it is put once more; written as plain text it would be read"
     else:
         words = "is taken for a script, but does not begin with #!, so nothing can run it"
     yield Doubt("no script", place + words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64encode
 from subprocess import run
 from time import process_time
 from typing import Any
@@ -158,6 +159,8 @@ def test_nothing_is_doubtful(family: str, text: str) -> None:
         ("AL2", "#cloud-config\npackages: []\n", "no script", "does not begin with #!"),
         ("AL2", archive(part("text/cloud-config"), part("text/x-shellscript", "echo")), "no script", "part 2 "),
         ("AL2023", f"\n{SCRIPT}", "no script", "before #!"),
+        ("AL2023", b64encode(SCRIPT.encode()).decode(), "no script", "base64"),
+        ("AL2", b64encode(archive(part("text/cloud-config")).encode()).decode(), "no script", "base64"),
         ("AL2023", archive(part("text/X-ShellScript; charset=utf-8", " #!/bin/sh")), "no script", "before #!"),
         ("AL2023", "#cloud-config\npackages: []\n", "no NodeConfig", "is cloud-config"),
         ("AL2023", "a: b", "no NodeConfig", "it has no apiVersion and no kind"),
