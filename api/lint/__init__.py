@@ -18,13 +18,16 @@ from api.defaulting import default
 
 from . import (
     advice_budgets,
+    advice_buffers,
     advice_lifetimes,
+    advice_overlays,
     advice_requirements,
     cel,
     hints,
     nearest,
     rules_capacitybuffer,
     rules_ec2nodeclass,
+    rules_metadata,
     rules_nodeclaim,
     rules_nodeoverlay,
     rules_nodepool,
@@ -32,13 +35,13 @@ from . import (
 )
 from .plain import plain
 from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
-from .reading import is_dns_name, label_value_fault
+from .requirement_advice import Known
 from .settings import STANDARD, LintSettings
 from .together import together
 
 __all__ = ["LintSettings", "Problem", "Severity", "Steps", "ordered", "path_text", "prepare", "together", "validate"]
 
-Advice = Callable[[Mapping[str, Any], Mapping[str, Any], LintSettings], Iterator[Problem]]
+Advice = Callable[[Known], Iterator[Problem]]
 
 _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] = {
     "NodePool": rules_nodepool.check,
@@ -47,16 +50,16 @@ _RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] 
     "NodeOverlay": rules_nodeoverlay.check,
     "CapacityBuffer": rules_capacitybuffer.check,
 }
-#: Kinds whose objects' names become the values of labels on nodes.
-_LABELLING: Final = ("NodePool", "EC2NodeClass")
 #: So many problems of one layer are told. A manifest with more of them was made by a machine, perhaps in order to keep
 #: us busy, and each costs a search for what may have been meant.
 _MOST: Final = 100
 #: Longer than any list that has a bound may be.
 _LONGEST_LIST: Final = 150
-#: Each is given the manifest as it was written, the same with its defaults, and the settings.
+#: All that is given to one kind's is read once.
 _ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {
-    "NodePool": (advice_requirements.check, advice_budgets.check, advice_lifetimes.check)
+    "NodePool": (advice_requirements.check, advice_budgets.check, advice_lifetimes.check),
+    "NodeOverlay": (advice_overlays.check,),
+    "CapacityBuffer": (advice_buffers.check,),
 }
 
 
@@ -77,7 +80,6 @@ def validate(
 
 def _found(manifest: Mapping[str, Any], old: Mapping[str, Any] | None, settings: LintSettings) -> list[Problem]:
     clean, problems = plain(manifest)
-    problems = problems[:_MOST]
     if not clean:
         return ordered(problems or [at((), "KERF-SCHEMA-TYPE", "error", "the manifest is empty")])
     kind, header = _kind(clean)
@@ -110,13 +112,21 @@ def _layers(
     stated = [_advised(problem) for problem in islice(cel.check(kind, manifest, old, faulty), _MOST)]
     yield from stated
     places = faulty | {problem.steps for problem in stated}
-    refused = chain(_name(kind, manifest), _RUNTIME[kind](manifest))
+    refused = chain(rules_metadata.check(kind, manifest), _RUNTIME[kind](manifest))
     runtime = [*islice((problem for problem in refused if problem.steps not in places), _MOST)]
     yield from runtime
     if settings.advice:
         wrong = places | {problem.steps for problem in runtime if problem.severity == "error"}
-        advice = (problem for advise in _ADVICE.get(kind, ()) for problem in advise(given, manifest, settings))
-        yield from islice((problem for problem in advice if not _touches(problem.steps, wrong)), _MOST)
+        advice = (problem for problem in _advice(kind, given, manifest, settings) if not _touches(problem.steps, wrong))
+        yield from islice(advice, _MOST)
+
+
+def _advice(
+    kind: str, given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings
+) -> Iterator[Problem]:
+    if kind in _ADVICE:
+        known = Known.of(kind, given, manifest, settings)
+        yield from chain.from_iterable(advise(known) for advise in _ADVICE[kind])
 
 
 def _touches(steps: Steps, wrong: frozenset[Steps]) -> bool:
@@ -143,20 +153,3 @@ def _kind(manifest: Mapping[str, Any]) -> tuple[str | None, list[Problem]]:
         hint = f"write {crds.api_version(kind)}; older manifests are rewritten by kerf convert"
         return None, [at(("apiVersion",), "KERF-SCHEMA-VERSION", "error", message, hint, version)]
     return kind, []
-
-
-def _name(kind: str, manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """The object's own name, which for pools and classes is also the value of a label."""
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name = metadata.get("name")
-    if name is None and not metadata.get("generateName"):
-        yield at(("metadata", "name"), "KERF-META-101", "error", "the object has no name")
-    elif isinstance(name, str) and not is_dns_name(name):
-        close = nearest.label_value(name.lower().replace("_", "-"))
-        message = f"{shown(name)} is no object name; allowed are small letters, digits, dashes and dots"
-        hint = f"did you mean {close}?" if close and is_dns_name(close) else ""
-        yield at(("metadata", "name"), "KERF-META-102", "error", message, hint, name)
-    elif isinstance(name, str) and kind in _LABELLING and (fault := label_value_fault(name)):
-        message = f"the name becomes the value of a label on every node, and {shown(name)} {fault}"
-        yield at(("metadata", "name"), "KERF-META-201", "warning", message, "use a shorter name", name)

@@ -19,7 +19,7 @@ from api.v1.budgets import REASONS, problems
 
 from .problem import Problem, Steps, at, shown
 from .reading import entries, part
-from .settings import LintSettings
+from .requirement_advice import Known
 
 #: A Monday; windows are laid out from here.
 MONDAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
@@ -64,12 +64,13 @@ class Window:
         return before > 0 and instant < self.spans[before - 1][1]
 
 
-def check(given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings) -> Iterator[Problem]:
+def check(known: Known) -> Iterator[Problem]:
     """Advice about the budgets of a NodePool whose budgets can be read."""
+    manifest = known.manifest
     windows = [*_windows(manifest)]
     yield from _endless(windows)
     yield from _never(windows)
-    if part(given, *_BUDGETS) is not None:
+    if part(known.given, *_BUDGETS) is not None:
         yield from _rounding(windows, manifest)
     yield from _utc(manifest)
     yield from _rolling(windows, manifest)

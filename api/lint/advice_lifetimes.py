@@ -8,25 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from api import labels, quantity
+from api import labels
 from api.durations import NEVER
 
-from .advice_requirements import requirements
-from .catalogue import Catalogue
 from .problem import Problem, at
-from .reading import mapping, part
-from .settings import LintSettings
+from .reading import amount, mapping, part
+from .requirement_advice import Known
 
 _TEMPLATE: Final = ("spec", "template", "spec")
 _LIMITS: Final = ("spec", "limits")
 _MIB: Final = 2**20
 
 
-def check(given: Mapping[str, Any], manifest: Mapping[str, Any], settings: LintSettings) -> Iterator[Problem]:
+def check(known: Known) -> Iterator[Problem]:
     """Advice about a NodePool's lifetimes and limits."""
-    yield from _forced(given, manifest)
-    if part(manifest, "spec", "replicas") is None:
-        yield from _limits(manifest, settings.types)
+    yield from _forced(known.given, known.manifest)
+    if part(known.manifest, "spec", "replicas") is None:
+        yield from _limits(known)
 
 
 def _forced(given: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -40,18 +38,16 @@ def _forced(given: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[P
     yield at((*_TEMPLATE, "expireAfter"), "KERF-NP-341", "warning" if written else "info", message, hint, expires)
 
 
-def _limits(manifest: Mapping[str, Any], types: Catalogue) -> Iterator[Problem]:
-    limits = mapping(manifest, *_LIMITS)
+def _limits(known: Known) -> Iterator[Problem]:
+    limits = mapping(known.manifest, *_LIMITS)
     if not limits:
         message = "the pool has no limits; a workload that runs wild is paid for until somebody notices"
         yield at(_LIMITS, "KERF-NP-342", "warning", message, 'add limits, {cpu: "1000"} for example')
         return
-    left = types.meeting_all(requirements(manifest).values())
     for resource, key, unit in (("cpu", "instance-cpu", 1), ("memory", "instance-memory", _MIB)):
-        limit = _amount(limits.get(resource))
-        sizes = [
-            int(size) * unit for size, having in types.values(f"{labels.AWS_GROUP}/{key}").items() if having & left
-        ]
+        limit = amount(limits.get(resource))
+        values = known.types.values(f"{labels.AWS_GROUP}/{key}").items()
+        sizes = [int(size) * unit for size, having in values if having & known.left]
         if limit == 0:
             yield at((*_LIMITS, resource), "KERF-NP-344", "info", "a limit of 0 stops the pool: no node is launched")
         elif limit is not None and sizes and limit < min(sizes):
@@ -62,12 +58,5 @@ def _limits(manifest: Mapping[str, Any], types: Catalogue) -> Iterator[Problem]:
             yield at((*_LIMITS, resource), "KERF-NP-343", "warning", message, hint, limits[resource])
 
 
-def _amount(value: Any) -> int | None:
-    try:
-        return int(quantity.parse(value)) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
-    except ValueError:
-        return None
-
-
-def _size(amount: int, unit: int) -> str:
-    return f"{amount} vCPUs" if unit == 1 else f"{amount // _MIB} Mi"
+def _size(size: int, unit: int) -> str:
+    return f"{size} vCPUs" if unit == 1 else f"{size // _MIB} Mi"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Literal
@@ -43,6 +43,10 @@ class Problem:
         return f"{where}{self.message}{advice} [{self.rule}]"
 
 
+#: Problems of several manifests, each with its manifest's index.
+Found = Iterator[tuple[int, Problem]]
+
+
 def at(
     steps: Sequence[str | int], rule: str, severity: Severity, message: str, hint: str = "", value: Any = None
 ) -> Problem:
@@ -79,6 +83,11 @@ def shown(value: Any, *, quotes: bool = True) -> str:
     if isinstance(value, int) and value.bit_length() > LONGEST_NUMBER_BITS:
         return "a number of hundreds of digits"
     return _cut(str(value))
+
+
+def some(names: Sequence[str]) -> str:
+    """Some names in words: all of them when they are few."""
+    return " and ".join(sorted(names)[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
 
 
 def _cut(text: str) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
-from api import durations, quantity
+from api import crds, durations, quantity
 
 from .problem import Problem, Steps, at
 
@@ -92,15 +93,21 @@ def negative_quantities(manifest: Any, rule: str, *places: Steps) -> Iterator[Pr
     """Quantities below 0 where only an amount makes sense."""
     for steps in places:
         for name, value in mapping(manifest, *(str(step) for step in steps)).items():
-            if _is_negative(value):
+            if (amount(value) or 0) < 0:
                 yield at((*steps, name), rule, "warning", "is less than 0, which no machine can have", "", value)
 
 
-def _is_negative(value: Any) -> bool:
+def amount(value: Any) -> Fraction | None:
+    """A quantity as a number; None for what is none."""
     try:
-        return isinstance(value, (str, int)) and not isinstance(value, bool) and quantity.parse(value) < 0
+        return quantity.parse(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
     except (ValueError, OverflowError):
-        return False
+        return None
+
+
+def is_kind(manifest: Mapping[str, Any], kind: str) -> bool:
+    """Whether an object is of one of our kinds, in its version."""
+    return manifest.get("kind") == kind and manifest.get("apiVersion") == crds.api_version(kind)
 
 
 def _unreadable(value: Any, steps: Steps, rule: str, read: Callable[[Any], object]) -> Iterator[Problem]:

@@ -31,6 +31,7 @@ TOLD_RESOURCES: Final = frozenset(
     }
 )
 _CAPACITY: Final = ("spec", "capacity")
+_DIGITS: Final = {*"123456789"}
 _REQUIREMENTS: Final = KindRules(
     usable=labels.OVERLAY_LABELS,
     bad_key="KERF-NO-101",
@@ -57,6 +58,13 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _effect(spec: Any) -> Iterator[Problem]:
-    if isinstance(spec, dict) and not any(spec.get(field) for field in ("price", "priceAdjustment", "capacity")):
+    if not isinstance(spec, dict) or any(spec.get(field) for field in ("price", "capacity")):
+        return
+    adjustment = spec.get("priceAdjustment")
+    if not adjustment:
         message = "the overlay changes nothing: it has no price, no priceAdjustment and no capacity"
         yield at(("spec",), "KERF-NO-203", "warning", message, "add one of them, or delete the overlay")
+    elif isinstance(adjustment, str) and not _DIGITS & {*adjustment} and not spec.get("weight"):
+        message = f"the overlay changes nothing: {adjustment} leaves every price as it is"
+        hint = "with a weight it would at least keep overlays of less weight away"
+        yield at(("spec", "priceAdjustment"), "KERF-NO-203", "warning", message, hint, adjustment)

@@ -69,7 +69,7 @@ def _problems(error: ValidationError) -> Iterator[Problem]:
 def _type(fault: Fault) -> Iterator[Problem]:
     wanted = fault.limit if isinstance(fault.limit, list) else [fault.limit]
     value = fault.value
-    words = " or ".join(_TYPES[name] for name in wanted)
+    words = " or ".join(_TYPES[name] for name in wanted if name != "null")
     hint = ""
     if "string" in wanted and not isinstance(value, (dict, list)) and value is not None:
         hint = f"put it in quotes: {_quoted(fault.steps, value)}"
@@ -156,7 +156,10 @@ def _quantity(value: Any) -> str | None:
 def _bound(word: str, limit_word: str) -> Callable[[Fault], Iterator[Problem]]:
     def words(fault: Fault) -> Iterator[Problem]:
         message = f"{shown(fault.value)} is {word} {fault.limit}, the {limit_word} allowed"
-        yield at(fault.steps, "KERF-SCHEMA-BOUND", "error", message, f"use {fault.limit}", fault.value)
+        hint = f"use {fault.limit}"
+        if "string" in fault.schema["type"]:
+            message, hint = f"{message} for a number", f'put it in quotes: "{shown(fault.value)}"'
+        yield at(fault.steps, "KERF-SCHEMA-BOUND", "error", message, hint, fault.value)
 
     return words
 

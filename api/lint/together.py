@@ -15,20 +15,18 @@ from api import crds, labels
 from api.defaulting import default
 from api.requirements import Requirements
 
-from . import nearest, old_names
-from .advice_requirements import requirements
+from . import nearest, old_names, together_buffers, together_overlays
 from .catalogue import Catalogue
 from .plain import plain
-from .problem import Problem, Steps, at, ordered, shown
-from .reading import entries, mapping, part, texts
+from .problem import Found, Problem, Steps, at, ordered, shown, some
+from .reading import entries, is_kind, mapping, part, texts
+from .requirement_advice import requirements
 from .settings import STANDARD, LintSettings
 from .workloads import Toleration, pod_spec, tolerations
 
 _TEMPLATE: Final = ("spec", "template", "spec")
 #: Effects that keep a pod away.
 _HARD: Final = ("NoSchedule", "NoExecute")
-
-Found = Iterator[tuple[int, Problem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +51,26 @@ def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = ST
     found: list[list[Problem]] = [[] for _ in manifests]
     cleaned = [plain(manifest)[0] for manifest in manifests]
     pools = [pool for index, manifest in enumerate(cleaned) for pool in _pool(index, manifest)]
-    classes = {str(part(m, "metadata", "name")): i for i, m in enumerate(cleaned) if _is(m, "EC2NodeClass")}
+    classes = {str(part(m, "metadata", "name")): i for i, m in enumerate(cleaned) if is_kind(m, "EC2NodeClass")}
     tolerated = [toleration for manifest in cleaned for toleration in tolerations(manifest)]
     for index, problem in (
+        *_twice(cleaned),
         *_classes(pools, classes),
         *_drifting(pools, classes, cleaned),
         *_alike(pools),
         *_shadowed(pools, settings.types),
         *(_untolerated(pools, tolerated) if any(map(pod_spec, cleaned)) else ()),
+        *together_overlays.check(cleaned, settings.types),
+        *together_buffers.check(cleaned),
         *((index, problem) for index, manifest in enumerate(cleaned) for problem in old_names.check(manifest)),
     ):
         found[index].append(problem)
     return [ordered(problems) for problems in found]
 
 
-def _is(manifest: Mapping[str, Any], kind: str) -> bool:
-    return manifest.get("kind") == kind and manifest.get("apiVersion") == crds.api_version(kind)
-
-
 def _pool(index: int, manifest: dict[str, Any]) -> Iterator[Pool]:
     """The NodePool, unless it keeps a fixed number of nodes: such a pool serves no pods of its own accord."""
-    if not _is(manifest, "NodePool") or part(manifest, "spec", "replicas") is not None:
+    if not is_kind(manifest, "NodePool") or part(manifest, "spec", "replicas") is not None:
         return
     whole = default(manifest)
     weight = part(whole, "spec", "weight")
@@ -84,9 +81,26 @@ def _pool(index: int, manifest: dict[str, Any]) -> Iterator[Pool]:
         whole,
         weight if isinstance(weight, int) else 0,
         frozenset((str(t.get("key")), str(t.get("value") or ""), str(t.get("effect"))) for t in hard),
-        requirements(whole),
+        requirements("NodePool", whole),
         bool(mapping(whole, "spec", "limits")),
     )
+
+
+def _twice(manifests: Sequence[Mapping[str, Any]]) -> Found:
+    """Objects of one kind and name, of which the cluster can hold but one; each of them is told."""
+    same: dict[tuple[str, str, str], list[int]] = {}
+    for index, manifest in enumerate(manifests):
+        name = part(manifest, "metadata", "name")
+        kind = next((kind for kind in crds.kinds() if is_kind(manifest, kind)), None)
+        if kind is not None and isinstance(name, str):
+            place = str(part(manifest, "metadata", "namespace") or "") if crds.is_namespaced(kind) else ""
+            same.setdefault((kind, place, name), []).append(index)
+    for (kind, _, name), indexes in same.items():
+        for index in indexes if len(indexes) > 1 else ():
+            times = "twice" if len(indexes) == 2 else f"{len(indexes)} times"
+            message = f"{kind} {name} is there {times} among these files; what is applied last replaces the others"
+            hint = "rename or remove one; check what is for another cluster by itself"
+            yield index, at(("metadata", "name"), "KERF-SET-308", "warning", message, hint, name)
 
 
 def _classes(pools: Sequence[Pool], classes: Mapping[str, int]) -> Found:
@@ -132,22 +146,19 @@ def _unbounded(pool: Mapping[str, Any]) -> bool:
 def _alike(pools: Sequence[Pool]) -> Found:
     """Pools of one weight between which nothing decides for a pod that asks for nothing special."""
     for pool in pools:
-        others = [p.name for p in pools if p is not pool and p.weight == pool.weight and p.taints == pool.taints]
+        others = [p.name for p in pools if p.name != pool.name and (p.weight, p.taints) == (pool.weight, pool.taints)]
         if others:
-            message = f"a pod that asks for nothing special fits this pool and {_some(others)} alike, at equal weight"
+            message = f"a pod that asks for nothing special fits this pool and {some(others)} alike, at equal weight"
             hint = "give one of them a taint or another weight; among equals the name that comes last wins"
             yield pool.index, at(("metadata", "name"), "KERF-SET-304", "warning", message, hint, pool.name)
-
-
-def _some(names: Sequence[str]) -> str:
-    return " and ".join(sorted(names)[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
 
 
 def _shadowed(pools: Sequence[Pool], types: Catalogue) -> Found:
     """Pools that are never asked, since one of greater weight and without limits takes all their pods."""
     for pool in pools:
         for other in pools:
-            if other.weight > pool.weight and not other.limited and _takes_all(other, pool, types):
+            greater = other.weight > pool.weight and other.name != pool.name
+            if greater and not other.limited and _takes_all(other, pool, types):
                 message = f"NodePool {other.name} has more weight, no limits, and takes every pod that this one could"
                 hint = "limit the other one, or let this one differ by a taint, a label or its types"
                 yield pool.index, at(("spec", "weight"), "KERF-SET-305", "warning", message, hint, pool.weight)

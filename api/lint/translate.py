@@ -44,15 +44,18 @@ METADATA_FIELDS: Final = (
     "selfLink",
     "uid",
 )
+#: In metadata the API server reads null as if nothing were there, which templates make much use of.
+_TEXT: Final = {"type": ["string", "null"]}
+_TEXTS: Final = {"type": ["object", "null"], "additionalProperties": _TEXT}
 _METADATA: Final[dict[str, Any]] = {
-    "type": "object",
+    "type": ["object", "null"],
     "properties": {
         **{name: {} for name in METADATA_FIELDS},
-        "name": {"type": "string"},
-        "generateName": {"type": "string"},
-        "namespace": {"type": "string"},
-        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+        **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"), _TEXT),
+        **dict.fromkeys(("labels", "annotations"), _TEXTS),
+        "finalizers": {"type": ["array", "null"], "items": _TEXT},
+        "ownerReferences": {"type": ["array", "null"], "items": {"type": "object"}},
+        "generation": {"type": ["integer", "null"]},
     },
     "additionalProperties": False,
 }
@@ -72,7 +75,7 @@ def translated(schema: Mapping[str, Any]) -> dict[str, Any]:
     if schema.get("type"):
         result["type"] = [schema["type"], "null"] if schema.get("nullable") else schema["type"]
     if schema.get("x-kubernetes-int-or-string"):
-        result["type"] = ["integer", "string"]
+        result.update(type=["integer", "string"], minimum=_BOUNDS["int64"][0], maximum=_BOUNDS["int64"][1])
     if "pattern" in schema and schema.get("type") != "array":
         result["pattern"] = schema["pattern"]
     _formats(schema, result)

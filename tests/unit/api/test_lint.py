@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api import crds
-from api.lint import Problem, path_text, validate
+from api.lint import Problem, path_text, together, validate
+from api.lint.plain import MOST_VALUES, plain
 
 from .manifests import ABSENT, BASES, NODECLAIM, NODEPOOL, changed
+from .table.rows import requirement
 from .test_defaulting import FIELDS, anything, likely
 
 
@@ -150,7 +152,7 @@ def test_advice_for_buffers(path: str, value: Any, words: str) -> None:
     ("kind", "path", "value", "rule"),
     [
         ("NodeOverlay", "spec.requirements[0].operator", "Exists", "KERF-NO-201"),
-        ("NodeOverlay", "spec.requirements[0].operator", "DoesNotExist", "KERF-NO-201"),
+        ("NodeOverlay", "spec.requirements[0]", requirement(operator="DoesNotExist"), "KERF-NO-201"),
         ("NodeOverlay", "spec.priceAdjustment", ABSENT, "KERF-NO-203"),
         ("NodeOverlay", "spec.capacity", {"x": "-1"}, "KERF-NO-204"),
         ("CapacityBuffer", "spec", {}, "KERF-CB-201"),
@@ -179,6 +181,54 @@ def test_what_never_works_in_overlays_and_buffers_is_a_warning(kind: str, path: 
 def test_only_names_that_become_labels_are_too_long_for_one(kind: str) -> None:
     found = rules(validate(changed(kind, "metadata.name", "a" * 64)), "warning")
     assert found == (["KERF-META-201"] if kind in ("NodePool", "EC2NodeClass") else [])
+
+
+@pytest.mark.parametrize("kind", crds.kinds())
+@pytest.mark.parametrize("namespace", ["team-a", "Not a namespace!", "", None])
+def test_a_namespace_of_what_has_none_is_dropped_and_told(kind: str, namespace: str | None) -> None:
+    found = validate(changed(kind, "metadata.namespace", namespace))
+    told = kind != "CapacityBuffer" and bool(namespace)
+    assert [(p.rule, p.severity) for p in found] == ([("KERF-META-202", "info")] if told else [])
+
+
+@pytest.mark.parametrize("kind", crds.kinds())
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        *({name: None} for name in ("generateName", "namespace", "labels", "annotations", "finalizers", "uid")),
+        *({"creationTimestamp": None, "generation": None}, {"labels": {"a": None}, "annotations": {"a": None}}),
+        *({"name": None, "generateName": "a-"}, {"name": "", "generateName": "a--"}, {"finalizers": ["a/b"]}),
+        *({"labels": {"example.com/A": "", "b": "A.b-c_d"}}, {"annotations": {"Example.COM/A": "any thing, at all"}}),
+    ],
+)
+def test_what_the_api_server_takes_in_metadata(kind: str, metadata: dict[str, Any]) -> None:
+    manifest = {**BASES[kind], "metadata": {"name": "default", **metadata}}
+    assert validate(manifest) == []
+
+
+@pytest.mark.parametrize("kind", crds.kinds())
+@pytest.mark.parametrize(
+    ("metadata", "rule", "path"),
+    [
+        (None, "KERF-META-101", "metadata.name"),
+        ({"name": None}, "KERF-META-101", "metadata.name"),
+        ({"name": ""}, "KERF-META-101", "metadata.name"),
+        ({"name": None, "generateName": "My_"}, "KERF-META-102", "metadata.generateName"),
+        ({"name": None, "generateName": "-"}, "KERF-META-102", "metadata.generateName"),
+        ({"labels": {"a b": "c"}}, "KERF-META-103", "metadata.labels[a b]"),
+        ({"labels": {"a": "b c"}}, "KERF-META-103", "metadata.labels.a"),
+        ({"labels": {"a": "x" * 64}}, "KERF-META-103", "metadata.labels.a"),
+        ({"labels": {"Example.com/a": "b"}}, "KERF-META-103", "metadata.labels[Example.com/a]"),
+        ({"annotations": {"a b": "c"}}, "KERF-META-103", "metadata.annotations[a b]"),
+        ({"labels": {"a": 1}}, "KERF-SCHEMA-TYPE", "metadata.labels.a"),
+        ({"finalizers": "x"}, "KERF-SCHEMA-TYPE", "metadata.finalizers"),
+        ({"uid": 5}, "KERF-SCHEMA-TYPE", "metadata.uid"),
+    ],
+)
+def test_what_the_api_server_refuses_in_metadata(kind: str, metadata: Any, rule: str, path: str) -> None:
+    whole = metadata if metadata is None else {"name": "default", **metadata}
+    found = validate({**BASES[kind], "metadata": whole})
+    assert [(p.rule, p.path) for p in found if p.severity == "error"] == [(rule, path)]
 
 
 @pytest.mark.parametrize(
@@ -276,6 +326,27 @@ def test_what_yaml_can_say_and_json_cannot() -> None:
     assert found["spec.template.metadata.labels.x"] == "KERF-SCHEMA-TYPE"
     assert "KERF-SCHEMA-DEPTH" in found.values()
     assert "spec.template.metadata.labels.day" not in found
+
+
+def test_aliases_that_name_each_other_are_no_manifest_and_no_hang() -> None:
+    bomb: Any = "x"
+    for _ in range(40):
+        bomb = [bomb, bomb, bomb]
+    endless: dict[str, Any] = {}
+    endless["one"] = endless["two"] = endless
+    for value in (bomb, endless, {"deep": bomb}):
+        manifest = changed("NodePool", "spec.template", None) | {"extra": value}
+        (found,) = validate(manifest)
+        assert (found.rule, found.severity) == ("KERF-SCHEMA-LIMIT", "error")
+        assert found.path.startswith("extra")
+        assert together([manifest, NODEPOOL]) == [[], []]
+        assert rules(validate(NODEPOOL, manifest)) == []
+
+
+def test_as_many_values_as_are_read_are_read() -> None:
+    most = {"a": ["x"] * (MOST_VALUES - 1)}
+    assert plain(most) == (most, [])
+    assert [problem.rule for problem in plain({"a": [*most["a"], "x"]})[1]] == ["KERF-SCHEMA-LIMIT"]
 
 
 def test_long_and_nasty_values_neither_hang_nor_flood() -> None:

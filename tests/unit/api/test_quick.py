@@ -31,7 +31,7 @@ def test_on_every_row_of_the_table() -> None:
     assert len(ROWS) > 600
 
 
-@pytest.mark.parametrize("path", ["spec.weight", "spec.replicas", "T.requirements[0].minValues"])
+@pytest.mark.parametrize("path", ["spec.weight", "spec.replicas", "T.requirements[0].minValues", "spec.limits.cpu"])
 def test_on_numbers_that_few_formats_can_hold(path: str) -> None:
     assert [number for number in NUMBERS if not agreed("NodePool", changed("NodePool", path, number))] == []
 

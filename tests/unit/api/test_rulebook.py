@@ -17,7 +17,7 @@ from .manifests import ABSENT, BASES, placed
 
 API = Path(__file__).resolve().parents[3] / "api"
 #: Rules whose example would be a book of its own; their tests are in test_lint.py.
-TOO_LONG_TO_PRINT = {"KERF-SCHEMA-DEPTH", "KERF-SCHEMA-TEXT", "KERF-EC2-103"}
+TOO_LONG_TO_PRINT = {"KERF-SCHEMA-DEPTH", "KERF-SCHEMA-LIMIT", "KERF-SCHEMA-TEXT", "KERF-EC2-103", "KERF-EC2-207"}
 #: Rules of the command line, about files; their tests are in tests/unit/cli.
 ABOUT_FILES = {rule for rule in book() if rule.startswith("KERF-FILE-")}
 WORKLOAD = {"template": {"spec": {"containers": [{"name": "app", "image": "app"}]}}}

@@ -70,16 +70,25 @@ def test_other_kinds_are_counted_and_left_alone() -> None:
 
 
 def test_items_of_a_list_are_manifests() -> None:
-    items = "".join("- " + text.replace("\n", "\n  ").strip() + "\n" for text in (CLAIM, OTHER, CLAIM))
+    texts = CLAIM, OTHER, CLAIM.replace("x7k2p", "b3c4d")
+    items = "".join("- " + text.replace("\n", "\n  ").strip() + "\n" for text in texts)
     found = report(f"apiVersion: v1\nkind: List\nitems:\n{items}")
     assert [(s.name, s.line) for s in found.subjects] == [
         ("NodeClaim general-x7k2p", 4),
-        ("NodeClaim general-x7k2p", 17),
+        ("NodeClaim general-b3c4d", 17),
     ]
     assert found.skipped == 1
     assert [(f.problem.path, f.start.line) for f in found.findings] == [
         ("spec.requirements[0].values[0]", 13),
         ("spec.requirements[0].values[0]", 26),
+    ]
+
+
+def test_two_objects_of_one_name_are_shown_at_both_places() -> None:
+    found = report(CLAIM.replace("[on]", "[a]"), f"{OTHER}---\n{CLAIM.replace('[on]', '[a]')}")
+    assert [(f.file, f.start.line, f.problem.rule) for f in found.findings] == [
+        ("1.yaml", 4, "KERF-SET-308"),
+        ("2.yaml", 8, "KERF-SET-308"),
     ]
 
 

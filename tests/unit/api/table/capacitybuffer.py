@@ -21,10 +21,13 @@ def workload(**fields: Any) -> dict[str, Any]:
 
 
 ACCEPTED: Final = (
+    Row(CB, "spec.limits.cpu", (2**63 - 1, -(2**63), "9" * 30, 2.0)),
     Row(CB, "spec", (template(replicas=0), template(replicas=5), template(limits={}), template(limits={"cpu": "10"}))),
     Row(CB, "spec", (template(replicas=1, limits={"cpu": 1}), template(replicas=1, percentage=50))),
     Row(CB, "spec", (workload(), workload(replicas=1), workload(percentage=50, replicas=1), workload(limits={"x": 1}))),
     Row(CB, "spec", ({}, {"replicas": 1})),
+    # advised against, and not refused
+    Row(CB, "spec", (workload(replicas=0), workload(percentage=0, replicas=0), workload(limits={"cpu": 0}))),
     Row(CB, "spec.replicas", (0, 5, 2**31 - 1, 3.0, None)),
     Row(CB, "spec.percentage", (0, 1, 100, 250, 2**31 - 1, None, ABSENT)),
     Row(CB, "spec.limits", ({}, {"cpu": 1}, {"memory": "1.5Gi"}, {"example.com/x": "3."}, {"cpu": "-1"}, {"x": "1e3"})),
@@ -32,12 +35,13 @@ ACCEPTED: Final = (
     Row(CB, "spec.scalableRef.apiGroup", ("apps", "", ABSENT, "argoproj.io", "apps/v1")),
     Row(CB, "spec.scalableRef.kind", ("StatefulSet", "ReplicaSet", "Rollout", "deployment")),
     Row(CB, "spec.scalableRef.name", ("web", "a.b", "Any thing")),
-    Row(CB, "metadata.namespace", (ABSENT,)),
+    Row(CB, "metadata.namespace", (ABSENT, "", None)),
     Row(CB, "metadata.name", ("a" * 64, "a.b")),
     Row(CB, "status", ({}, {"replicas": 3, "podTemplateRef": {"name": "x"}, "podTemplateGeneration": 1})),
 )
 
 REFUSED: Final = (
+    Row(CB, "spec.limits.cpu", (2**63, -(2**63) - 1, 1e20), BOUND),
     Row(CB, "spec", (ABSENT, None), REQUIRED),
     Row(CB, "spec", ([], "x"), TYPE),
     Row(CB, "spec.replicas", (-1, 2**31), BOUND),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from ..manifests import ABSENT
-from .rows import PATTERN, REQUIRED, Row, requirement
+from .rows import BOUND, PATTERN, REQUIRED, Row, requirement
 
 NC: Final = "NodeClaim"
 
 ACCEPTED: Final = (
+    Row(NC, "metadata.namespace", ("default", "Not a namespace!", "", None)),
+    Row(NC, "spec.resources.requests.cpu", (2**63 - 1, -(2**63), "9" * 30, 2.0)),
     Row(NC, "spec.requirements", ([], [requirement("a", "Gte", ("1",)), requirement("a", "Lte", ("9",))])),
     Row(NC, "spec.requirements[0].values", (["not a label value!"],)),
     Row(NC, "spec.resources", ({}, {"requests": {"cpu": "100m", "memory": "1Gi"}})),
@@ -17,6 +19,7 @@ ACCEPTED: Final = (
 )
 
 REFUSED: Final = (
+    Row(NC, "spec.resources.requests.cpu", (2**63, -(2**63) - 1, 1e20), BOUND),
     Row(NC, "spec.requirements", (ABSENT,), REQUIRED),
     Row(NC, "spec.requirements[0].key", ("karpenter.sh/x",), "KERF-NC-008"),
     Row(NC, "spec.requirements[0].key", ("kubernetes.io/hostname",), "KERF-NC-009"),

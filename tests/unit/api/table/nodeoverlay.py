@@ -17,6 +17,8 @@ def spec(**fields: Any) -> dict[str, Any]:
 
 
 ACCEPTED: Final = (
+    Row(NO, "metadata.namespace", ("default", "Not a namespace!", "", None)),
+    Row(NO, "spec.capacity.x", (2**63 - 1, -(2**63), "9" * 30, 2.0)),
     Row(NO, "spec.requirements", ([], [requirement()] * 100, [requirement("a"), requirement("a", "Exists", None)])),
     Row(NO, R, (requirement(operator="NotIn"), requirement(operator="NotIn", values=("x", "y")))),
     Row(NO, R, (requirement(operator="Exists", values=("x",)), requirement(operator="DoesNotExist", values=None))),
@@ -43,12 +45,18 @@ ACCEPTED: Final = (
     Row(NO, "spec.capacity", ({}, {"nvidia.com/gpu": 1}, {"amd.com/gpu": "2"}, {"smarter-devices/fuse": "1k"})),
     Row(NO, "spec.capacity", ({"example.com/x": ".5"}, {"hugepages-2Mi": "1Gi"}, {"x": "-1"}, None)),
     Row(NO, "spec.weight", (1, 10000, 10.0, None)),
+    # advised against, and not refused
+    Row(NO, "spec", tuple(spec(priceAdjustment=part) for part in ("-100%", "-1000", "+0%", "-0", "+0.0"))),
+    Row(NO, "spec.requirements", ([requirement(), requirement(values=("y",))], [requirement(), requirement()])),
+    Row(NO, R, (requirement("topology.kubernetes.io/zone", values=("us-east-1",)),)),
+    Row(NO, R, (requirement("karpenter.k8s.aws/instance-family", values=("m99",)),)),
     Row(NO, "spec", (spec(), spec(weight=1))),
     Row(NO, "metadata.name", ("a" * 64, "a.b")),
     Row(NO, "status", ({}, {"conditions": []})),
 )
 
 REFUSED: Final = (
+    Row(NO, "spec.capacity.x", (2**63, -(2**63) - 1, 1e20), BOUND),
     Row(NO, "spec", (ABSENT,), REQUIRED),
     Row(NO, "spec.requirements", (ABSENT, None), REQUIRED),
     Row(NO, "spec.requirements", ([requirement()] * 101,), SIZE),

@@ -10,6 +10,8 @@ from .rows import BOUND, ENUM, FORMAT, PATTERN, REQUIRED, SIZE, TYPE, UNIQUE, UN
 NP: Final = "NodePool"
 
 ACCEPTED: Final = (
+    Row(NP, "metadata.namespace", ("default", "Not a namespace!", "", None)),
+    Row(NP, "spec.limits.cpu", (2**63 - 1, -(2**63), "9" * 30, 2.0)),
     Row(NP, "spec.weight", (1, 100, 10.0, None)),
     Row(NP, "spec.replicas", (0, 5, 2**31 - 1)),
     Row(
@@ -47,6 +49,7 @@ ACCEPTED: Final = (
 )
 
 REFUSED: Final = (
+    Row(NP, "spec.limits.cpu", (2**63, -(2**63) - 1, 1e20), BOUND),
     # structure
     Row(NP, "spec.weight", (0, 101, -1), BOUND),
     Row(NP, "spec.weight", ("10", 1.5, True, []), TYPE),
