@@ -20,6 +20,8 @@ _DECIMAL = {
 }
 _SUFFIXES = {"": Fraction(1), **_BINARY, **_DECIMAL}
 
+#: A longer text is refused: nobody meant it, and reading it takes long.
+_LONGEST = 1000
 #: An exponent beyond this is refused: no machine has 10^30 of anything, and 10^10^9 would take all memory.
 _MAX_EXPONENT = 30
 
@@ -30,11 +32,14 @@ def parse(text: str | int | float) -> Fraction:
 
     Raises ValueError, naming the text, when it is not a quantity.
     """
-    match = _PATTERN.fullmatch(str(text))
+    written = str(text)
+    if len(written) > _LONGEST:
+        raise ValueError(f"{written[:20]!r}… is not a quantity: it has {len(written)} characters")
+    match = _PATTERN.fullmatch(written)
     if match is None:
         raise ValueError(f"{text!r} is not a quantity (such as 500m, 2, 1.5Gi)")
     value = Fraction(match["number"] if not match["number"].endswith(".") else match["number"] + "0")
-    value *= _scale(match["suffix"] or "", str(text))
+    value *= _scale(match["suffix"] or "", written)
     return -value if match["sign"] == "-" else value
 
 
