@@ -11,7 +11,7 @@ SEEDS ?= 50
 .PHONY: help demo test check unit e2e drills cluster bench bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
 
 help:  ## list the verbs
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.base: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (once, about half a minute)"
