@@ -52,6 +52,9 @@ class _Reader:
         if self._exhausted(len(value), steps):
             return result
         for key, entry in value.items():
+            if type(key) is str and key.isascii():  # nearly all
+                result[key] = self.value(entry, (*steps, key))
+                continue
             name = key if type(key) is str else str(key) if isinstance(key, str) else shown(key)
             if not isinstance(key, str):
                 hint = f'put it in quotes: "{name}"'
@@ -60,7 +63,7 @@ class _Reader:
         return result
 
     def value(self, value: Any, steps: Steps) -> Any:
-        if value is None or isinstance(value, bool):
+        if (type(value) is str and value.isascii()) or value is None or isinstance(value, bool):  # nearly all
             return value
         if isinstance(value, str):
             return self._text(str(value), steps)
