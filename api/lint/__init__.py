@@ -10,6 +10,7 @@ book (rulebook/). Pure: nothing here reads a clock or a file other than the defi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -92,6 +93,8 @@ def _found(manifest: Mapping[str, Any], old: Mapping[str, Any] | None, settings:
 
 def prepare() -> None:
     """Read the definitions and compile every rule now, instead of at the first manifest of each kind."""
+    for name in ("rules", "doubts"):  # the readers of user data, which the first class that has some would wait for
+        import_module(f"api.userdata.{name}")
     for kind in crds.kinds():
         cel.prepare(kind)
         validate({"apiVersion": crds.api_version(kind), "kind": kind, "spec": {}})
