@@ -68,6 +68,10 @@ def check(known: Known) -> Iterator[Problem]:
     """Advice about the budgets of a NodePool whose budgets can be read."""
     manifest = known.manifest
     windows = [*_windows(manifest)]
+    if part(known.given, *_BUDGETS) == []:
+        message = "an empty list is no budget at all: every node may be replaced at once"
+        hint = "leave budgets out for 10% at a time, or write one of 100% to be clear"
+        yield at(_BUDGETS, "KERF-NP-326", "info", message, hint)
     yield from _endless(windows)
     yield from _never(windows)
     if part(known.given, *_BUDGETS) is not None:

@@ -50,6 +50,7 @@ _LARGEST_NUMBER: Final = 2**63 - 1
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Every run-time fault of a NodePool whose defaults are filled in."""
     yield from _labels(manifest)
+    yield from _annotations(manifest)
     yield from _taints(manifest)
     for steps, entry in entries(manifest, *_TEMPLATE, "requirements"):
         yield from _requirement(steps, entry)
@@ -71,6 +72,18 @@ def _labels(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     place = ("spec", "template", "metadata", "labels")
     for key in mapping(manifest, *place):
         yield from requirement_rules.label_key((*place, key), key, "KERF-NP-101", "KERF-NP-102", nearest.USABLE_LABELS)
+
+
+def _annotations(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """Annotations go to NodeClaims and Nodes as they are; no definition looks at them."""
+    place = ("spec", "template", "metadata", "annotations")
+    for key, value in mapping(manifest, *place).items():
+        if fault := qualified_name_fault(key.lower()):
+            message = f"{shown(key)} is no annotation name, so no NodeClaim can be made: {fault}"
+            yield at((*place, key), "KERF-NP-208", "warning", message, value=key)
+        elif key == labels.DO_NOT_DISRUPT and isinstance(value, str) and value not in ("true", "false"):
+            message = f"{shown(value)} is not heeded: on nodes only true protects, and there is no time for it"
+            yield at((*place, key), "KERF-NP-209", "warning", message, 'write "true", or remove it', value)
 
 
 def _taints(manifest: Mapping[str, Any]) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from api import crds, labels
 from api.defaulting import default
 from api.requirements import Requirements
 
-from . import nearest, old_names, together_buffers, together_overlays
+from . import nearest, old_names, pod_annotations, together_buffers, together_overlays
 from .catalogue import Catalogue
 from .plain import plain
 from .problem import Found, Problem, Steps, at, ordered, shown, some
@@ -62,10 +62,16 @@ def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = ST
         *(_untolerated(pools, tolerated) if any(map(pod_spec, cleaned)) else ()),
         *together_overlays.check(cleaned, settings.types),
         *together_buffers.check(cleaned),
-        *((index, problem) for index, manifest in enumerate(cleaned) for problem in old_names.check(manifest)),
+        *((index, problem) for index, manifest in enumerate(cleaned) for problem in _alone(manifest)),
     ):
         found[index].append(problem)
     return [ordered(problems) for problems in found]
+
+
+def _alone(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with a manifest of any kind by itself: workloads are looked at nowhere else."""
+    yield from old_names.check(manifest)
+    yield from pod_annotations.check(manifest)
 
 
 def _pool(index: int, manifest: dict[str, Any]) -> Iterator[Pool]:

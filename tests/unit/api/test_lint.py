@@ -241,6 +241,8 @@ def test_what_the_api_server_refuses_in_metadata(kind: str, metadata: Any, rule:
         ("B.nodes", "4294967296", "KERF-NP-205"),
         ("B.reasons", [], "KERF-NP-206"),
         ("T.nodeClassRef.kind", "GCENodeClass", "KERF-NP-207"),
+        ("spec.template.metadata.annotations", {"a b": "c"}, "KERF-NP-208"),
+        ("spec.template.metadata.annotations", {"karpenter.sh/do-not-disrupt": "1h"}, "KERF-NP-209"),
         ("metadata.name", "a" * 64, "KERF-META-201"),
     ],
 )

@@ -237,3 +237,42 @@ def test_limits_that_hold_a_pod(buffer: dict[str, Any], beside: dict[str, Any]) 
     assert [row for row in told(buffer, beside) if row[1] == "KERF-SET-312"] == []
     if beside == workload("web"):
         assert told(buffer, beside) == []
+
+
+# --- annotations of pods ----------------------------------------------------------------------------------------
+def annotated(value: Any, kind: str = "Deployment") -> dict[str, Any]:
+    annotations = {"annotations": {labels.DO_NOT_DISRUPT: value}}
+    pod = {"metadata": annotations, "spec": {"containers": []}}
+    job = {"spec": {"template": pod}}
+    body: dict[str, dict[str, Any]] = {
+        "Pod": pod,
+        "PodTemplate": {"template": pod},
+        "CronJob": {"spec": {"jobTemplate": job}},
+    }
+    return {"kind": kind, **body.get(kind, job)}
+
+
+@pytest.mark.parametrize("value", ["true", "false", "24h", "1h30m", "1.5h", "300ms", True, 5, None])
+def test_a_wish_to_be_left_alone_that_is_heeded_or_none(value: Any) -> None:
+    assert told(annotated(value)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("1d", "did you mean 24h?"),
+        ("True", 'write "true"'),
+        ("yes", 'write "true"'),
+        ("0s", 'write "true"'),
+        ("-1h", 'write "true"'),
+        ("Never", 'write "true"'),
+        ("", 'write "true"'),
+        ("9" * 100_000 + "h", 'write "true"'),
+    ],
+)
+def test_a_wish_to_be_left_alone_that_is_not_heeded(value: str, hint: str) -> None:
+    for kind, start in (("Pod", ""), ("PodTemplate", "template."), ("StatefulSet", "spec.template.")):
+        ((problem,),) = together([annotated(value, kind)])
+        assert (problem.rule, problem.severity, problem.hint) == ("KERF-SET-314", "warning", hint)
+        assert problem.path == f"{start}metadata.annotations[{labels.DO_NOT_DISRUPT}]"
+    assert len(told(annotated(value, "CronJob"))) == 1

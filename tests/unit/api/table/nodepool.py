@@ -10,6 +10,8 @@ from .rows import BOUND, ENUM, FORMAT, PATTERN, REQUIRED, SIZE, TYPE, UNIQUE, UN
 NP: Final = "NodePool"
 
 ACCEPTED: Final = (
+    # advised against, and not refused
+    Row(NP, "spec.template.metadata.annotations", ({"a b": "c"}, {"karpenter.sh/do-not-disrupt": "1h"}, {"A/b": ""})),
     Row(NP, "metadata.namespace", ("default", "Not a namespace!", "", None)),
     Row(NP, "spec.limits.cpu", (2**63 - 1, -(2**63), "9" * 30, 2.0)),
     Row(NP, "spec.weight", (1, 100, 10.0, None)),
