@@ -48,10 +48,21 @@ def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:
 
 def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:
     """New commands, of the methods that can see what they rest on."""
-    blind = _blind(seen.snapshot, _SEEN)
+    blind = _blind(seen.snapshot, _SEEN) or _new_here(seen.snapshot)
     if blind is not None:
         return blind
     return joined(_blind(seen.snapshot, method.sources) or _tried(method, seen, ledger, ask) for method in METHODS)
+
+
+def _new_here(snapshot: Snapshot) -> Plan | None:
+    """A refusal of new commands while a process that has just begun has not looked where the waiting pods may go.
+
+    What the one before had promised them is not known any more: a node that they are about to be bound to looks empty.
+    """
+    if snapshot.batch is None or not snapshot.batch.maiden:
+        return None
+    reason = Reason("PodsPending", "waiting for the first look at the pods that have no node")
+    return Plan(refusals=(Refusal("disruption", reason),))
 
 
 def _tried(method: Method, seen: View, ledger: Ledger, ask: Solve) -> Plan:

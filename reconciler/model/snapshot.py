@@ -108,10 +108,14 @@ class StateNode:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Arrival times of the first and the latest pending pod that no plan has served yet."""
+    """Arrival times of the first and the latest pending pod that no plan has served yet.
+
+    `maiden`: no plan at all has served any since this process began; nobody knows where the pods that wait may go.
+    """
 
     first: datetime
     last: datetime
+    maiden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

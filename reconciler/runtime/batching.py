@@ -28,7 +28,7 @@ class BatchWindow:
         if uid in self._known:
             return
         self._known.add(uid)
-        self._batch = Batch(now if self._batch is None else self._batch.first, now)
+        self._batch = Batch(now if self._batch is None else self._batch.first, now, maiden=self._served_at is None)
 
     def reopen(self, now: datetime) -> None:
         """There may be room now: what was served in vain need not wait for its turn."""

@@ -202,6 +202,23 @@ def test_a_nominated_node_is_not_empty() -> None:
     assert [n.name for n in stage.nodes] == [node.name]
 
 
+def test_who_takes_over_looks_for_places_for_pending_pods_before_a_node_goes_as_empty() -> None:
+    """What the one before had promised a pod is not known to the next: the empty node is its place all the same."""
+    stage = Stage(disruption=EAGER)
+    stage.settle()
+    (node,) = stage.nodes
+    stage.controller = stage.hire(lambda: False)
+    stage.create_pod("late", scheduler="slow")
+    stage.scale(0)
+    stage.run(20)
+    stage.restart()
+    stage.run(10)
+    assert not stage.seam.writes("delete")
+    stage.world.server.bind("default", "late", node.name, timestamp(stage.world.clock.now()))
+    stage.run(60)
+    assert [n.name for n in stage.nodes] == [node.name]
+
+
 # --- state lives in the API server --------------------------------------------------------------------------------
 def test_backoff_survives_a_restart() -> None:
     """A replacement that failed is not bought again for a minute, whoever controls the cluster then."""

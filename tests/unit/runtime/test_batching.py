@@ -22,7 +22,7 @@ def test_the_first_opens_it_and_new_ones_prolong_it() -> None:
     assert window.due(START, SETTINGS) is None
     window.trigger("a", START)
     window.trigger("b", after(0.7))
-    assert window.at(after(0.8)) == Batch(START, after(0.7))
+    assert window.at(after(0.8)) == Batch(START, after(0.7), maiden=True)
     assert window.due(after(0.8), SETTINGS) == after(1.7)
 
 
@@ -38,7 +38,7 @@ def test_the_same_pod_again_changes_nothing() -> None:
     window = BatchWindow()
     window.trigger("a", START)
     window.trigger("a", after(0.9))
-    assert window.at(after(0.9)) == Batch(START, START)
+    assert window.at(after(0.9)) == Batch(START, START, maiden=True)
 
 
 def test_what_was_served_asks_again_after_a_while_and_a_new_pod_at_once() -> None:
