@@ -72,9 +72,22 @@ securityContext:
 {{ include "kerf.fullname" . }}-webhook-cert
 {{- end -}}
 
-{{/* Not empty when the controller makes the webhook's certificate; one who brings a CA or an address has made it. */}}
+{{/* Not empty when cert-manager makes the webhook's certificate. */}}
+{{- define "kerf.certManager" -}}
+{{- with .Values.webhook }}
+{{- if and .enabled .certManager.enabled }}
+{{- if or .caBundle .url }}
+{{- fail "webhook.certManager.enabled: cert-manager makes the certificate and its CA; leave webhook.caBundle and webhook.url empty" }}
+{{- end }}yes
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Not empty when the controller makes the webhook's certificate; one who brings a CA, an address or cert-manager has one.
+*/}}
 {{- define "kerf.makesCertificate" -}}
-{{- if and .Values.webhook.enabled (not .Values.webhook.caBundle) (not .Values.webhook.url) }}yes{{ end -}}
+{{- if and .Values.webhook.enabled (not .Values.webhook.caBundle) (not .Values.webhook.url) (not (include "kerf.certManager" .)) }}yes{{ end -}}
 {{- end -}}
 
 {{/* The names of the leases under which Karpenter may run, as a list. */}}
