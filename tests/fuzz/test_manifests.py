@@ -240,6 +240,8 @@ ONCE: Final = (
     changed("NodePool", "spec.weight", 10**5000),
     changed("NodePool", "spec", {10**5000: 1, (10**5000, 1): 2}),
     changed("NodePool", "B", {"nodes": "100%", "reasons": 5}),
+    changed("NodeOverlay", "spec.price", "1e999999999999"),
+    changed("NodeOverlay", "spec.priceAdjustment", "-1e999999999999"),
     changed("EC2NodeClass", "spec.kubelet", {"evictionHard": {"memory.available": "1e9999999999%"}}),
 )
 
