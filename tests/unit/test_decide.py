@@ -8,12 +8,13 @@ from typing import Any
 from reconciler.decide import decide
 from reconciler.model.cluster import build
 from reconciler.model.plan import INTERNAL_ERROR
+from reconciler.model.snapshot import Batch
 from tests.unit.disruption.worlds import NOW, claim, node, pool, snapshot
 
 
 def test_a_bug_in_one_room_does_not_keep_the_others_from_their_work() -> None:
-    nonsense: Any = "no batch at all"
-    world = snapshot([pool(), claim("a"), node(claim("a"))], batch=nonsense)
+    nonsense: Any = "no instant at all"
+    world = snapshot([pool(), claim("a"), node(claim("a"))], batch=Batch(nonsense, nonsense))
     plan = decide(world)
     assert [(r.subject, r.reason.code) for r in plan.refusals if r.reason.code == INTERNAL_ERROR] == [
         ("provisioning", INTERNAL_ERROR)
