@@ -16,8 +16,8 @@ from .table import REFUSED
 from .table.explained import EXPLAINED
 
 CREATIONS: Final = creations()
-#: What the API server refuses by itself although no definition says so: an object without a name, a wrong name or label,
-#: and more replicas than the scale subresource can count.
+#: What the API server refuses by itself although no definition says so: an object without a name, a wrong name or
+#: label, and more replicas than the scale subresource can count.
 OF_THE_SERVER: Final = {"KERF-META-101", "KERF-META-102", "KERF-META-103", "KERF-NP-124"}
 
 
