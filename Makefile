@@ -27,8 +27,10 @@ $(VENV)/.dev: $(VENV)/.base
 demo: $(VENV)/.base  ## the main job, live, without a cluster or an AWS account
 	@$(BIN)/kerf demo
 
-test: $(VENV)/.dev  ## every tier this machine can run, with a summary of the tiers
-	@$(BIN)/python -m tests.tiers
+# Setting up waits for the network, the control plane's build for the processor: the one beside the other.
+test:  ## every tier this machine can run, with a summary of the tiers
+	@$(PYTHON) -m tests.cluster.binaries 2> /dev/null & \
+	$(MAKE) --no-print-directory $(VENV)/.dev && $(BIN)/python -m tests.tiers
 
 check: $(VENV)/.dev  ## static checks: format, lint, types, layers
 	@$(BIN)/ruff format --check .

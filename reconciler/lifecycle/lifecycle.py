@@ -88,7 +88,8 @@ def _pools(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     pools = whole.snapshot.node_pools
     held = node_pools.held(turn.all(node_pools.MEMBERS, each), pools)
     for name in sorted(pools):
-        yield guarded(f"nodepool/{name}", partial(node_pools.reconcile, whole, pools[name], held[name]))
+        own_hash = partial(turn.one, node_pools.HASHES, each, name)
+        yield guarded(f"nodepool/{name}", partial(node_pools.reconcile, whole, pools[name], held[name], own_hash))
 
 
 WAITING = Step("waiting claims", "node_claims", _waits, speaks=bool)

@@ -109,14 +109,22 @@ def held(members: Asked[_Member], pools: Iterable[str]) -> dict[str, Held]:
     }
 
 
-def reconcile(view: View, pool: NodePool, held: Held) -> Plan:
+def _hash(view: View, name: str) -> tuple[str, None]:
+    return hashes.nodepool_hash(view.snapshot.node_pools[name]), None
+
+
+#: A pool is looked at in every plan; its hash changes when somebody changes the pool.
+HASHES: Step[View, str] = Step("pool hashes", "node_pools", _hash, speaks=lambda _: False)
+
+
+def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str]) -> Plan:
     """The pool's next write, and the re-hashing of its claims where the version of the hash is another."""
     if pool.metadata.unreadable:
         return unreadable(pool)
     if not pool.managed or pool.metadata.deleting:
         return Plan()
     current = {
-        labels.NODEPOOL_HASH: hashes.nodepool_hash(pool),
+        labels.NODEPOOL_HASH: own_hash(),
         labels.NODEPOOL_HASH_VERSION: hashes.NODEPOOL_HASH_VERSION,
     }
     rehashed = rehashes(pool.metadata, current, lambda: view.snapshot.claims_by_pool.get(pool.name, ()))

@@ -247,8 +247,8 @@ NOTHING = Plan()
 def joined(plans: Iterable[Plan]) -> Plan:
     """Many plans as one, in order; like adding them, but in one pass."""
     parts = [plan for plan in plans if plan is not NOTHING]
-    if not parts:
-        return NOTHING
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
     dues = [plan.next_due for plan in parts if plan.next_due is not None]
     return Plan(
         actions=tuple(action for plan in parts for action in plan.actions),
