@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo ahead test check unit e2e drills cluster bench bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
+.PHONY: help demo test check unit e2e drills cluster bench bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,11 +27,7 @@ $(VENV)/.dev: $(VENV)/.base
 demo: $(VENV)/.base  ## the main job, live, without a cluster or an AWS account
 	@$(BIN)/kerf demo
 
-# Setting up waits for the network, the control plane's build for the processor: the one goes on beside the other.
-ahead:
-	@$(PYTHON) -m tests.cluster.binaries > /dev/null 2>&1 &
-
-test: ahead $(VENV)/.dev  ## every tier this machine can run, with a summary of the tiers
+test: $(VENV)/.dev  ## every tier this machine can run, with a summary of the tiers
 	@$(BIN)/python -m tests.tiers
 
 check: $(VENV)/.dev  ## static checks: format, lint, types, layers

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -52,16 +52,6 @@ def find_binaries(announce: Callable[[str], None] = print, environment: Mapping[
     if not folder.is_dir():
         _build(folder, announce)
     return folder
-
-
-def build_ahead() -> None:
-    """Build what is missing while others have something to wait for, and only when nobody else wants the processor.
-
-    Runs before anything is installed. Why it cannot be done is told to those who need it.
-    """
-    os.nice(19)
-    with suppress(ControlPlaneUnavailable):
-        find_binaries(lambda words: None)
 
 
 def kubernetes_version() -> str:
@@ -132,7 +122,3 @@ def _go_build(go: str, staging: Path) -> None:
         raise ControlPlaneUnavailable(f"go build of the control plane failed: {lines[-1]}")
     # Go names a program after its import path, and etcd's main package lies in a folder called "server".
     (staging / "server").rename(staging / "etcd")
-
-
-if __name__ == "__main__":
-    build_ahead()
