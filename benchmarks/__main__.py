@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from benchmarks import lint, scheduling, webhook
-from benchmarks.table import Row, missed, text
+from benchmarks.table import Row, conclude
 
 SUITES: Final[dict[str, Callable[[], list[Row]]]] = {
     "lint": lint.rows,
@@ -27,11 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in arguments or SUITES:
         print(f"running {name} …", file=sys.stderr, flush=True)
         found += SUITES[name]()
-    print(text(found))
-    print(f"\n{os.cpu_count()} cores, load average of the last minute {os.getloadavg()[0]:.1f}")
-    misses = missed(found)
-    print("\n".join(misses) or "every target was reached")
-    return 1 if misses else 0
+    return conclude(found)
 
 
 if __name__ == "__main__":

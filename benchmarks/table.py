@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,15 @@ def text(rows: Iterable[Row]) -> str:
 def missed(rows: Iterable[Row]) -> list[str]:
     """A line for each row that misses its target."""
     return [f"missed: {row.what.strip()}: {row.measured}, to reach {row.target}" for row in rows if not row.met]
+
+
+def conclude(rows: Sequence[Row]) -> int:
+    """Print the table, the machine and what was missed; the exit code, 1 when something was."""
+    print(text(rows))
+    print(f"\n{os.cpu_count()} cores, load average of the last minute {os.getloadavg()[0]:.1f}")
+    misses = missed(rows)
+    print("\n".join(misses) or "every target was reached")
+    return 1 if misses else 0
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -19,7 +19,7 @@ from . import nearest
 from .catalogue import Catalogue
 from .problem import Found, Steps, at, shown, some
 from .reading import is_kind, mapping, part
-from .requirement_advice import Row, requirements, rows_of
+from .requirement_advice import Row, rows_of
 
 #: What tells offerings of one type apart. Prices belong to offerings, capacity to the whole type.
 _OFFERING: Final = (labels.ZONE, labels.ZONE_ID, labels.CAPACITY_TYPE)
@@ -57,7 +57,7 @@ def _overlay(index: int, manifest: Mapping[str, Any], types: Catalogue) -> Overl
         str(part(manifest, "metadata", "name")),
         weight if isinstance(weight, int) else 0,
         rows,
-        requirements("NodeOverlay", manifest),
+        Requirements(row.wanted for row in rows),
         types.meeting_all(row.wanted for row in rows),
         bool(spec.get("price") or spec.get("priceAdjustment")),
         frozenset(mapping(spec, "capacity")),

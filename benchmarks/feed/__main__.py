@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.feed import handover, measuring
 from benchmarks.feed.measuring import Load
-from benchmarks.table import missed, text
+from benchmarks.table import conclude
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,11 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = given.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         rows = (handover if given.handover else measuring).run(load, folder)
-    print(text(rows))
-    print(f"\n{os.cpu_count()} cores, load average of the last minute {os.getloadavg()[0]:.1f}")
-    misses = missed(rows)
-    print("\n".join(misses) or "every target was reached")
-    return 1 if misses else 0
+    return conclude(rows)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,6 @@ def settle(aws: AwsCloud, role: str) -> Settled:
         for zone in ZONES:
             world.apply(_filler(pool, zone))
     world.run(controller, LIVES)
-    controller.finish(20.0)
     controller.close()
     found = _specimens(world)
     if len(found) != len(POOLS) * len(ZONES):

@@ -6,7 +6,7 @@ Nothing here depends on the resources that are counted, on daemon sets or on typ
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from api import labels
@@ -170,9 +170,7 @@ def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs) -> Resid
             if of_daemon:
                 daemon_used[name] = daemon_used.get(name, 0) + amount
         ports += host_ports(pod)
-    return Residents(
-        found.pods, found.shunning, found.daemons, Resources(used), Resources(daemon_used), tuple(sorted(ports))
-    )
+    return replace(found, used=Resources(used), daemon_used=Resources(daemon_used), ports=tuple(sorted(ports)))
 
 
 def _residents(view: _View, name: str) -> tuple[Residents, None]:
