@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from api import labels
-from api.requirements import IN, Requirements, requirement
+from api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
 from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim, NodeClaimStatus
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering
@@ -55,7 +55,8 @@ def machine(
     extra = {gpu: 2} if gpu else None
     markets = tuple(prices) if prices is not None else more.pop("markets", MARKETS)
     made = w.instance_type(name, cpu, memory, price=price, extra=extra, markets=markets, **more)
-    rows = made.requirements & Requirements(requirement(k, IN, (v,)) for k, v in (own or {}).items())
+    absent = [] if SPECIAL in (own or {}) else [requirement(SPECIAL, DOES_NOT_EXIST)]
+    rows = made.requirements & Requirements([*(requirement(k, IN, (v,)) for k, v in (own or {}).items()), *absent])
     offerings = made.offerings
     if prices is not None:
         offerings = tuple(Offering(name, zone, kind, cost) for (zone, kind), cost in prices.items())
