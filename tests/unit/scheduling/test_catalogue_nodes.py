@@ -20,7 +20,7 @@ BOOTING = {"key": "boot", "value": "x", "effect": "NoSchedule"}
 def on_its_way(*pods: Any, pool: Any = None, zone: str = "") -> tuple[Any, NodeClaim]:
     """The claim made and launched for pods (the first of them, if several), and its pool."""
     pool = pool if pool is not None else w.pool()
-    rows = [w.pod("first", **({"nodeSelector": {labels.ZONE: zone}} if zone else {}))] if not pods else list(pods)
+    rows = list(pods) or [w.pod("first", nodeSelector={labels.ZONE: zone} if zone else {})]
     done = c.run(pool, rows)
     return pool, c.launched(done.claims()[0], done.nodes[0], done.snapshot)
 
@@ -153,7 +153,7 @@ def test_082_a_node_without_a_zone_is_no_place_for_who_wants_one() -> None:
 
 def test_083_a_host_port_is_had_once_per_node() -> None:
     """Two pods that want it get two nodes, one of them may be there already."""
-    port = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
+    port: dict[str, Any] = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
     assert c.run(w.pool(), w.replicas(2, "p", **port)).sizes() == [1, 1]
     done = c.run(w.pool(), w.node("n"), w.pod("old", node="n", **port), w.pod("p", **port))
     assert len(done.nodes) == 1
