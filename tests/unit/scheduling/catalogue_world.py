@@ -144,6 +144,12 @@ def run(*objects: Any, **facts: Any) -> Pass:
     return Pass(snapshot, pods, solution, {key: why.text for key, why in refused.items()})
 
 
+def spread_counts(*objects: Any, **facts: Any) -> list[int]:
+    """How many pods one pass puts in each zone that gets any on new nodes, sorted."""
+    done = run(*objects, **facts)
+    return w.counts(done.solution)
+
+
 def plan(*objects: Any, **facts: Any) -> Plan:
     """What the provisioning room decides about a world whose batch is closed."""
     closed = Batch(w.NOW - timedelta(seconds=2), w.NOW - timedelta(seconds=2))
