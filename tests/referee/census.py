@@ -1,0 +1,92 @@
+"""Who is where: kinds of pods by node, and which kinds a selector or a term of pod affinity means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from reconciler.model.objects import LabelSelector, Pod, PodAffinityTerm
+from reconciler.model.snapshot import Snapshot
+from tests.referee.kinds import Kind, Kinds
+from tests.referee.places import Place
+from tests.referee.selecting import matches
+
+
+@dataclass(slots=True)
+class Group:
+    """Pods of one kind on one node: those that stay, and those that come."""
+
+    kind: Kind
+    place: Place
+    staying: int = 0
+    coming: int = 0
+    #: One of them, a coming one if there is any.
+    name: str = ""
+
+    @property
+    def count(self) -> int:
+        return self.staying + self.coming
+
+
+class Census:
+    """All groups of pods; pods on their way out are in none."""
+
+    def __init__(self, snapshot: Snapshot, kinds: Kinds, places: list[Place]) -> None:
+        self.snapshot, self.places = snapshot, places
+        self.by_kind: dict[Kind, list[Group]] = {}
+        for place in places:
+            here: dict[Kind, Group] = {}
+            for pods, coming in ((place.staying, False), (place.coming, True)):
+                for pod in pods:
+                    kind = kinds.of(pod)
+                    group = here.setdefault(kind, Group(kind, place))
+                    group.staying += not coming
+                    group.coming += coming
+                    group.name = pod.key
+            for kind, group in here.items():
+                self.by_kind.setdefault(kind, []).append(group)
+        self._meant: dict[tuple[str, bytes], list[Kind]] = {}
+
+    def coming(self) -> Iterator[tuple[Kind, list[Group]]]:
+        """The kinds that come, and where."""
+        for kind, groups in self.by_kind.items():
+            new = [group for group in groups if group.coming]
+            if new:
+                yield kind, new
+
+    def selected(self, namespace: str, selector: LabelSelector | None, own: Mapping[str, str]) -> list[Kind]:
+        """The kinds of a namespace that a spread's selector and these labels mean."""
+
+        def is_meant(pod: Pod) -> bool:
+            found = pod.metadata.labels
+            same = pod.metadata.namespace == namespace and all(found.get(k) == v for k, v in own.items())
+            return same and matches(selector, found)
+
+        return self._kinds((namespace, msgspec.json.encode((selector, own))), is_meant)
+
+    def in_reach(self, owner: Pod, term: PodAffinityTerm) -> list[Kind]:
+        """The kinds that a pod's term means."""
+        spaces = self._namespaces(owner, term)
+
+        def is_meant(pod: Pod) -> bool:
+            return spaces(pod.metadata.namespace) and matches(term.label_selector, pod.metadata.labels)
+
+        return self._kinds((owner.metadata.namespace, msgspec.json.encode(("term", term))), is_meant)
+
+    def _namespaces(self, owner: Pod, term: PodAffinityTerm) -> Callable[[str], bool]:
+        """The list and what the selector means; without both the pod's own. An empty selector means all."""
+        selector = term.namespace_selector
+        if selector is None:
+            listed = set(term.namespaces or (owner.metadata.namespace,))
+            return listed.__contains__
+        listed = set(term.namespaces)
+        known = self.snapshot.namespaces
+        listed |= {name for name, one in known.items() if matches(selector, one.metadata.labels)}
+        return (lambda _: True) if selector == LabelSelector() else listed.__contains__
+
+    def _kinds(self, key: tuple[str, bytes], is_meant: Callable[[Pod], bool]) -> list[Kind]:
+        if key not in self._meant:
+            self._meant[key] = [kind for kind in self.by_kind if is_meant(kind.pod)]
+        return self._meant[key]

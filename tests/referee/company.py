@@ -1,0 +1,114 @@
+"""Required pod affinity and anti-affinity, from the side of the pod that has it and from that of the pods it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.objects import PodAffinityTerm
+from tests.referee.answers import Violation
+from tests.referee.census import Census, Group
+from tests.referee.kinds import Kind
+
+
+def problems(census: Census) -> Iterator[Violation]:
+    found = list(_affinity(census))
+    yield from found or _circles(census)
+    apart: dict[tuple[str, bytes], dict[str, list[Group]]] = {}
+    for kind, groups in census.by_kind.items():
+        for term in kind.far:
+            yield from _far(census, kind, groups, term, apart)
+
+
+# --- affinity ---------------------------------------------------------------------------------------------------
+def _affinity(census: Census) -> Iterator[Violation]:
+    for kind, groups in census.coming():
+        for term in kind.near:
+            welcome = _domains_with_company(census, kind, term)
+            for group in groups:
+                here, key = group.place.domain(term.topology_key), term.topology_key
+                if here is None:
+                    words = f"{group.name} wants company by {key}, but {group.place.name} has no one value of it"
+                    yield Violation("affinity", words)
+                elif here not in welcome:
+                    yield Violation("affinity", f"{group.name} has no company in {here}")
+
+
+def _domains_with_company(census: Census, kind: Kind, term: PodAffinityTerm) -> set[str | None]:
+    """Where a pod finds what its term means.
+
+    A pod that its own term means may be the first of its kind: one such domain can be founded, and only when none of
+    those it means is anywhere yet.
+    """
+    meant = census.in_reach(kind.pod, term)
+    groups = [(g.place.domain(term.topology_key), g) for other in meant for g in census.by_kind[other]]
+    if kind not in meant:
+        return {domain for domain, _ in groups}
+    anchors = {domain for domain, g in groups if g.staying or term not in g.kind.near}
+    founded = {domain for domain, g in groups if g.coming and term in g.kind.near} - anchors
+    settled = any(g.staying for _, g in groups)
+    return anchors | (founded if not settled and len(founded) == 1 else set())
+
+
+def _circles(census: Census) -> Iterator[Violation]:
+    """Pods that wait for each other: no order of binding gives each of them its company in time."""
+    waiting = {id(g): g for kind, groups in census.coming() for g in groups if _waits_for(census, kind)}
+    moved = True
+    while moved and waiting:
+        ready = [key for key, g in waiting.items() if all(_has_come(census, g, t, waiting) for t in g.kind.near)]
+        moved = bool(ready)
+        for key in ready:
+            del waiting[key]
+    for group in waiting.values():
+        yield Violation("affinity", f"{group.name} and its company on {group.place.name} wait for each other")
+
+
+def _waits_for(census: Census, kind: Kind) -> bool:
+    return any(kind not in census.in_reach(kind.pod, term) for term in kind.near)
+
+
+def _has_come(census: Census, group: Group, term: PodAffinityTerm, waiting: dict[int, Group]) -> bool:
+    meant, here = census.in_reach(group.kind.pod, term), group.place.domain(term.topology_key)
+    if group.kind in meant:
+        return True
+    others = (g for other in meant for g in census.by_kind[other])
+    return any((g.staying or id(g) not in waiting) and g.place.domain(term.topology_key) == here for g in others)
+
+
+# --- anti-affinity ----------------------------------------------------------------------------------------------
+def _far(
+    census: Census,
+    kind: Kind,
+    groups: list[Group],
+    term: PodAffinityTerm,
+    known: dict[tuple[str, bytes], dict[str, list[Group]]],
+) -> Iterator[Violation]:
+    """Where a node's domain is open, every domain that it may have counts."""
+    look = (kind.pod.metadata.namespace, msgspec.json.encode(term))
+    if look not in known:
+        known[look] = _by_domain(census, kind, term)
+    shunned = known[look]
+    for group in groups:
+        here = group.place.domains(term.topology_key)
+        near = {id(other): other for domain in here for other in shunned.get(domain, ())}
+        for other in near.values():
+            if _newly_together(group, other):
+                shared = sorted(here & other.place.domains(term.topology_key))
+                yield Violation("anti-affinity", f"{group.name} and {other.name} are both in {shared}")
+
+
+def _by_domain(census: Census, kind: Kind, term: PodAffinityTerm) -> dict[str, list[Group]]:
+    found: dict[str, list[Group]] = {}
+    for other in census.in_reach(kind.pod, term):
+        for group in census.by_kind[other]:
+            for domain in group.place.domains(term.topology_key):
+                found.setdefault(domain, []).append(group)
+    return found
+
+
+def _newly_together(one: Group, two: Group) -> bool:
+    """Whether there are two pods, one of each, of which at least one comes."""
+    if one is two:
+        return one.coming > 0 and one.count > 1
+    return (one.coming > 0 and two.count > 0) or two.coming > 0

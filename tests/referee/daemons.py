@@ -1,0 +1,65 @@
+"""What daemon sets will surely take of a node that is not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from api import labels
+from api.resources import EMPTY, Resources
+from api.v1.meta import Taint
+from reconciler.model.objects import Pod
+from reconciler.model.snapshot import Snapshot
+from tests.referee.needs import HostPort, host_ports, requests
+from tests.referee.selecting import affinity_holds, selector_holds, untolerated
+
+_GROWN_UP = {labels.REGISTERED: "true", labels.INITIALIZED: "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Resources and host ports."""
+
+    requests: Resources = EMPTY
+    ports: frozenset[HostPort] = frozenset()
+
+
+class Daemons:
+    """The daemon sets of a cluster: the template says where a pod runs, the latest pod (else the template) what of.
+
+    The latest pod shows what admission makes of the template.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        latest = _latest(snapshot) if snapshot.daemon_sets else {}
+        self._known: list[tuple[Pod, Share]] = []
+        for key, daemon_set in snapshot.daemon_sets.items():
+            template = Pod(metadata=daemon_set.metadata, spec=daemon_set.spec.template.spec)
+            pod = latest.get(key, template)
+            self._known.append((template, Share(requests(pod), host_ports(pod))))
+
+    def share(self, taints: Iterable[Taint], outcomes: Sequence[Mapping[str, str]]) -> Share:
+        """What those take that run on a node whichever of these label sets it ends up with."""
+        found = Share()
+        grown = [{**one, **_GROWN_UP} for one in outcomes] if self._known else []
+        for template, own in self._known:
+            welcome = not untolerated(template, taints)
+            if welcome and all(selector_holds(template, one) and affinity_holds(template, "", one) for one in grown):
+                found = Share(found.requests + own.requests, found.ports | own.ports)
+        return found
+
+
+def _latest(snapshot: Snapshot) -> dict[str, Pod]:
+    """Each daemon set's latest pod by the set's key."""
+    found: dict[str, Pod] = {}
+    bound = (pod for on_node in snapshot.pods.by_node.values() for pod in on_node.values())
+    for pod in sorted((p for p in bound if p.metadata.owner_references and not p.metadata.deleting), key=_age):
+        for owner in pod.metadata.owner_references:
+            if owner.kind == "DaemonSet":
+                found[f"{pod.metadata.namespace}/{owner.name}"] = pod
+    return found
+
+
+def _age(pod: Pod) -> tuple[float, str]:
+    made = pod.metadata.creation_timestamp
+    return (made.timestamp() if made is not None else 0.0), pod.key

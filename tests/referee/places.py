@@ -1,0 +1,149 @@
+"""Nodes as the referee sees them, real, on their way or planned: what each may end up as, and who is there.
+
+A node that is not there yet is judged by every (type, zone, capacity type) that it may become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from api import labels
+from api.requirements import Requirements
+from api.resources import Resources
+from api.v1.meta import Taint
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model.instance_type import InstanceType, Offering
+from reconciler.model.objects import Pod
+from reconciler.model.snapshot import Snapshot, StateNode
+from tests.referee.answers import Answer, Violation
+from tests.referee.daemons import Daemons
+from tests.referee.needs import HostPort
+from tests.referee.selecting import affinity_holds, selector_holds
+
+Labels = Mapping[str, str]
+_CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_NOBODY_KNOWS = "a name that nobody knows yet"
+
+
+@dataclass(eq=False)
+class Place:
+    """A node. `outcomes` are the label sets it may end up with; `rooms` what it may hold, by the name of a type.
+
+    `staying` pods are there already; `leaving` ones too, but they are on their way out: they take room and ports, and
+    no topology counts them. `coming` are those of the answer. `daemon_ports` are taken by daemon sets to come.
+    """
+
+    name: str
+    outcomes: Sequence[Labels]
+    taints: tuple[Taint, ...]
+    rooms: Mapping[str, Resources] = field(default_factory=dict)
+    daemon_ports: frozenset[HostPort] = frozenset()
+    staying: list[Pod] = field(default_factory=list)
+    leaving: list[Pod] = field(default_factory=list)
+    coming: list[Pod] = field(default_factory=list)
+    _domains: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def domains(self, key: str) -> frozenset[str]:
+        """The values that a label may have here; none where the node has no such label."""
+        if key == labels.HOSTNAME:
+            return frozenset((self.name,))
+        if key not in self._domains:
+            self._domains[key] = frozenset(o[key] for o in self.outcomes if key in o)
+        return self._domains[key]
+
+    def domain(self, key: str) -> str | None:
+        """The one value that a label surely has; None when there is no such value."""
+        found = self.domains(key)
+        if len(found) != 1 or (key != labels.HOSTNAME and not all(key in o for o in self.outcomes)):
+            return None
+        return next(iter(found))
+
+    def selected_by(self, pod: Pod) -> bool:
+        """Whether the pod's demands on labels are surely met."""
+        return all(selector_holds(pod, o) and affinity_holds(pod, self.name, o) for o in self.outcomes)
+
+
+# --- what exists ------------------------------------------------------------------------------------------------
+def existing(
+    snapshot: Snapshot,
+    daemons: Daemons,
+    by_key: Mapping[str, Pod],
+    answer: Answer,
+    exclude: frozenset[str],
+    found: list[Violation],
+) -> list[Place]:
+    """The nodes that are there or on their way, with what the answer puts on them."""
+    places = {key: _place(snapshot, daemons, state, by_key) for key, state in snapshot.state_nodes.items()}
+    for pod, target in answer.placed.items():
+        if target not in places or target in exclude or snapshot.state_nodes[target].deleting:
+            found.append(Violation("target", f"{pod} is placed on {target}, which is no target"))
+        else:
+            places[target].coming.append(by_key[pod])
+    return list(places.values())
+
+
+def _place(snapshot: Snapshot, daemons: Daemons, state: StateNode, by_key: Mapping[str, Pod]) -> Place:
+    claim = state.claim
+    if state.node is None and claim is not None and not claim.status.allocatable:
+        place = _unlaunched(snapshot, daemons, state, claim)
+    else:
+        cordon = (_CORDONED,) if state.node is not None and state.node.spec.unschedulable else ()
+        own = {labels.HOSTNAME: state.name, **state.labels}
+        place = Place(state.name, (own,), (*state.taints, *cordon), {state.name: state.allocatable})
+    if state.node is not None:
+        there = [p for p in snapshot.pods.on(state.node.name) if p.key not in by_key]
+        there = [p for p in there if p.status.phase not in ("Failed", "Succeeded")]
+        place.staying = [p for p in there if not p.metadata.deleting]
+        place.leaving = [p for p in there if p.metadata.deleting]
+    return place
+
+
+def _unlaunched(snapshot: Snapshot, daemons: Daemons, state: StateNode, claim: NodeClaim) -> Place:
+    requirements = claim.requirements() & Requirements.of_labels(claim.metadata.labels)
+    rooms: dict[str, Resources] = {}
+    outcomes: list[Labels] = []
+    for one in snapshot.catalogues.get(claim.spec.node_class_ref.name, ()):
+        own = outcomes_of(snapshot, requirements, {}, one)
+        if own:
+            outcomes += own
+            rooms[one.name] = one.allocatable - daemons.share(claim.spec.taints, own).requests
+    return Place(state.name, outcomes, state.taints, rooms)
+
+
+# --- what a node may become ---------------------------------------------------------------------------------------
+def outcomes_of(snapshot: Snapshot, requirements: Requirements, own: Labels, one: InstanceType) -> list[Labels]:
+    """The label sets of a node of this type under the requirements, one for each offering; `own` are its pool's.
+
+    A key that neither type nor offering settles has the value that the claim will be given: the only one that is
+    left, and for a label of the user's the least.
+    """
+    if requirements.conflict(one.requirements) is not None:
+        return []
+    left = {k: row.any_value() for k, row in requirements.items() if _settled(k, row.complement, len(row.values))}
+    typed = {k: min(row.values) for k, row in one.requirements.items() if not row.complement and len(row.values) == 1}
+    base = {labels.HOSTNAME: _NOBODY_KNOWS, **{k: v for k, v in left.items() if v is not None}, **typed}
+    return [{**base, **_market(offer), **own} for offer in offers(snapshot, requirements, one)]
+
+
+def _settled(key: str, complement: bool, count: int) -> bool:
+    users_own = key not in labels.WELL_KNOWN and not labels.is_restricted(key)
+    return users_own or (not complement and count == 1)
+
+
+def _market(offer: Offering) -> dict[str, str]:
+    zone_id = {labels.ZONE_ID: offer.zone_id} if offer.zone_id else {}
+    return {labels.ZONE: offer.zone, labels.CAPACITY_TYPE: offer.capacity_type, **zone_id}
+
+
+def offers(snapshot: Snapshot, requirements: Requirements, one: InstanceType) -> Iterable[Offering]:
+    """What of a type can be had under the requirements."""
+    return [
+        o
+        for o in one.offerings
+        if o.available
+        and not snapshot.out_of_stock_now(o.key)
+        and requirements.allowed(labels.ZONE).has(o.zone)
+        and requirements.allowed(labels.CAPACITY_TYPE).has(o.capacity_type)
+        and (not o.zone_id or requirements.allowed(labels.ZONE_ID).has(o.zone_id))
+    ]

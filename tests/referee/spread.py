@@ -1,0 +1,130 @@
+"""Required topology spread: in no order of binding does a pod exceed the skew.
+
+A pod that owns a constraint binds last of those that do, so all of them count; pods that are counted but do not own
+the constraint may bind later, and only those that stay count for certain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from api import labels
+from reconciler.model.objects import Pod, TopologySpreadConstraint
+from tests.referee.answers import Violation
+from tests.referee.census import Census, Group
+from tests.referee.kinds import Kind
+from tests.referee.places import Place
+from tests.referee.selecting import holds, tolerates
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Pods by domain: `everyone` that is counted, those that are `sure` to be there, and those that `stay`."""
+
+    everyone: Counter[str]
+    sure: Counter[str]
+    stay: Counter[str]
+
+
+def problems(census: Census) -> Iterator[Violation]:
+    tallies: dict[bytes, Tally] = {}
+    chosen: dict[tuple[bytes, int], bool] = {}
+    for kind, groups in census.coming():
+        for constraint in kind.pod.spec.topology_spread_constraints:
+            if constraint.when_unsatisfiable == "DoNotSchedule":
+                yield from _constraint(census, kind, groups, constraint, tallies, chosen)
+
+
+def _constraint(
+    census: Census,
+    kind: Kind,
+    groups: list[Group],
+    constraint: TopologySpreadConstraint,
+    tallies: dict[bytes, Tally],
+    chosen: dict[tuple[bytes, int], bool],
+) -> Iterator[Violation]:
+    pod, key = kind.pod, constraint.topology_key
+    own = {k: pod.metadata.labels[k] for k in constraint.match_label_keys if k in pod.metadata.labels}
+    meant = census.selected(pod.metadata.namespace, constraint.label_selector, own)
+    tolerations = pod.spec.tolerations if constraint.node_taints_policy == "Honor" else ()
+    look = msgspec.json.encode((pod.metadata.namespace, own, constraint, kind.where.decode(), tolerations))
+    if look not in tallies:
+        tallies[look] = _tally(census, kind, meant, constraint, chosen)
+    tally = tallies[look]
+    least = _least(pod, constraint, tally.everyone)
+    for group in groups:
+        here = group.place.domain(key)
+        if here is None:
+            yield Violation(
+                "spread", f"{group.name} is spread over {key}, but {group.place.name} has no one value of it"
+            )
+            continue
+        count = (tally.sure if kind in meant else tally.stay)[here]
+        if count - least > constraint.max_skew:
+            words = f"{group.name}: {count} pods in {here}, {least} elsewhere, skew {constraint.max_skew}"
+            yield Violation("spread", words)
+
+
+def _least(pod: Pod, constraint: TopologySpreadConstraint, everyone: Counter[str]) -> int:
+    """The count of the emptiest domain; 0 where a new domain is always possible, or where there are too few."""
+    if constraint.topology_key == labels.HOSTNAME:
+        return 0
+    domains = {d for d in everyone if _allowed(pod, constraint.topology_key, d)}
+    too_few = len(domains) < (constraint.min_domains or 0)
+    return 0 if too_few else min((everyone[d] for d in domains), default=0)
+
+
+def _tally(
+    census: Census,
+    kind: Kind,
+    meant: list[Kind],
+    constraint: TopologySpreadConstraint,
+    chosen: dict[tuple[bytes, int], bool],
+) -> Tally:
+    everyone, sure, stay = Counter[str](), Counter[str](), Counter[str]()
+    if constraint.topology_key != labels.HOSTNAME:
+        for place in census.places:
+            domain = place.domain(constraint.topology_key)
+            if domain is not None and _counts(kind, place, constraint, chosen):
+                everyone[domain] += 0
+    for other in meant:
+        owns = constraint in other.pod.spec.topology_spread_constraints
+        for group in census.by_kind[other]:
+            domain = group.place.domain(constraint.topology_key)
+            if domain is not None and _counts(kind, group.place, constraint, chosen):
+                everyone[domain] += group.count
+                stay[domain] += group.staying
+                sure[domain] += group.count if owns else group.staying
+    return Tally(everyone, sure, stay)
+
+
+def _counts(
+    kind: Kind, place: Place, constraint: TopologySpreadConstraint, chosen: dict[tuple[bytes, int], bool]
+) -> bool:
+    """Whether the constraint's policies let the pods of a node count."""
+    if constraint.node_affinity_policy != "Ignore" and kind.where != _ANYWHERE:
+        look = (kind.where, id(place))
+        if look not in chosen:
+            chosen[look] = place.selected_by(kind.pod)
+        if not chosen[look]:
+            return False
+    hard = (t for t in place.taints if t.effect != "PreferNoSchedule")
+    return constraint.node_taints_policy != "Honor" or all(tolerates(kind.pod, t) for t in hard)
+
+
+_ANYWHERE = msgspec.json.encode(({}, None))
+
+
+def _allowed(pod: Pod, key: str, value: str) -> bool:
+    """Whether the pod's own demands on one label admit a value."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
+    fits = [
+        all(holds({key: value}, key, e.operator, e.values) for e in term.match_expressions if e.key == key)
+        for term in terms
+    ]
+    return pod.spec.node_selector.get(key, value) == value and (not fits or any(fits))

@@ -1,0 +1,79 @@
+"""Where a pod's volumes can be: bound ones where their PersistentVolume is, others where their class may make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from api import labels
+from reconciler.model.objects import NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.snapshot import Snapshot
+from tests.referee.selecting import expressions_hold, term_holds
+
+_DEFAULT = "storageclass.kubernetes.io/is-default-class"
+
+
+def problems(snapshot: Snapshot, pod: Pod, node_name: str, node_labels: Mapping[str, str]) -> Iterator[str]:
+    """Why the pod's volumes cannot be had on a node with these labels."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            name, wanted = volume.persistent_volume_claim.claim_name, None
+        elif volume.ephemeral is not None:
+            name = f"{pod.metadata.name}-{volume.name}"
+            wanted = volume.ephemeral.volume_claim_template.spec.storage_class_name
+        else:
+            continue
+        claim = snapshot.volume_claims.get(f"{pod.metadata.namespace}/{name}")
+        if claim is None and volume.ephemeral is None:
+            yield f"there is no volume claim {name}"
+        elif claim is not None and claim.metadata.deleting:
+            yield f"the volume claim {name} is being deleted"
+        elif claim is not None and claim.spec.volume_name:
+            yield from _bound(snapshot, claim, node_name, node_labels)
+        else:
+            wanted = wanted if claim is None else claim.spec.storage_class_name
+            yield from _unbound(snapshot, name, wanted, node_labels)
+
+
+def _bound(
+    snapshot: Snapshot, claim: PersistentVolumeClaim, node_name: str, node_labels: Mapping[str, str]
+) -> Iterator[str]:
+    volume = snapshot.volumes.get(claim.spec.volume_name)
+    if volume is None or volume.metadata.deleting:
+        yield f"there is no volume {claim.spec.volume_name}"
+        return
+    required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
+    terms = required.node_selector_terms if required is not None else ()
+    if terms and not any(_admits(volume, term, node_name, node_labels) for term in terms):
+        yield f"the volume {claim.spec.volume_name} is elsewhere"
+
+
+def _admits(volume: PersistentVolume, term: NodeSelectorTerm, node_name: str, node_labels: Mapping[str, str]) -> bool:
+    """A volume that is part of a node binds nobody to that node: its pods move without it, as Karpenter has it."""
+    if volume.spec.local is None and volume.spec.host_path is None:
+        return term_holds(term, node_name, node_labels)
+    return expressions_hold((e for e in term.match_expressions if e.key != labels.HOSTNAME), node_labels)
+
+
+def _unbound(snapshot: Snapshot, name: str, wanted: str | None, node_labels: Mapping[str, str]) -> Iterator[str]:
+    found = _storage_class(snapshot, wanted)
+    if found is None:
+        yield f"the volume claim {name} has no storage class"
+    elif found.volume_binding_mode != "WaitForFirstConsumer":
+        yield f"the volume claim {name} is to be bound before its pod has a node"
+    elif found.allowed_topologies and not any(
+        all(node_labels.get(labels.normalise(e.key)) in e.values for e in term.match_label_expressions)
+        for term in found.allowed_topologies
+    ):
+        yield f"the storage class {found.metadata.name} makes no volumes there"
+
+
+def _storage_class(snapshot: Snapshot, wanted: str | None) -> StorageClass | None:
+    if wanted is not None:
+        return snapshot.storage_classes.get(wanted)
+    marked = [c for c in snapshot.storage_classes.values() if c.metadata.annotations.get(_DEFAULT) == "true"]
+    return max(marked, key=_age, default=None)
+
+
+def _age(one: StorageClass) -> tuple[float, str]:
+    made = one.metadata.creation_timestamp
+    return (made.timestamp() if made is not None else 0.0), one.metadata.name
