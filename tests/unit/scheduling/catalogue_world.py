@@ -200,10 +200,13 @@ class Story:
     def running(self) -> list[Pod]:
         return [o for o in self.objects.values() if isinstance(o, Pod) and o.spec.node_name]
 
+    def nodes(self) -> list[Node]:
+        return [o for o in self.objects.values() if isinstance(o, Node)]
+
     def counts(self, key: str = labels.ZONE, app: str = "web") -> list[int]:
         """How many running pods with this `app` there are for each value of a label, sorted."""
         found: dict[str, int] = {}
-        nodes = {o.name: o for o in self.objects.values() if isinstance(o, Node)}
+        nodes = {node.name: node for node in self.nodes()}
         for pod in self.running():
             value = nodes[pod.spec.node_name].metadata.labels.get(key)
             if value is not None and pod.metadata.labels.get("app") == app:

@@ -80,7 +80,7 @@ def test_148_the_emptier_zones_are_filled_first() -> None:
 @pytest.mark.parametrize("own", [True, False], ids=["constrained", "free"])
 def test_149_a_zone_that_only_a_node_has_counts(own: bool) -> None:
     """One pod in z1, where nothing can be made any more: two in each of the others, and six wait."""
-    spec = {"topologySpreadConstraints": [w.spread()]} if own else {}
+    spec: dict[str, Any] = {"topologySpreadConstraints": [w.spread()]} if own else {}
     story = c.Story.of(zones("z2", "z3"), there("z1", **spec))
     assert len(story.batch(c.web(10, w.spread())).pending) == 6
     assert story.counts() == [1, 2, 2]
