@@ -2,8 +2,10 @@
 
     python -m benchmarks.scheduling --workload mixed.json --catalogue catalogue.json --capacity-type on-demand --json
 
-`seconds` is the scheduler alone; `parse_seconds` is reading both files into values. The referee of the tests judges the
-answer, independently of the engine; it is slow, and `--unjudged` leaves it (and the key `violations`) out.
+`seconds` is the scheduler alone; `parse_seconds` is reading both files into values. The price of the new nodes stands
+beside the least that nodes for the same pods must cost (`tests/referee/cost.py` says what that bounds). The referee of
+the tests judges the answer, independently of the engine; it is slow, and `--unjudged` leaves it (and the keys
+`violations` and `ratio`, the price by the bound) out.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solve import solve
 from tests.referee import violations
+from tests.referee.cost import cost, lp_bound
 
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CLASS: Final = "default"
@@ -45,13 +48,18 @@ _REFUSED: Final = PodStatus(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one run; `violations` is None when nobody looked."""
+    """What came of one run; `violations` and `ratio` are None when nobody looked, `ratio` also when nothing is bought.
+
+    The bound is for the pods that the answer puts on new nodes, so that cost and bound are of the same pods.
+    """
 
     seconds: float
     parse_seconds: float
     nodes: int
     unplaced: int
     cost_usd_per_hour: float
+    lp_bound_usd_per_hour: float
+    ratio: float | None
     violations: int | None
 
     def as_json(self) -> dict[str, float]:
@@ -130,14 +138,19 @@ def run(workload: bytes, catalogue: bytes, capacity_type: str | None = None, *, 
     gc.unfreeze()
     answer: Any = solution  # frozen, whereas the referee's protocol asks for attributes that can be set
     broken = violations(snapshot, pods, answer) if judged else None
-    for words in (broken or ())[:20]:
-        print(words, file=sys.stderr)
+    for one in (broken or ())[:20]:
+        print(one.rule, one.words, sep=": ", file=sys.stderr)
+    bought = {key for node in solution.new_nodes for key in node.pods}
+    least = lp_bound(snapshot, [pod for pod in pods if pod.key in bought])
+    price = cost(snapshot, answer)
     return Outcome(
         seconds=round(ended - started, 4),
         parse_seconds=round(parsed - began, 4),
         nodes=len(solution.new_nodes),
         unplaced=len(solution.unplaced),
-        cost_usd_per_hour=round(solution.price / 1e6, 4),
+        cost_usd_per_hour=round(price / 1e6, 4),
+        lp_bound_usd_per_hour=round(least / 1e6, 4),
+        ratio=round(price / least, 4) if judged and least else None,
         violations=None if broken is None else len(broken),
     )
 
@@ -170,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     inputs = chosen.workload.read_bytes(), chosen.catalogue.read_bytes()
     outcome = run(*inputs, capacity_type=chosen.capacity_type, judged=not chosen.unjudged)
     found = outcome.as_json()
-    print(json.dumps(found) if chosen.json else "\n".join(f"{name:<20} {value}" for name, value in found.items()))
+    print(json.dumps(found) if chosen.json else "\n".join(f"{name:<22} {value}" for name, value in found.items()))
     return 1 if outcome.violations else 0
 
 

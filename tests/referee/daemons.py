@@ -1,8 +1,8 @@
-"""What daemon sets will surely take of a node that is not there yet."""
+"""What daemon sets will take of a node that is not there yet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from api import labels
@@ -38,14 +38,22 @@ class Daemons:
             pod = latest.get(key, template)
             self._known.append((template, Share(requests(pod), host_ports(pod))))
 
-    def share(self, taints: Iterable[Taint], outcomes: Sequence[Mapping[str, str]]) -> Share:
-        """What those take that run on a node whichever of these label sets it ends up with."""
+    def share(self, taints: Iterable[Taint], outcome: Mapping[str, str]) -> Share:
+        """What those take that run on a node with these taints and labels."""
         found = Share()
-        grown = [{**one, **_GROWN_UP} for one in outcomes] if self._known else []
+        grown = {**outcome, **_GROWN_UP} if self._known else {}
         for template, own in self._known:
             welcome = not untolerated(template, taints)
-            if welcome and all(selector_holds(template, one) and affinity_holds(template, "", one) for one in grown):
+            if welcome and selector_holds(template, grown) and affinity_holds(template, "", grown):
                 found = Share(found.requests + own.requests, found.ports | own.ports)
+        return found
+
+    def most(self, taints: Iterable[Taint], outcomes: Iterable[Mapping[str, str]]) -> Share:
+        """The most they may take of a node that ends up with one of these label sets, resource by resource."""
+        found = Share()
+        for outcome in outcomes:
+            own = self.share(taints, outcome)
+            found = Share(found.requests.maximum(own.requests), found.ports | own.ports)
         return found
 
 

@@ -107,7 +107,7 @@ def _unlaunched(snapshot: Snapshot, daemons: Daemons, state: StateNode, claim: N
         own = outcomes_of(snapshot, requirements, {}, one)
         if own:
             outcomes += own
-            rooms[one.name] = one.allocatable - daemons.share(claim.spec.taints, own).requests
+            rooms[one.name] = one.allocatable - daemons.most(claim.spec.taints, own).requests
     return Place(state.name, outcomes, state.taints, rooms)
 
 

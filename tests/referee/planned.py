@@ -81,7 +81,7 @@ def types_of(snapshot: Snapshot, pool: NodePool) -> dict[str, InstanceType]:
     return {t.name: t for t in snapshot.catalogues.get(pool.class_name, ())}
 
 
-def takes_part(pool: NodePool) -> str:
+def stands_aside(pool: NodePool) -> str:
     """Why no nodes are planned from a NodePool; empty when they may be."""
     if pool.static:
         return "is static"
@@ -107,17 +107,17 @@ def _shape(snapshot: Snapshot, daemons: Daemons, pool: NodePool, node: PlannedNo
         if not become:
             problems.append(Violation("offering", f"{name} has no offering for a new node of {node.pool}"))
             continue
-        share = daemons.share(taints, become)
+        share = daemons.most(taints, become)
         outcomes += become
         rooms[name] = known[name].allocatable - share.requests
         prices[name] = min(o.price for o in offers(snapshot, node.requirements, known[name]))
         ports.append(share.ports)
     problems += _min_values(snapshot, pool, node, known)
-    return Shape(tuple(outcomes), rooms, prices, frozenset.intersection(*ports) if ports else frozenset(), (*problems,))
+    return Shape(tuple(outcomes), rooms, prices, frozenset().union(*ports), (*problems,))
 
 
 def _pool_problems(snapshot: Snapshot, pool: NodePool, node: PlannedNode) -> Iterator[Violation]:
-    why = takes_part(pool)
+    why = stands_aside(pool)
     if why:
         yield Violation("pool", f"a new node is planned from {pool.name}, which {why}")
     if not 0 < len(node.instance_types) <= snapshot.settings.max_instance_types:

@@ -86,13 +86,15 @@ def test_a_run_places_every_pod_by_the_rules_and_buys_what_it_may(tmp_path: Path
     command = ["--workload", str(files[0]), "--catalogue", str(files[1]), "--json"]
     assert scheduling.main(command) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"seconds", "parse_seconds", "nodes", "unplaced", "cost_usd_per_hour", "violations"}
+    figures = {"seconds", "parse_seconds", "nodes", "unplaced", "cost_usd_per_hour", "lp_bound_usd_per_hour"}
+    assert set(found) == {*figures, "ratio", "violations"}
     assert (found["unplaced"], found["violations"]) == (0, 0)
     assert found["nodes"] > 0
-    assert found["cost_usd_per_hour"] > 0
+    assert 0 < found["lp_bound_usd_per_hour"] <= found["cost_usd_per_hour"]
+    assert found["ratio"] == pytest.approx(found["cost_usd_per_hour"] / found["lp_bound_usd_per_hour"], abs=1e-3)
     assert scheduling.main([*command, "--capacity-type", "spot", "--unjudged"]) == 0
     restricted = json.loads(capsys.readouterr().out)
-    assert "violations" not in restricted
+    assert set(restricted) == figures
     assert restricted["unplaced"] > 0, "pods that want on-demand have no place when only spot is bought"
 
 
