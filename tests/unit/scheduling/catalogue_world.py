@@ -19,6 +19,7 @@ from api import labels
 from api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
 from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim, NodeClaimStatus
+from reconciler.model import kinds
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering
 from reconciler.model.kinds import ref
 from reconciler.model.objects import Node, Pod
@@ -258,6 +259,12 @@ def node_of(claim: NodeClaim, *, initialized: bool = True, taints: Sequence[Any]
         },
     }
     return decode(Node, manifest)
+
+
+def made(kind: str, name: str, namespace: str = "", **rest: Any) -> Any:
+    """An object of a watched kind, with the fields of its manifest as keywords."""
+    meta = {"name": name, "namespace": namespace, "uid": f"uid-{kind}-{name}", **rest.pop("metadata", {})}
+    return decode(kinds.BY_NAME[kind].type, {"metadata": meta, **rest})
 
 
 # --- shorthands ---------------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ class NoNodes(Faults):
 
 
 def test_004_nothing_is_decided_before_everything_is_known() -> None:
-    """No error either; the batch is not lost."""
+    """No error either; and the pod is not forgotten."""
     faults, seen = NoNodes(), list[Snapshot]()
 
     def decide(snapshot: Snapshot, memory: Memory) -> Plan:
@@ -87,13 +87,7 @@ def test_004_nothing_is_decided_before_everything_is_known() -> None:
         return Plan()
 
     world = World(faults=faults)
-    pending = {
-        "phase": "Pending",
-        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
-    }
-    world.kube.create(
-        kinds.POD, {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": []}, "status": pending}
-    )
+    world.kube.create(kinds.POD, {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": []}})
     controller = Controller(
         kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings("test"), decide=decide, inline=True
     )
@@ -104,7 +98,7 @@ def test_004_nothing_is_decided_before_everything_is_known() -> None:
     world.clock.sleep(60)
     controller.tick()
     assert controller.synced
-    assert seen[0].batch is not None
+    assert "default/p" in seen[0].pods
 
 
 def test_005_pools_that_are_being_deleted_make_nothing() -> None:
