@@ -1,0 +1,211 @@
+"""Karpenter's own scheduler on our benchmark inputs: the peer that our figures are held against.
+
+The folder `karpenter/` beside this file holds a small Go program that depends on Karpenter as a module and runs its
+scheduler. It is built with full optimisation, since it is here to be fast (minutes the first time, seconds when Go's
+build cache is warm), and kept in `.cache/peers/<hash of its sources>/`.
+
+    python -m benchmarks.peers.karpenter --workload mixed.json --catalogue catalogue.json --capacity-type on-demand
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+SOURCES: Final = Path(__file__).resolve().parent / "karpenter"
+CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "peers"
+PROGRAM: Final = "karpenter-peer"
+
+_on_stderr: Final = partial(print, file=sys.stderr)
+
+
+class PeerUnavailable(Exception):
+    """The peer cannot be built or run on this machine; the message is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerClaim:
+    """A node that Karpenter would buy: its cheapest types first, and the offering that a launch would take."""
+
+    node_pool: str
+    types: tuple[str, ...]
+    pods: tuple[str, ...]
+    zone: str
+    capacity_type: str
+    price_usd_per_hour: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeerOutcome:
+    """What came of one run. `claims`, `existing` (pod to node) and `errors` (pod to text) are empty unless asked for.
+
+    A pod of the namespace `default` goes by its name alone, any other as `namespace/name`.
+    """
+
+    seconds: float
+    parse_seconds: float
+    nodes: int
+    unplaced: int
+    cost_usd_per_hour: float
+    peak_mib: float
+    timed_out: bool
+    claims: tuple[PeerClaim, ...]
+    existing: dict[str, str]
+    errors: dict[str, str]
+
+
+# --- running ----------------------------------------------------------------------------------------------------
+def run(workload: Path, catalogue: Path, capacity_type: str | None = None, *, claims: bool = False) -> PeerOutcome:
+    """Schedule a workload on an empty cluster. Raises PeerUnavailable when the peer cannot be built or run."""
+    return read_outcome(_answer(workload_arguments(workload, catalogue, capacity_type, claims=claims)))
+
+
+def run_world(world: Path) -> PeerOutcome:
+    """Schedule what waits in a whole cluster (see `karpenter/world.go`). Raises PeerUnavailable as `run` does."""
+    return read_outcome(_answer(["--world", str(world)]))
+
+
+def workload_arguments(
+    workload: Path, catalogue: Path, capacity_type: str | None, *, claims: bool = False
+) -> list[str]:
+    """What the program is called with."""
+    found = ["--workload", str(workload), "--catalogue", str(catalogue)]
+    if capacity_type:
+        found += ["--capacity-type", capacity_type]
+    return [*found, "--claims"] if claims else found
+
+
+def read_outcome(content: bytes) -> PeerOutcome:
+    """The program's answer as a value. Raises PeerUnavailable when it is none."""
+    try:
+        told = msgspec.json.decode(content)
+        return PeerOutcome(
+            seconds=told["seconds"],
+            parse_seconds=told["parse_seconds"],
+            nodes=told["nodes"],
+            unplaced=told["unplaced"],
+            cost_usd_per_hour=told["cost_usd_per_hour"],
+            peak_mib=told["peak_mib"],
+            timed_out=told["timed_out"],
+            claims=tuple(_claim(row) for row in told.get("claims", ())),
+            existing=told.get("existing", {}),
+            errors=told.get("errors", {}),
+        )
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise PeerUnavailable(f"the answer of {PROGRAM} is not as expected: {error!r}") from error
+
+
+def _claim(row: dict[str, Any]) -> PeerClaim:
+    return PeerClaim(
+        node_pool=row["nodePool"],
+        types=tuple(row["types"]),
+        pods=tuple(row["pods"]),
+        zone=row["zone"],
+        capacity_type=row["capacityType"],
+        price_usd_per_hour=row["price"],
+    )
+
+
+def _answer(arguments: Sequence[str]) -> bytes:
+    ran = subprocess.run([find_program(), *arguments], capture_output=True, check=False)
+    if ran.returncode != 0:
+        raise PeerUnavailable(_last_line(f"{PROGRAM} failed", ran.stderr.decode(errors="replace"), ran.returncode))
+    return ran.stdout
+
+
+def _last_line(what: str, output: str, code: int) -> str:
+    lines = output.strip().splitlines() or [f"exit code {code}"]
+    return f"{what}: {lines[-1]}"
+
+
+# --- building ---------------------------------------------------------------------------------------------------
+def find_program(announce: Callable[[str], None] = _on_stderr) -> Path:
+    """Return the program, building it first if need be. Raises PeerUnavailable when it cannot be built here."""
+    folder = CACHE / fingerprint(SOURCES)
+    if not folder.is_dir():
+        build(SOURCES, folder, shutil.which("go"), announce)
+    return folder / PROGRAM
+
+
+def fingerprint(sources: Path) -> str:
+    """A hash of all that the program is made from."""
+    asked_for = [platform.system().encode(), platform.machine().encode()]
+    for path in sorted(path for path in sources.iterdir() if path.suffix in (".go", ".mod", ".sum")):
+        asked_for += [path.name.encode(), path.read_bytes()]
+    return hashlib.sha256(b"\0".join(asked_for)).hexdigest()[:16]
+
+
+def build(sources: Path, folder: Path, go: str | None, announce: Callable[[str], None]) -> None:
+    """Build the program of `sources` into `folder` with the toolchain `go`. Raises PeerUnavailable."""
+    if go is None:
+        raise PeerUnavailable("no Go toolchain to build Karpenter's scheduler with")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _only_one_builder(folder.parent):
+        if folder.is_dir():  # somebody else built it while we waited for the lock
+            return
+        announce("building Karpenter's scheduler (some minutes when nothing is cached)")
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as temporary:
+            staging = Path(temporary) / "bin"
+            staging.mkdir()
+            _go_build(go, sources, staging / PROGRAM)
+            # The rename is the moment the build counts: an interrupted one leaves no folder of that name.
+            staging.rename(folder)
+
+
+@contextmanager
+def _only_one_builder(cache: Path) -> Iterator[None]:
+    with (cache / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _go_build(go: str, sources: Path, program: Path) -> None:
+    environment = {**os.environ, "GOWORK": "off"}
+    command = [go, "build", "-p", "1", "-mod=readonly", "-o", str(program), "."]
+    built = subprocess.run(command, cwd=sources, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    if built.returncode != 0:
+        raise PeerUnavailable(_last_line("go build of Karpenter's scheduler failed", built.stderr, built.returncode))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the peer once and print its JSON; 1 when it cannot be built or run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers.karpenter", description="Let Karpenter's scheduler do it."
+    )
+    parser.add_argument("--workload", type=Path, help="JSON, see benchmarks.workloads")
+    parser.add_argument("--catalogue", type=Path, help="JSON, see benchmarks.workloads")
+    parser.add_argument("--world", type=Path, help="a whole cluster, instead of a workload and a catalogue")
+    parser.add_argument("--capacity-type", choices=("on-demand", "spot"), help="buy only this (default: both)")
+    parser.add_argument("--claims", action="store_true", help="tell the nodes and the errors too")
+    chosen = parser.parse_args(arguments)
+    if chosen.world is None and (chosen.workload is None or chosen.catalogue is None):
+        parser.error("needs --workload and --catalogue, or --world")
+    asked = ["--world", str(chosen.world)]
+    if chosen.world is None:
+        asked = workload_arguments(chosen.workload, chosen.catalogue, chosen.capacity_type, claims=chosen.claims)
+    try:
+        print(json.dumps(msgspec.json.decode(_answer(asked))))
+    except PeerUnavailable as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
