@@ -231,7 +231,7 @@ def launched(claim: NodeClaim, planned: NewNode, snapshot: Snapshot) -> NodeClai
     offers = compatible(chosen, planned.requirements, snapshot)
     offer = min(offers, key=lambda o: (o.price, o.capacity_type != "spot", o.zone))
     single = {k: min(r.values) for k, r in chosen.requirements.items() if len(r.values) == 1 and not r.complement}
-    own = {**single, labels.ZONE: offer.zone, labels.CAPACITY_TYPE: offer.capacity_type}
+    own = {**single, **{key: min(row.values) for key, row in offer.requirements().items()}}
     status = NodeClaimStatus(
         provider_id=f"aws:///{offer.zone}/i-{claim.name}",
         capacity=chosen.capacity.texts(),
