@@ -55,10 +55,12 @@ class PeerClaim:
 class PeerOutcome:
     """What came of one run. `claims`, `existing` (pod to node) and `errors` (pod to text) are empty unless asked for.
 
+    `cpu_seconds` is the processor time within `seconds`, on all cores: what a busy machine leaves comparable.
     A pod of the namespace `default` goes by its name alone, any other as `namespace/name`.
     """
 
     seconds: float
+    cpu_seconds: float
     parse_seconds: float
     nodes: int
     unplaced: int
@@ -97,6 +99,7 @@ def read_outcome(content: bytes) -> PeerOutcome:
         told = msgspec.json.decode(content)
         return PeerOutcome(
             seconds=told["seconds"],
+            cpu_seconds=told["cpu_seconds"],
             parse_seconds=told["parse_seconds"],
             nodes=told["nodes"],
             unplaced=told["unplaced"],

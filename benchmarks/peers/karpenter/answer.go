@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ const maxTypes = 60
 // as namespace/name; so do the claims.
 type outcome struct {
 	Seconds      float64           `json:"seconds"`
+	CPUSeconds   float64           `json:"cpu_seconds"`
 	ParseSeconds float64           `json:"parse_seconds"`
 	Nodes        int               `json:"nodes"`
 	Unplaced     int               `json:"unplaced"`
@@ -46,19 +48,18 @@ type claim struct {
 
 // summarise counts what came of the pods. Unplaced are all that got no node: when the time is up Karpenter forgets
 // those it had not come to, so its errors alone would be too few.
-func summarise(results scheduling.Results, pods []*corev1.Pod) *outcome {
-	found := &outcome{Nodes: len(results.NewNodeClaims), PeakMiB: peakMiB()}
+func (o *outcome) summarise(results scheduling.Results, pods []*corev1.Pod) {
+	o.Nodes, o.PeakMiB = len(results.NewNodeClaims), peakMiB()
 	placed := placements(results)
 	for _, pod := range pods {
 		if !placed[nameOf(pod)] {
-			found.Unplaced++
+			o.Unplaced++
 		}
 	}
 	for _, made := range results.NewNodeClaims {
-		found.Cost += describe(made).Price
+		o.Cost += describe(made).Price
 	}
-	found.Cost = math.Round(found.Cost*1e4) / 1e4
-	return found
+	o.Cost = math.Round(o.Cost*1e4) / 1e4
 }
 
 func placements(results scheduling.Results) map[string]bool {
@@ -157,6 +158,28 @@ func nameOf(pod *corev1.Pod) string {
 		return pod.Name
 	}
 	return pod.Namespace + "/" + pod.Name
+}
+
+// stopwatch measures a stretch of work: by the clock, and in processor time, which a busy machine spoils less.
+type stopwatch struct {
+	began time.Time
+	used  time.Duration
+}
+
+func startWatch() stopwatch {
+	return stopwatch{time.Now(), processorTime()}
+}
+
+func (o *outcome) stop(watch stopwatch) {
+	o.Seconds, o.CPUSeconds = rounded(time.Since(watch.began)), rounded(processorTime()-watch.used)
+}
+
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func rounded(took time.Duration) float64 {

@@ -94,13 +94,13 @@ func runWorkload(ctx context.Context, chosen arguments) (*outcome, error) {
 		return nil, err
 	}
 	pods := w.pending()
-	w.Pods = nil
+	w.Pods = nil // pods without a node are of no use to whoever lists pods in the meantime
 	loaded, err := w.load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	runtime.GC() // what reading leaves behind is not the scheduler's to clean up
-	started := time.Now()
+	watch, found := startWatch(), &outcome{ParseSeconds: rounded(time.Since(began))}
 	limited, cancel := context.WithTimeout(ctx, time.Duration(chosen.limit*float64(time.Second)))
 	defer cancel()
 	scheduler, err := loaded.provisioner.NewScheduler(limited, pods, nil, sets.New[types.UID](), schedulerOptions(ctx)...)
@@ -108,13 +108,12 @@ func runWorkload(ctx context.Context, chosen arguments) (*outcome, error) {
 		return nil, err
 	}
 	results, err := scheduler.Solve(limited, pods)
-	ended := time.Now()
+	found.stop(watch)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return nil, err
 	}
-	found := summarise(results, pods)
 	found.TimedOut = err != nil
-	found.Seconds, found.ParseSeconds = rounded(ended.Sub(started)), rounded(started.Sub(began))
+	found.summarise(results, pods)
 	if chosen.claims {
 		found.tell(results)
 	}
@@ -182,13 +181,13 @@ func runWorld(ctx context.Context, path string) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
+	watch, found := startWatch(), &outcome{ParseSeconds: rounded(time.Since(began))}
 	results, err := loaded.provisioner.Schedule(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := summarise(results, w.pending())
-	found.Seconds, found.ParseSeconds = rounded(time.Since(started)), rounded(started.Sub(began))
+	found.stop(watch)
+	found.summarise(results, w.pending())
 	found.tell(results)
 	found.explain(w.pending(), func(pod *corev1.Pod) error { return loaded.provisioner.Validate(ctx, pod) })
 	return found, nil

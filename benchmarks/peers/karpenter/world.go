@@ -25,7 +25,8 @@ import (
 )
 
 // world is a cluster as JSON. Objects are manifests as an API server would store them; what it would fill in and what
-// matters here (see complete) may be left out. WellKnownLabels are those that the provider adds to Karpenter's own.
+// matters here (see complete) may be left out, but for a bound volume claim's annotation
+// pv.kubernetes.io/bind-completed. WellKnownLabels are those that the provider adds to Karpenter's own.
 type world struct {
 	NodePools            []*v1.NodePool                  `json:"nodePools"`
 	Pods                 []*corev1.Pod                   `json:"pods"`

@@ -17,8 +17,8 @@ from benchmarks.peers.karpenter import (
 )
 
 SHORT = (
-    b'{"seconds":5.06,"parse_seconds":0.4,"nodes":200,"unplaced":3,"cost_usd_per_hour":322.6,"peak_mib":78.1,'
-    b'"timed_out":false}'
+    b'{"seconds":5.06,"cpu_seconds":7.5,"parse_seconds":0.4,"nodes":200,"unplaced":3,"cost_usd_per_hour":322.6,'
+    b'"peak_mib":78.1,"timed_out":false}'
 )
 LONG = SHORT[:-1] + (
     b',"claims":[{"nodePool":"default","types":["m5.large","c5.xlarge"],"pods":["a","b"],"zone":"us-east-1a",'
@@ -28,7 +28,13 @@ LONG = SHORT[:-1] + (
 
 def test_a_short_answer_has_figures_only() -> None:
     found = read_outcome(SHORT)
-    assert (found.seconds, found.nodes, found.unplaced, found.cost_usd_per_hour) == (5.06, 200, 3, 322.6)
+    assert (found.seconds, found.cpu_seconds, found.nodes, found.unplaced, found.cost_usd_per_hour) == (
+        5.06,
+        7.5,
+        200,
+        3,
+        322.6,
+    )
     assert (found.claims, found.existing, found.errors) == ((), {}, {})
 
 
