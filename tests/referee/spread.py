@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import msgspec
 
 from api import labels
-from reconciler.model.objects import Pod, TopologySpreadConstraint
+from reconciler.model.objects import TopologySpreadConstraint
 from tests.referee.answers import Violation
 from tests.referee.census import Census, Group
 from tests.referee.kinds import Kind
 from tests.referee.places import Place
-from tests.referee.selecting import holds, tolerates
+from tests.referee.selecting import tolerates
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _constraint(
     if look not in tallies:
         tallies[look] = _tally(census, kind, meant, constraint, chosen)
     tally = tallies[look]
-    least = _least(pod, constraint, tally.everyone)
+    least = _least(constraint, tally.everyone)
     for group in groups:
         here = group.place.domain(key)
         if here is None:
@@ -69,13 +69,12 @@ def _constraint(
             yield Violation("spread", words)
 
 
-def _least(pod: Pod, constraint: TopologySpreadConstraint, everyone: Counter[str]) -> int:
+def _least(constraint: TopologySpreadConstraint, everyone: Counter[str]) -> int:
     """The count of the emptiest domain; 0 where a new domain is always possible, or where there are too few."""
     if constraint.topology_key == labels.HOSTNAME:
         return 0
-    domains = {d for d in everyone if _allowed(pod, constraint.topology_key, d)}
-    too_few = len(domains) < (constraint.min_domains or 0)
-    return 0 if too_few else min((everyone[d] for d in domains), default=0)
+    too_few = len(everyone) < (constraint.min_domains or 0)
+    return 0 if too_few else min(everyone.values(), default=0)
 
 
 def _tally(
@@ -117,14 +116,3 @@ def _counts(
 
 
 _ANYWHERE = msgspec.json.encode(({}, None))
-
-
-def _allowed(pod: Pod, key: str, value: str) -> bool:
-    """Whether the pod's own demands on one label admit a value."""
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
-    fits = [
-        all(holds({key: value}, key, e.operator, e.values) for e in term.match_expressions if e.key == key)
-        for term in terms
-    ]
-    return pod.spec.node_selector.get(key, value) == value and (not fits or any(fits))
