@@ -39,7 +39,7 @@ def _domains_with_company(census: Census, kind: Kind, term: PodAffinityTerm) -> 
     """Where a pod finds what its term means.
 
     A pod that its own term means may be the first of its kind: one such domain can be founded, and only when none of
-    those it means is anywhere yet.
+    those it means is in any yet (a node without the label is in none).
     """
     meant = census.in_reach(kind.pod, term)
     groups = [(g.place.domain(term.topology_key), g) for other in meant for g in census.by_kind[other]]
@@ -47,7 +47,7 @@ def _domains_with_company(census: Census, kind: Kind, term: PodAffinityTerm) -> 
         return {domain for domain, _ in groups}
     anchors = {domain for domain, g in groups if g.staying or term not in g.kind.near}
     founded = {domain for domain, g in groups if g.coming and term in g.kind.near} - anchors
-    settled = any(g.staying for _, g in groups)
+    settled = any(g.staying and domain is not None for domain, g in groups)
     return anchors | (founded if not settled and len(founded) == 1 else set())
 
 
@@ -95,7 +95,8 @@ def _far(
         for other in near.values():
             if _newly_together(group, other):
                 shared = sorted(here & other.place.domains(term.topology_key))
-                yield Violation("anti-affinity", f"{group.name} and {other.name} are both in {shared}")
+                whom = "its like" if other is group else other.name
+                yield Violation("anti-affinity", f"{group.name} and {whom} are both in {shared}")
 
 
 def _by_domain(census: Census, kind: Kind, term: PodAffinityTerm) -> dict[str, list[Group]]:

@@ -61,8 +61,10 @@ def _ports(kinds: Kinds, place: Place) -> Iterator[Violation]:
 def _room(kinds: Kinds, place: Place) -> Iterator[Violation]:
     everyone = Counter(kinds.of(pod) for pod in [*place.staying, *place.leaving, *place.coming])
     used = total({r: a * n for r, a in kind.requests.items()} for kind, n in everyone.items())
+    # What runs there may have too much of something; that keeps away only who wants some of it too.
+    asked = {r for pod in place.coming for r, amount in kinds.of(pod).requests.items() if amount > 0}
     for name, room in place.rooms.items():
-        for resource, amount in used.items():
-            if amount > room[resource]:
+        for resource in sorted(asked):
+            if (amount := used[resource]) > room[resource]:
                 words = f"{place.name} (as {name}) has {room[resource]} {resource}, its pods want {amount}"
                 yield Violation("room", words)

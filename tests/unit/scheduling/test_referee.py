@@ -95,3 +95,19 @@ def test_a_new_node_with_wrong_types_price_or_limit() -> None:
     assert "no offering" in judged(requirements=new.requirements & Requirements.of_labels({labels.ZONE: "z9"}))
     limited = w.world(w.pool(limits={"cpu": "1"}), w.pod("p", "3"))
     assert any("would use" in str(line) for line in violations(limited, pods, solution))
+
+
+def test_what_a_node_lacks_already_keeps_away_only_who_wants_it() -> None:
+    """A node that has lost its GPU while a pod with one runs there."""
+    there = w.pod("old", node="n", requests={w.GPU: "1"}, labels={"app": "web"})
+    snapshot, pods, _ = asked(w.node("n"), there, w.pod("p"))
+    assert violations(snapshot, pods, on_node("n", "p")) == []
+    hungry, more, _ = asked(w.node("n"), there, w.pod("p", requests={w.GPU: "1"}))
+    assert [v.rule for v in violations(hungry, more, on_node("n", "p"))] == ["room"]
+
+
+def test_company_on_a_node_without_the_label_bars_nobody_from_founding() -> None:
+    company = {"labels": {"app": "web"}, "affinity": w.between("podAffinity", "rack")}
+    nodes = [w.node("n"), w.node("m", labels={"rack": "1"})]
+    snapshot, pods, _ = asked(nodes, w.pod("old", node="n", labels={"app": "web"}), w.pod("p", **company))
+    assert violations(snapshot, pods, on_node("m", "p")) == []
