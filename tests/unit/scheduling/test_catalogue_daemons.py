@@ -161,8 +161,9 @@ def test_098_room_for_daemons_is_kept_until_they_are_there_and_only_once() -> No
 
 def test_099_daemons_larger_than_expected_free_no_room() -> None:
     """What they take beyond the expected is not given back."""
-    node, agent = w.node("n", cpu="15900m", memory="64Gi"), w.daemon_set("agent", "1", nodeSelector={"no": "where"})
-    there = of_agent(w.pod("agent-1", "1", node="n"))
+    elsewhere = {"no": "where"}
+    node, agent = w.node("n", cpu="15900m", memory="64Gi"), w.daemon_set("agent", "1", nodeSelector=elsewhere)
+    there = of_agent(w.pod("agent-1", "1", node="n", nodeSelector=elsewhere))
     assert c.run(node, agent, there, w.pod("p", "15500m")).pending == ["p"]
     assert c.run(node, agent, there, w.pod("p", "14900m")).placed == {"p": "node/n"}
 
