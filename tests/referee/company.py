@@ -84,19 +84,19 @@ def _far(
     term: PodAffinityTerm,
     known: dict[tuple[str, bytes], dict[str, list[Group]]],
 ) -> Iterator[Violation]:
-    """Where a node's domain is open, every domain that it may have counts."""
+    """Where a node's domain is open, every domain that it may have counts. Of those that are too near one is named."""
     look = (kind.pod.metadata.namespace, msgspec.json.encode(term))
     if look not in known:
         known[look] = _by_domain(census, kind, term)
     shunned = known[look]
     for group in groups:
         here = group.place.domains(term.topology_key)
-        near = {id(other): other for domain in here for other in shunned.get(domain, ())}
-        for other in near.values():
-            if _newly_together(group, other):
-                shared = sorted(here & other.place.domains(term.topology_key))
-                whom = "its like" if other is group else other.name
-                yield Violation("anti-affinity", f"{group.name} and {whom} are both in {shared}")
+        near = (other for domain in sorted(here) for other in shunned.get(domain, ()))
+        other = next((one for one in near if _newly_together(group, one)), None)
+        if other is not None:
+            shared = sorted(here & other.place.domains(term.topology_key))
+            whom = "its like" if other is group else other.name
+            yield Violation("anti-affinity", f"{group.name} and {whom} are both in {shared}")
 
 
 def _by_domain(census: Census, kind: Kind, term: PodAffinityTerm) -> dict[str, list[Group]]:
