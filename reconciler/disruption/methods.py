@@ -22,7 +22,7 @@ from reconciler.disruption.command import command_id, failure_of
 from reconciler.disruption.commands import start
 from reconciler.disruption.moves import Move, judge
 from reconciler.disruption.proposals import agreed, timely
-from reconciler.disruption.simulation import Solve, simulate
+from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Step
@@ -129,7 +129,7 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
     """The first whose pods have a place is started; those before it are refused."""
     plans = []
     for found in order:
-        outcome = simulate(view, [found], ask, consolidation=False)
+        outcome = simulate(view, [found], ask, Manner.FREELY)
         if outcome.blocker is not None:
             plans.append(refused(found.state, outcome.blocker, _soon(view)))
             continue

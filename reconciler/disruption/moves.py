@@ -1,5 +1,7 @@
 """Single-node consolidation: whether a node can go, either because its pods fit elsewhere or for a cheaper node.
 
+A node is not deleted when the kube-scheduler, which knows nothing of the plan, may place some of its pods so that the
+others need as dear a node again: that would go on for ever.
 A replacement must be strictly cheaper at the worst price that its launch may end at. Spot nodes are replaced by spot
 nodes only where the gate is open and enough cheaper types remain, so that the new one is not replaced again at once.
 Source: disruption reference §3.2 to §3.4.
@@ -14,7 +16,7 @@ from typing import Final
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from reconciler.disruption.candidates import Blocker, Candidate
-from reconciler.disruption.simulation import Solve, simulate
+from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.model.instance_type import InstanceType
 from reconciler.model.snapshot import Snapshot
@@ -23,6 +25,7 @@ from reconciler.scheduling.solution import NewNode
 
 DELETE, REPLACE = "delete", "replace"
 SPOT_TO_SPOT_TYPES: Final = 15
+_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +43,30 @@ class Move:
 
 def judge(view: View, candidate: Candidate, ask: Solve) -> Move | Blocker:
     """The move that this candidate allows, or why there is none."""
-    outcome = simulate(view, [candidate], ask, consolidation=True)
+    outcome = simulate(view, [candidate], ask, Manner.SPARING)
     if outcome.blocker is not None:
         return outcome.blocker
     if not outcome.new_nodes:
-        return Move(candidate, None, candidate.price)
+        return _regret(view, candidate, ask) or Move(candidate, None, candidate.price)
     if len(outcome.new_nodes) > 1:
         return Blocker("TooManyNodes", f"its pods would need {len(outcome.new_nodes)} new nodes")
     new = _cheaper(view, candidate, outcome.new_nodes[0])
     return new if isinstance(new, Blocker) else Move(candidate, new, candidate.price - new.price)
+
+
+def _regret(view: View, candidate: Candidate, ask: Solve) -> Blocker | None:
+    """Why its deletion may save nothing although its pods fit elsewhere: nobody tells the kube-scheduler how.
+
+    It may leave pods over, for which nodes are bought; only if these are cheaper does it come to an end some time.
+    """
+    outcome = simulate(view, [candidate], ask, Manner.SCATTERED)
+    if outcome.blocker is not None:
+        return outcome.blocker
+    price = sum(new.price for new in outcome.new_nodes)
+    if not outcome.new_nodes or price < candidate.price:
+        return None
+    left = ", ".join(sorted(key for new in outcome.new_nodes for key in new.pods)[:_SHOWN])
+    return Blocker("WouldComeBack", f"there may be no room left for {left}, whose new node would be no cheaper")
 
 
 def _cheaper(view: View, candidate: Candidate, new: NewNode) -> NewNode | Blocker:

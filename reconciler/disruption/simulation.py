@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 
 from reconciler.disruption.candidates import Blocker, Candidate
@@ -23,9 +24,18 @@ from reconciler.scheduling.requirements_of import own_problem
 from reconciler.scheduling.solution import NewNode, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
 
-#: Asks where these pods would go if the nodes of these keys were not there; True spares nodes that are inside their
-#: `consolidateAfter`.
-Solve = Callable[[Sequence[Pod], frozenset[str], bool], Solution]
+
+class Manner(Enum):
+    """How pods are to be placed: `SPARING` nodes that are inside their `consolidateAfter`, or `SCATTERED`, as the
+    kube-scheduler does by itself."""
+
+    FREELY = "freely"
+    SPARING = "sparing"
+    SCATTERED = "scattered"
+
+
+#: Asks where these pods would go if the nodes of these keys were not there.
+Solve = Callable[[Sequence[Pod], frozenset[str], Manner], Solution]
 
 _SHOWN = 5
 
@@ -66,25 +76,26 @@ class Scheduler:
         """Pending pods for which no node would ever be made."""
         return frozenset(key for key, pod in self._snapshot.pods.pending.items() if own_problem(pod) is not None)
 
-    def __call__(self, wanted: Sequence[Pod], exclude: frozenset[str], spare_settling: bool) -> Solution:
+    def __call__(self, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         return solve(
             self._snapshot,
             [pod for pod in wanted if pod.key not in self._hopeless],
             exclude=exclude,
-            respect_consolidate_after=spare_settling,
+            respect_consolidate_after=manner is Manner.SPARING,
+            scattered=manner is Manner.SCATTERED,
             ground=self._ground,
         )
 
 
-def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, *, consolidation: bool) -> Outcome:
-    """Take the candidates away and place their pods. Consolidation also spares nodes that changed lately."""
+def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner) -> Outcome:
+    """Take the candidates away and place their pods."""
     going = {c.key for c in candidates}
     moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
     others = {pod.key: pod for pod in (*view.snapshot.pods.pending.values(), *_leaving(view, going))}
     exclude = frozenset(going | view.commands.keys())
     wanted = {**others, **moving}
     try:
-        solution = ask([wanted[key] for key in sorted(wanted)], exclude, consolidation)
+        solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner)
     except Exception as error:
         return Outcome(failed=broken(error))
     return Outcome(

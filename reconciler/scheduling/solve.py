@@ -20,6 +20,7 @@ from reconciler.scheduling.groups import Group
 from reconciler.scheduling.pack import Packed, pack
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
+from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.topology import Topology
@@ -40,12 +41,14 @@ def solve(
     exclude: frozenset[str] = frozenset(),
     respect_consolidate_after: bool = False,
     open_new: bool = True,
+    scattered: bool = False,
     ground: Ground | None = None,
 ) -> Solution:
     """Where these pods would go.
 
     `exclude` are keys of `snapshot.state_nodes` that are no targets. Pods that are bound somewhere are moved: they
-    take no room and count nowhere until they are placed. `ground` (from `survey`) spares repeated work on a snapshot.
+    take no room and count nowhere until they are placed. `scattered` leaves the choice of nodes to the kube-scheduler.
+    `ground` (from `survey`) spares repeated work on a snapshot.
     """
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
@@ -66,7 +69,7 @@ def solve(
     )
     places = shared.places_for(bound, exclude)
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
-    search = _Search(shared.columns, topology, templates, places, classes, promises, open_new)
+    search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered)
     round_ = search.run(snapshot.settings.max_instance_types)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
@@ -101,6 +104,7 @@ class _Search:
     classes: Sequence[PodClass]
     promises: Mapping[str, str]
     open_new: bool
+    scattered: bool
 
     def run(self, most_types: int) -> _Round:
         caps: dict[ItemKey, int] = {}
@@ -117,7 +121,8 @@ class _Search:
         self.topology.reset()
         for template in self.templates:
             template.reset()
-        assignment = Assignment(self.columns, self.places, self.templates, caps, open_new=open_new)
+        kind = Scattered if self.scattered else Assignment
+        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
         assignment.run(self.classes, self.promises)
         done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()

@@ -96,6 +96,19 @@ BUGS = (
         seeds=range(40, 50),
     ),
     Bug(
+        "deletion that only a plan can keep",
+        "A node is deleted for a saving, its pods go where nobody planned them, and one needs such a node again.",
+        (
+            Edit(
+                "reconciler/disruption/moves.py",
+                "        return _regret(view, candidate, ask) or Move(",
+                "        return Move(",
+            ),
+        ),
+        (_rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
+        seeds=range(1854, 1855),
+    ),
+    Bug(
         "launch without token",
         "A fleet call that is repeated because its answer was lost launches a second time.",
         (Edit("reconciler/aws/fleets.py", '        "ClientToken": request.group,\n', ""),),

@@ -24,6 +24,8 @@ from tests.simulation.stage import EAGER, SETTINGS, Stage, of
 from tests.simulation.trouble import Killed, lives
 from tests.worlds import deployment, node_pool
 
+TWO_CPUS = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["2"]}
+
 
 # --- budgets are counts -------------------------------------------------------------------------------------------
 def test_a_node_that_is_not_ready_uses_up_budget() -> None:
@@ -39,8 +41,7 @@ def test_a_node_that_is_not_ready_uses_up_budget() -> None:
 
 
 def test_limits_count_claims_that_have_no_node_yet() -> None:
-    two_cpus = [{"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["2"]}]
-    stage = Stage(replicas=2, pool={"limits": {"cpu": "4"}, "also": two_cpus})
+    stage = Stage(replicas=2, pool={"limits": {"cpu": "4"}, "also": [TWO_CPUS]})
     stage.run(60, until=lambda: len(stage.machines) == 2)
     assert not stage.nodes
     stage.scale(4)
@@ -326,6 +327,28 @@ def test_a_launch_whose_answer_was_lost_launches_once(trouble: BaseException) ->
     stage.seam.loses.clear()
     stage.settle()
     assert len(stage.claims) == len(stage.world.ec2.instances) == 2
+
+
+# --- no plan for nothing ------------------------------------------------------------------------------------------
+def test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again() -> None:
+    """The two pods of the first node fit on the others, each on its own; but the smaller one goes where there is most
+    room, and the other one may go nowhere else."""
+    stage = Stage(replicas=0, pool={"also": [TWO_CPUS]})
+    settled = {"annotations": {labels.DO_NOT_DISRUPT: "true"}}
+    here, there = ({"nodeSelector": {labels.ZONE: f"us-west-2{zone}"}} for zone in "ab")
+    for apps in (
+        [deployment("roaming", {"cpu": "600m"}), deployment("tied", {"cpu": "650m", **here})],
+        [deployment("here", {"cpu": "1200m", **settled, **here})],
+        [deployment("there", {"cpu": "1300m", **settled, **there})],
+    ):
+        for app in apps:
+            stage.world.apply(app)
+        stage.settle()
+    assert len(stage.nodes) == 3
+    disruption = {**EAGER, "consolidationPolicy": "WhenEmptyOrUnderutilized"}
+    stage.world.apply(node_pool("general", {"disruption": disruption, "also": [TWO_CPUS]}))
+    stage.run(1200)
+    assert not stage.seam.writes("evict", "create", "delete")
 
 
 # --- no global gate -----------------------------------------------------------------------------------------------

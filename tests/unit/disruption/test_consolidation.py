@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace as with_fields
 from datetime import timedelta
 from typing import Any
@@ -14,11 +15,13 @@ from reconciler.disruption.candidates import Blocker, Candidate, candidate
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.moves import Move, judge
 from reconciler.disruption.propose import propose
-from reconciler.disruption.simulation import Solve
+from reconciler.disruption.simulation import Manner, Solve
 from reconciler.disruption.view import view
+from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.model.snapshot import Proposal
+from reconciler.scheduling.solution import Solution
 from tests.unit.disruption.worlds import (
     CATALOGUE,
     NOW,
@@ -65,6 +68,24 @@ def test_a_node_whose_pods_fit_elsewhere_is_deleted_and_saves_its_price() -> Non
     found = judged(elsewhere("b"))
     assert isinstance(found, Move)
     assert (found.kind, found.saving) == ("delete", 96_000)
+
+
+@pytest.mark.parametrize(
+    ("left_over", "expected"),
+    [
+        (elsewhere("b"), "delete"),
+        (on_new_nodes("t3.small", price=95_999), "delete"),
+        (on_new_nodes("m5.large", price=96_000), "WouldComeBack"),
+        (nowhere, "PodsWouldNotSchedule"),
+    ],
+)
+def test_a_node_is_not_deleted_when_the_kube_scheduler_may_make_it_come_back(left_over: Solve, expected: str) -> None:
+    """Its pods fit elsewhere, but not as the kube-scheduler places them."""
+
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+        return (left_over if manner is Manner.SCATTERED else elsewhere("b"))(pods, exclude, manner)
+
+    assert code(judged(ask)) == expected
 
 
 def test_only_strictly_cheaper_types_replace() -> None:
@@ -161,9 +182,9 @@ def test_pools_that_do_not_want_it_get_no_proposals(own: dict[str, Any]) -> None
 def test_deletions_proposed_together_reckon_with_each_other() -> None:
     """Both nodes' pods fit on the other; only one of the two may be proposed."""
 
-    def ask(pods: Any, exclude: frozenset[str], spare: bool) -> Any:
+    def ask(pods: Any, exclude: frozenset[str], manner: Manner) -> Any:
         left = sorted({"a", "b"} - exclude)
-        return elsewhere(left[0])(pods, exclude, spare) if left else nowhere(pods, exclude, spare)
+        return elsewhere(left[0])(pods, exclude, manner) if left else nowhere(pods, exclude, manner)
 
     assert [p.candidates for p in propose(snapshot(pair_world()), ask)] == [("a",)]
 

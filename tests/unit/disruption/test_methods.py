@@ -20,6 +20,7 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption.budgets import budgets_of
 from reconciler.disruption.command import Command, Failure, text_of
 from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.simulation import Manner
 from reconciler.disruption.view import view
 from reconciler.kube.salvage import salvage
 from reconciler.model.cloud import Interruption, Message
@@ -212,7 +213,7 @@ def test_drift_keeps_to_its_budget_over_many_plans() -> None:
 
 
 def test_a_drifted_node_whose_pods_cannot_move_does_not_hold_up_the_next() -> None:
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         stuck = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name == "1"}
         return Solution(unplaced=stuck, placed={p.key: "z" for p in pods if p.key not in stuck})
 
@@ -240,7 +241,7 @@ def test_pods_that_cannot_be_evicted_get_no_replacement() -> None:
     shut = [pod("2", "a", labels_={"app": "db"}), pdb("db", app="db", maxUnavailable=0)]
     asked: list[str] = []
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         asked.extend(p.key for p in pods)
         return Solution()
 
@@ -257,7 +258,7 @@ def test_pending_pods_and_pods_of_leaving_nodes_take_part_but_do_not_decide() ->
     leaving = replace(leaving, metadata=replace(leaving.metadata, deletion_timestamp=NOW))
     asked: list[str] = []
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         asked.extend(p.key for p in pods)
         lost = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name != "1"}
         return Solution(unplaced=lost, placed={"shop/1": "b"})
@@ -288,13 +289,13 @@ def test_with_many_stuck_nodes_every_one_is_tried_in_turn() -> None:
 
 
 # --- what fails -------------------------------------------------------------------------------------------------
-def broken(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+def broken(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
     raise TypeError("no solution at all")
 
 
 def test_a_simulation_that_fails_costs_its_candidate_only() -> None:
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
-        return broken(pods, exclude, spare) if pods[0].metadata.name == "1" else Solution(placed={"shop/2": "z"})
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+        return broken(pods, exclude, manner) if pods[0].metadata.name == "1" else Solution(placed={"shop/2": "z"})
 
     plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *nodes("z")]), ask)
     assert started(plan) == ["a"]
@@ -366,6 +367,7 @@ _ROOT = Path(__file__).parents[3]
 _PROGRAM = """
 from tests.unit.disruption.test_methods import busy
 from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.simulation import Manner
 from tests.unit.disruption.worlds import on_new_nodes, snapshot
 print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
 """

@@ -16,7 +16,7 @@ from api.v1.meta import decode, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.simulation import Solve
+from reconciler.disruption.simulation import Manner, Solve
 from reconciler.model import kinds
 from reconciler.model.cluster import build
 from reconciler.model.instance_type import InstanceType, Offering
@@ -153,18 +153,20 @@ def snapshot(
 def elsewhere(key: str) -> Solve:
     """Places every pod on one state node, or nowhere when that is excluded."""
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         if key in exclude:
-            return nowhere(pods, exclude, spare)
+            return nowhere(pods, exclude, manner)
         return Solution(placed={p.key: key for p in pods})
 
     return ask
 
 
-def on_new_nodes(*types: str, count: int = 1, capacity_types: tuple[str, ...] = ("on-demand",)) -> Solve:
+def on_new_nodes(
+    *types: str, count: int = 1, capacity_types: tuple[str, ...] = ("on-demand",), price: int = 1
+) -> Solve:
     """Spreads the pods over so many new nodes."""
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         rows = Requirements([requirement(labels.CAPACITY_TYPE, IN, capacity_types)])
         shares = [tuple(p.key for p in pods[i::count]) for i in range(count)]
         return Solution(
@@ -175,7 +177,7 @@ def on_new_nodes(*types: str, count: int = 1, capacity_types: tuple[str, ...] = 
                     instance_types=types,
                     requests=Resources({"cpu": 500}),
                     pods=share,
-                    price=1,
+                    price=price,
                     zones=(ZONE,),
                     capacity_types=capacity_types,
                 )
@@ -187,11 +189,11 @@ def on_new_nodes(*types: str, count: int = 1, capacity_types: tuple[str, ...] = 
     return ask
 
 
-def nowhere(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+def nowhere(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
     return Solution(unplaced={p.key: PodRefusal("NoRoom", "no room") for p in pods})
 
 
-def never(pods: Sequence[Pod], exclude: frozenset[str], spare: bool) -> Solution:
+def never(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
     raise AssertionError("nothing was to be simulated")
 
 

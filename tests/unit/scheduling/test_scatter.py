@@ -1,0 +1,67 @@
+"""Where pods may end up when only the kube-scheduler places them: on the emptiest node, and small ones come first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api import labels
+from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim
+from reconciler.scheduling.solve import Solution, solve
+from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.referee_plants import volume, volume_claim
+
+A, B = w.node("a", cpu="1"), w.node("b", cpu="2")
+
+
+def scattered(*objects: Any) -> Solution:
+    snapshot = w.world(*objects)
+    return solve(snapshot, list(snapshot.pods.pending.values()), scattered=True)
+
+
+def test_the_emptiest_node_is_taken_first_though_another_pod_will_miss_the_room() -> None:
+    pods = [w.pod("roaming", "900m"), w.pod("tied", "1500m", nodeSelector={labels.HOSTNAME: "b"})]
+    planned = w.solved(w.pool(), A, B, pods)
+    assert planned.placed == {"default/roaming": "node/a", "default/tied": "node/b"}
+    found = scattered(w.pool(), A, B, pods)
+    assert found.placed == {"default/roaming": "node/b"}
+    assert "default/tied" in found.unplaced
+
+
+def test_a_share_counts_and_not_an_amount() -> None:
+    busy = w.pod("there", "1500m", node="c")
+    assert scattered(A, w.node("c", cpu="3"), busy, w.pod("p", "100m")).placed == {"default/p": "node/a"}
+
+
+def test_pods_that_fit_in_any_order_all_have_a_place() -> None:
+    tied = w.pod("tied", "1500m", nodeSelector={labels.HOSTNAME: "b"})
+    assert not scattered(A, B, w.replicas(2, "small", "200m"), tied).unplaced
+
+
+@pytest.mark.parametrize(("priority", "first"), [(0, "small"), (9, "large")])
+def test_a_higher_priority_comes_first_else_the_smaller_pod(priority: int, first: str) -> None:
+    pods = [w.pod("small", "500m"), w.pod("large", "1800m", priority=priority)]
+    assert list(scattered(B, pods).placed) == [f"default/{first}"]
+
+
+def test_pods_with_volumes_come_last() -> None:
+    one: tuple[PersistentVolumeClaim, PersistentVolume] = (volume_claim("c", "v"), volume("v", labels.ZONE, "z1"))
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+    pods = [w.pod("attached", "100m", volumes=volumes), w.pod("large", "1950m")]
+    assert list(scattered(B, *one, pods).placed) == ["default/large"]
+
+
+def test_a_node_that_has_not_joined_takes_none() -> None:
+    before = w.world(w.pool(), w.pod("first"))
+    (claim,) = w.claims(before, solve(before, list(before.pods.pending.values())))
+    world = (w.pool(), w.launched(claim, before), w.pod("p"))
+    assert w.solved(*world).placed
+    assert scattered(*world).new_nodes
+
+
+def test_a_wish_is_no_reason_for_a_new_node() -> None:
+    wish = {"weight": 1, "preference": {"matchExpressions": [{"key": labels.ZONE, "operator": "In", "values": ["z2"]}]}}
+    wishing = w.pod("p", affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}})
+    assert w.solved(w.pool(), A, wishing).new_nodes
+    assert scattered(w.pool(), A, wishing).placed == {"default/p": "node/a"}
