@@ -150,7 +150,7 @@ def _calls(view: View, ready: Sequence[NodeClaim]) -> Iterator[Plan]:
     """Groups that are on their way, then new ones for the claims that are in none."""
     by_name = {claim.name: claim for claim in ready}
     own = {claim.name: claim.metadata.annotations.get(labels.LAUNCH_GROUP, "") for claim in ready}
-    requests, taken = _whole(_requests(view, ready), own), dict[str, str]()
+    requests, taken = _whole(view, _requests(view, ready), own), dict[str, str]()
     for group, request in sorted(requests.items()):
         for name in request.members:
             if name in by_name and (own[name] == group or own[name] not in requests):
@@ -173,7 +173,7 @@ def _requests(view: View, ready: Iterable[NodeClaim]) -> dict[str, FleetRequest]
     return found
 
 
-def _whole(requests: Mapping[str, FleetRequest], own: Mapping[str, str]) -> dict[str, FleetRequest]:
+def _whole(view: View, requests: Mapping[str, FleetRequest], own: Mapping[str, str]) -> dict[str, FleetRequest]:
     """Those without a member that another call has got: that one's write was under way when the group was made.
 
     Such a call has not been made, since not all of its claims carried it, and would launch for the lost member too.
@@ -181,8 +181,15 @@ def _whole(requests: Mapping[str, FleetRequest], own: Mapping[str, str]) -> dict
     return {
         group: request
         for group, request in requests.items()
-        if all(own.get(name) in (None, group) or own[name] not in requests for name in request.members)
+        if not any(_lost(view, name, group, requests, own) for name in request.members)
     }
+
+
+def _lost(view: View, name: str, group: str, requests: Mapping[str, FleetRequest], own: Mapping[str, str]) -> bool:
+    """Whether another call has got the claim: one to be made, or (it is not ready any more) one that was."""
+    claim = view.snapshot.node_claims.get(name)
+    other = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "") if claim is not None else ""
+    return other not in ("", group) and (other in requests or name not in own)
 
 
 def _read(text: str) -> FleetRequest | None:

@@ -151,6 +151,27 @@ def test_a_claim_that_went_into_another_call_meanwhile_is_not_launched_twice() -
     assert len(world.instances) == 3
 
 
+def test_a_claim_that_another_call_has_launched_meanwhile_is_not_launched_again() -> None:
+    """Three claims appear one after the other, each while the group of those before it is being written, so that theirs
+    name them too. The writes show late and one by one: by then the claims before have their instances."""
+    world, plans = prepared(), dict[str, Plan]()
+    for name in "abc":
+        world.put(node_claim(name))
+        plans[name] = world.decide()
+    for shown in ("a", "ab", "abc"):
+        world.obey(about(plans[shown[-1]], shown[-1]))
+        for _ in range(6):
+            world.obey(about(world.decide(), shown))
+    assert all(world.claim(name).is_true("Launched") for name in plans)
+    assert len(world.instances) == 3
+
+
+def about(plan: Plan, names: str) -> Plan:
+    """The plan without what it writes to other claims."""
+    others = {f"nodeclaim/{name}" for name in "abc" if name not in names}
+    return changed(plan, actions=tuple(action for action in plan.actions if action.lane not in others))
+
+
 def test_what_cannot_be_had_now_is_not_asked_for() -> None:
     world = prepared(node_claim("a"))
     world.facts["out_of_stock"] = {("m5.large", "us-west-2a", "on-demand"): NOW + timedelta(minutes=3)}
