@@ -33,7 +33,7 @@ from tests.referee.daemons import Daemons
 from tests.referee.needs import requests
 from tests.referee.places import offers, outcomes_of
 from tests.referee.planned import stands_aside, types_of
-from tests.referee.selecting import holds, untolerated
+from tests.referee.selecting import holds, required_affinity, untolerated
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -100,10 +100,10 @@ def _may_hold(seller: _Seller, pod: Pod) -> bool:
     wanted = {labels.normalise(k): v for k, v in pod.spec.node_selector.items()}
     if any(key not in seller.open and seller.labels.get(key) != value for key, value in wanted.items()):
         return False
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    if affinity is None or affinity.required is None:
+    required = required_affinity(pod)
+    if required is None:
         return True
-    return any(all(_may_be(seller, e) for e in t.match_expressions) for t in affinity.required.node_selector_terms)
+    return any(all(_may_be(seller, e) for e in t.match_expressions) for t in required.node_selector_terms)
 
 
 def _may_be(seller: _Seller, row: Expression) -> bool:

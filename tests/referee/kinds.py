@@ -9,6 +9,7 @@ import msgspec
 from api.resources import Resources
 from reconciler.model.objects import Pod, PodAffinityTerm
 from tests.referee.needs import HostPort, host_ports, requests
+from tests.referee.selecting import required_affinity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +54,6 @@ class Kinds:
         own = pod.metadata.name if any(v.ephemeral is not None for v in spec.volumes) else ""
         key = tuple(map(msgspec.json.encode, (pod.metadata.namespace, pod.metadata.labels, spec, own)))
         if key not in self._known:
-            affinity = spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None
-            where = msgspec.json.encode((spec.node_selector, affinity))
+            where = msgspec.json.encode((spec.node_selector, required_affinity(pod)))
             self._known[key] = Kind(pod, where, requests(pod), host_ports(pod))
         return self._known[key]

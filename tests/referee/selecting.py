@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from api import labels
 from api.v1.meta import Taint
-from reconciler.model.objects import Expression, LabelSelector, NodeSelectorTerm, Pod, Toleration
+from reconciler.model.objects import Expression, LabelSelector, NodeSelector, NodeSelectorTerm, Pod, Toleration
 
 
 def selector_holds(pod: Pod, node_labels: Mapping[str, str]) -> bool:
@@ -16,10 +16,14 @@ def selector_holds(pod: Pod, node_labels: Mapping[str, str]) -> bool:
 
 def affinity_holds(pod: Pod, node_name: str, node_labels: Mapping[str, str]) -> bool:
     """The pod's required node affinity: one of its terms."""
+    required = required_affinity(pod)
+    return required is None or any(term_holds(term, node_name, node_labels) for term in required.node_selector_terms)
+
+
+def required_affinity(pod: Pod) -> NodeSelector | None:
+    """The pod's required node affinity, if it has one."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    if affinity is None or affinity.required is None:
-        return True
-    return any(term_holds(term, node_name, node_labels) for term in affinity.required.node_selector_terms)
+    return affinity.required if affinity is not None else None
 
 
 def term_holds(term: NodeSelectorTerm, node_name: str, node_labels: Mapping[str, str]) -> bool:

@@ -18,7 +18,7 @@ from tests.referee.answers import Violation
 from tests.referee.census import Census, Group
 from tests.referee.kinds import Kind
 from tests.referee.places import Place
-from tests.referee.selecting import tolerates
+from tests.referee.selecting import untolerated
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ def _counts(
             chosen[look] = place.selected_by(kind.pod)
         if not chosen[look]:
             return False
-    hard = (t for t in place.taints if t.effect != "PreferNoSchedule")
-    return constraint.node_taints_policy != "Honor" or all(tolerates(kind.pod, t) for t in hard)
+    return constraint.node_taints_policy != "Honor" or not untolerated(kind.pod, place.taints)
 
 
 _ANYWHERE = msgspec.json.encode(({}, None))

@@ -367,7 +367,6 @@ _ROOT = Path(__file__).parents[3]
 _PROGRAM = """
 from tests.unit.disruption.test_methods import busy
 from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.simulation import Manner
 from tests.unit.disruption.worlds import on_new_nodes, snapshot
 print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
 """
