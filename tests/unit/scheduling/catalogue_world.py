@@ -18,7 +18,7 @@ import msgspec
 from api import labels
 from api.requirements import DOES_NOT_EXIST, IN, Requirements, requirement
 from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim, NodeClaimStatus
+from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering
 from reconciler.model.kinds import ref
@@ -27,18 +27,14 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Batch, Snapshot
 from reconciler.provisioning.pending import pending_pods, rehoused_pods
 from reconciler.provisioning.provision import provision
-from reconciler.scheduling.claims import to_claim
 from reconciler.scheduling.prices import compatible
 from reconciler.scheduling.solve import NewNode, Solution, solve
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 
-ZONES = ("z1", "z2", "z3")
 #: The label by which types are small or large, and one that only some of them have.
 SIZE = "karpenter.k8s.aws/instance-size"
 SPECIAL = "karpenter.k8s.aws/instance-gpu-manufacturer"
-CPU = "karpenter.k8s.aws/instance-cpu"
-MARKETS = (("z1", "spot"), ("z2", "spot"), ("z1", "on-demand"), ("z2", "on-demand"), ("z3", "on-demand"))
 
 
 def machine(
@@ -54,7 +50,7 @@ def machine(
     """A type of the fixture; `own` are further labels, `prices` (by market, micro-dollars) replace the offerings."""
     price = more.pop("price", 100_000 * (cpu + memory) + (1_000_000 if gpu else 0))
     extra = {gpu: 2} if gpu else None
-    markets = tuple(prices) if prices is not None else more.pop("markets", MARKETS)
+    markets = tuple(prices) if prices is not None else more.pop("markets", w.MARKETS)
     made = w.instance_type(name, cpu, memory, price=price, extra=extra, markets=markets, **more)
     absent = [] if SPECIAL in (own or {}) else [requirement(SPECIAL, DOES_NOT_EXIST)]
     rows = made.requirements & Requirements([*(requirement(k, IN, (v,)) for k, v in (own or {}).items()), *absent])
@@ -132,7 +128,7 @@ class Pass:
         return sorted(len(node.pods) for node in self.nodes)
 
     def claims(self) -> list[NodeClaim]:
-        return [to_claim(self.snapshot, node, salt="test") for node in self.nodes]
+        return w.claims(self.snapshot, self.solution)
 
 
 def run(*objects: Any, **facts: Any) -> Pass:
@@ -230,18 +226,9 @@ def launched(claim: NodeClaim, planned: NewNode, snapshot: Snapshot) -> NodeClai
     chosen = next(t for t in catalogue if t.name == planned.instance_types[0])
     offers = compatible(chosen, planned.requirements, snapshot)
     offer = min(offers, key=lambda o: (o.price, o.capacity_type != "spot", o.zone))
-    single = {k: min(r.values) for k, r in chosen.requirements.items() if len(r.values) == 1 and not r.complement}
-    own = {**single, **{key: min(row.values) for key, row in offer.requirements().items()}}
-    status = NodeClaimStatus(
-        provider_id=f"aws:///{offer.zone}/i-{claim.name}",
-        capacity=chosen.capacity.texts(),
-        allocatable=chosen.allocatable.texts(),
-    )
-    kept = {k: v for k, v in claim.metadata.annotations.items() if k != labels.PLANNED_PODS}
-    meta = msgspec.structs.replace(
-        claim.metadata, uid=f"uid-{claim.name}", labels={**claim.metadata.labels, **own}, annotations=kept
-    )
-    return msgspec.structs.replace(claim, metadata=meta, status=status)
+    grown = w.launched_as(claim, chosen, offer)
+    kept = {k: v for k, v in grown.metadata.annotations.items() if k != labels.PLANNED_PODS}
+    return msgspec.structs.replace(grown, metadata=msgspec.structs.replace(grown.metadata, annotations=kept))
 
 
 def node_of(claim: NodeClaim, *, initialized: bool = True, taints: Sequence[Any] = (), **amounts: str) -> Node:

@@ -84,7 +84,7 @@ def test_177_company_that_is_only_preferred_need_not_be_had() -> None:
 def test_178_pods_that_shun_each_other_are_apart() -> None:
     """By host; by zone, where all zones are taken, one waits."""
     assert c.run(w.pool(), c.web(3, **far("web", labels.HOSTNAME))).sizes() == [1, 1, 1]
-    targets = [pod(zone, "target", zone=zone, cpu="1") for zone in c.ZONES]
+    targets = [pod(zone, "target", zone=zone, cpu="1") for zone in w.ZONES]
     assert c.run(w.pool(), targets, pod("p", **far("target"))).pending == ["p"]
     assert c.run(w.pool(), targets[:2], pod("p", **far("target"))).of("p").zones == ("z3",)
 
@@ -98,12 +98,12 @@ def test_179_who_is_shunned_is_given_a_zone_so_that_the_other_has_one() -> None:
 
 def test_180_who_is_shunned_in_every_zone_waits() -> None:
     """By pods of the same pass, or by running ones; if they only prefer it, it does not."""
-    coming = [pod(zone, "shy", zone=zone, cpu="1", **far("target")) for zone in c.ZONES]
-    nodes = [w.node(f"n-{zone}", zone, **FULL) for zone in c.ZONES]
-    there = [pod(f"s-{z}", "shy", cpu="1m", memory="1Mi", node=f"n-{z}", **far("target")) for z in c.ZONES]
+    coming = [pod(zone, "shy", zone=zone, cpu="1", **far("target")) for zone in w.ZONES]
+    nodes = [w.node(f"n-{zone}", zone, **FULL) for zone in w.ZONES]
+    there = [pod(f"s-{z}", "shy", cpu="1m", memory="1Mi", node=f"n-{z}", **far("target")) for z in w.ZONES]
     for objects in (coming, [*nodes, *there]):
         assert c.run(w.pool(), objects, pod("target")).pending == ["target"]
-    mild = [pod(zone, "shy", zone=zone, cpu="1", affinity=c.wishes(FAR, ZONE, "target")) for zone in c.ZONES]
+    mild = [pod(zone, "shy", zone=zone, cpu="1", affinity=c.wishes(FAR, ZONE, "target")) for zone in w.ZONES]
     assert c.run(w.pool(), mild, pod("target")).pending == []
 
 

@@ -101,7 +101,7 @@ def test_169_required_zones_bound_what_is_looked_at() -> None:
     steps: list[tuple[int, list[str], list[int]]] = [
         (6, ["z1", "z2"], [3, 3]),
         (1, ["z2", "z3"], [1, 3, 3]),
-        (5, list(c.ZONES), [4, 4, 4]),
+        (5, list(w.ZONES), [4, 4, 4]),
     ]
     for number, (count, zones, expected) in enumerate(steps):
         assert not story.batch(

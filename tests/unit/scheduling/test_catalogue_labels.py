@@ -99,7 +99,7 @@ def test_021_a_zone_outside_the_pools_own() -> None:
 )
 def test_022_integer_labels_select_types(operator: str, bound: str, left: set[str]) -> None:
     """Only types in the range are listed."""
-    assert set(c.run(w.pool(), w.pod("p", **c.wants((c.CPU, operator, [bound])))).node.instance_types) == left
+    assert set(c.run(w.pool(), w.pod("p", **c.wants((w.SIZE, operator, [bound])))).node.instance_types) == left
 
 
 def test_023_two_demands_on_one_key_hold_together() -> None:

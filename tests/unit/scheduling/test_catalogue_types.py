@@ -192,7 +192,7 @@ def test_064_prices_are_compared_over_what_is_allowed() -> None:
 def _assorted() -> Any:
     """Types of two architectures, each with prices of its own in every market."""
     for number, (arch, cpu) in enumerate(product(("amd64", "arm64"), (2, 4, 8))):
-        prices = {m: 1000 + (number * 7 + place * 5) % 11 for place, m in enumerate(c.MARKETS)}
+        prices = {m: 1000 + (number * 7 + place * 5) % 11 for place, m in enumerate(w.MARKETS)}
         yield c.machine(f"{arch}-{cpu}", cpu, cpu, arch=arch, prices=prices)
 
 
@@ -200,7 +200,7 @@ def _assorted() -> Any:
 def test_065_the_cheapest_compatible_offering_decides(by_pool: bool) -> None:
     """For every combination of architecture, zone and capacity type, asked for by the pool or by the pod."""
     catalogue = tuple(_assorted())
-    choices = product((None, "amd64", "arm64"), (None, *c.ZONES), (None, "spot", "on-demand"))
+    choices = product((None, "amd64", "arm64"), (None, *w.ZONES), (None, "spot", "on-demand"))
     for arch, zone, kind in choices:
         wanted = {labels.ARCH: arch, labels.OS: "linux", labels.ZONE: zone, labels.CAPACITY_TYPE: kind}
         rows = {key: value for key, value in wanted.items() if value is not None}

@@ -118,8 +118,8 @@ def test_137_two_volumes_meet_in_the_only_combination_that_both_allow() -> None:
 
 def test_141_a_volumes_zone_does_not_narrow_what_a_spread_looks_at() -> None:
     """All three zones count for minDomains, so the fourth pod goes where its volume is."""
-    nodes = [w.node(f"n-{zone}", zone, cpu="100m") for zone in c.ZONES]
-    old = [w.pod(f"old-{zone}", node=f"n-{zone}", labels={"app": "web"}) for zone in c.ZONES]
+    nodes = [w.node(f"n-{zone}", zone, cpu="100m") for zone in w.ZONES]
+    old = [w.pod(f"old-{zone}", node=f"n-{zone}", labels={"app": "web"}) for zone in w.ZONES]
     spread = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread(minDomains=3)]}
     bound = [claim(volume="v"), in_zones("v", "z1")]
     story = c.Story.of(w.pool(), nodes, old, bound)

@@ -206,9 +206,13 @@ def launched(claim: NodeClaim, snapshot: Snapshot, choice: int = 0) -> NodeClaim
         if requirements.allowed(labels.ZONE).has(o.zone)
         and requirements.allowed(labels.CAPACITY_TYPE).has(o.capacity_type)
     ]
-    chosen, offering = options[choice % len(options)]
+    return launched_as(claim, *options[choice % len(options)])
+
+
+def launched_as(claim: NodeClaim, chosen: InstanceType, offering: Offering) -> NodeClaim:
+    """The claim after its launch as this type, at this offering."""
     single = {k: min(r.values) for k, r in chosen.requirements.items() if len(r.values) == 1 and not r.complement}
-    own = {**single, labels.ZONE: offering.zone, labels.CAPACITY_TYPE: offering.capacity_type}
+    own = {**single, **{key: min(row.values) for key, row in offering.requirements().items()}}
     status = NodeClaimStatus(
         provider_id=f"aws:///{offering.zone}/i-{claim.name}",
         capacity=chosen.capacity.texts(),
