@@ -10,23 +10,20 @@ build cache is warm), and kept in `.cache/peers/<hash of its sources>/`.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import hashlib
 import json
-import os
 import platform
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+
+from tests.go_build import GoBuildFailed, build_once, go_build
 
 SOURCES: Final = Path(__file__).resolve().parent / "karpenter"
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "peers"
@@ -39,20 +36,18 @@ class PeerUnavailable(Exception):
     """The peer cannot be built or run on this machine; the message is one line that says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class PeerClaim:
+class PeerClaim(msgspec.Struct, frozen=True):
     """A node that Karpenter would buy: its cheapest types first, and the offering that a launch would take."""
 
-    node_pool: str
+    node_pool: str = msgspec.field(name="nodePool")
     types: tuple[str, ...]
     pods: tuple[str, ...]
     zone: str
-    capacity_type: str
-    price_usd_per_hour: float
+    capacity_type: str = msgspec.field(name="capacityType")
+    price_usd_per_hour: float = msgspec.field(name="price")
 
 
-@dataclass(frozen=True, slots=True)
-class PeerOutcome:
+class PeerOutcome(msgspec.Struct, frozen=True):
     """What came of one run. `claims`, `existing` (pod to node) and `errors` (pod to text) are empty unless asked for.
 
     `cpu_seconds` is the processor time within `seconds`, on all cores: what a busy machine leaves comparable.
@@ -67,9 +62,9 @@ class PeerOutcome:
     cost_usd_per_hour: float
     peak_mib: float
     timed_out: bool
-    claims: tuple[PeerClaim, ...]
-    existing: dict[str, str]
-    errors: dict[str, str]
+    claims: tuple[PeerClaim, ...] = ()
+    existing: dict[str, str] = {}
+    errors: dict[str, str] = {}
 
 
 # --- running ----------------------------------------------------------------------------------------------------
@@ -96,45 +91,17 @@ def workload_arguments(
 def read_outcome(content: bytes) -> PeerOutcome:
     """The program's answer as a value. Raises PeerUnavailable when it is none."""
     try:
-        told = msgspec.json.decode(content)
-        return PeerOutcome(
-            seconds=told["seconds"],
-            cpu_seconds=told["cpu_seconds"],
-            parse_seconds=told["parse_seconds"],
-            nodes=told["nodes"],
-            unplaced=told["unplaced"],
-            cost_usd_per_hour=told["cost_usd_per_hour"],
-            peak_mib=told["peak_mib"],
-            timed_out=told["timed_out"],
-            claims=tuple(_claim(row) for row in told.get("claims", ())),
-            existing=told.get("existing", {}),
-            errors=told.get("errors", {}),
-        )
-    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        return msgspec.json.decode(content, type=PeerOutcome)
+    except msgspec.DecodeError as error:
         raise PeerUnavailable(f"the answer of {PROGRAM} is not as expected: {error!r}") from error
-
-
-def _claim(row: dict[str, Any]) -> PeerClaim:
-    return PeerClaim(
-        node_pool=row["nodePool"],
-        types=tuple(row["types"]),
-        pods=tuple(row["pods"]),
-        zone=row["zone"],
-        capacity_type=row["capacityType"],
-        price_usd_per_hour=row["price"],
-    )
 
 
 def _answer(arguments: Sequence[str]) -> bytes:
     ran = subprocess.run([find_program(), *arguments], capture_output=True, check=False)
     if ran.returncode != 0:
-        raise PeerUnavailable(_last_line(f"{PROGRAM} failed", ran.stderr.decode(errors="replace"), ran.returncode))
+        lines = ran.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {ran.returncode}"]
+        raise PeerUnavailable(f"{PROGRAM} failed: {lines[-1]}")
     return ran.stdout
-
-
-def _last_line(what: str, output: str, code: int) -> str:
-    lines = output.strip().splitlines() or [f"exit code {code}"]
-    return f"{what}: {lines[-1]}"
 
 
 # --- building ---------------------------------------------------------------------------------------------------
@@ -158,32 +125,18 @@ def build(sources: Path, folder: Path, go: str | None, announce: Callable[[str],
     """Build the program of `sources` into `folder` with the toolchain `go`. Raises PeerUnavailable."""
     if go is None:
         raise PeerUnavailable("no Go toolchain to build Karpenter's scheduler with")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _only_one_builder(folder.parent):
-        if folder.is_dir():  # somebody else built it while we waited for the lock
-            return
-        announce("building Karpenter's scheduler (some minutes when nothing is cached)")
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as temporary:
-            staging = Path(temporary) / "bin"
-            staging.mkdir()
-            _go_build(go, sources, staging / PROGRAM)
-            # The rename is the moment the build counts: an interrupted one leaves no folder of that name.
-            staging.rename(folder)
+    build_once(
+        folder,
+        partial(_go_build, go, sources),
+        lambda: announce("building Karpenter's scheduler (some minutes when nothing is cached)"),
+    )
 
 
-@contextmanager
-def _only_one_builder(cache: Path) -> Iterator[None]:
-    with (cache / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _go_build(go: str, sources: Path, program: Path) -> None:
-    environment = {**os.environ, "GOWORK": "off"}
-    command = [go, "build", "-p", "1", "-mod=readonly", "-o", str(program), "."]
-    built = subprocess.run(command, cwd=sources, env=environment, stderr=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
-        raise PeerUnavailable(_last_line("go build of Karpenter's scheduler failed", built.stderr, built.returncode))
+def _go_build(go: str, sources: Path, staging: Path) -> None:
+    try:
+        go_build(go, ["-p", "1", "-o", str(staging / PROGRAM), "."], sources, {})
+    except GoBuildFailed as failure:
+        raise PeerUnavailable(f"go build of Karpenter's scheduler failed: {failure}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,18 +8,17 @@ the Go toolchain builds them: minutes the first time, seconds when Go's build ca
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
 import re
 import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
+
+from tests.go_build import GoBuildFailed, build_once, go_build
 
 TOOLS: Final = Path(__file__).resolve().parent / "tools"
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "control-plane"
@@ -36,6 +35,7 @@ PACKAGES: Final = {
 }
 #: Neither inlining nor debug information: it takes 40 % off the build, and tests that mostly wait do not miss it.
 _COMPILER_FLAGS: Final = "all=-l -dwarf=false"
+_ANNOUNCED: Final = "building the Kubernetes {} control plane (about 5 minutes when nothing is cached)"
 
 
 class ControlPlaneUnavailable(Exception):
@@ -94,35 +94,14 @@ def _build(folder: Path, announce: Callable[[str], None]) -> None:
         raise ControlPlaneUnavailable(
             f"no Go toolchain to build the control plane with, and {FOLDER_VARIABLE} is unset"
         )
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with _only_one_builder():
-        if folder.is_dir():  # another test run built it while we waited for the lock
-            return
-        announce(
-            f"building the Kubernetes {kubernetes_version()} control plane (about 5 minutes when nothing is cached)"
-        )
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=CACHE) as temporary:
-            staging = Path(temporary) / "bin"
-            _go_build(go, staging)
-            # The rename is the moment the build counts: an interrupted one leaves no folder of that name.
-            staging.rename(folder)
-
-
-@contextmanager
-def _only_one_builder() -> Iterator[None]:
-    with (CACHE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    build_once(folder, partial(_go_build, go), lambda: announce(_ANNOUNCED.format(kubernetes_version())))
 
 
 def _go_build(go: str, staging: Path) -> None:
-    staging.mkdir()
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
-    flags = ["-p", "2", "-trimpath", "-mod=readonly", "-gcflags", _COMPILER_FLAGS, "-ldflags", _linker_flags()]
-    command = [go, "build", *flags, "-o", f"{staging}/", *PACKAGES.values()]
-    built = subprocess.run(command, cwd=TOOLS, env=environment, stderr=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
-        lines = built.stderr.strip().splitlines() or [f"exit code {built.returncode}"]
-        raise ControlPlaneUnavailable(f"go build of the control plane failed: {lines[-1]}")
+    flags = ["-p", "2", "-trimpath", "-gcflags", _COMPILER_FLAGS, "-ldflags", _linker_flags(), "-o", f"{staging}/"]
+    try:
+        go_build(go, [*flags, *PACKAGES.values()], TOOLS, {"CGO_ENABLED": "0"})
+    except GoBuildFailed as failure:
+        raise ControlPlaneUnavailable(f"go build of the control plane failed: {failure}") from None
     # Go names a program after its import path, and etcd's main package lies in a folder called "server".
     (staging / "server").rename(staging / "etcd")

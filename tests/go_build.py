@@ -1,0 +1,40 @@
+"""Programs of others that Go builds from their modules: once, by one builder at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+
+class GoBuildFailed(Exception):
+    """The toolchain could not build it; the message is the last line of what it said."""
+
+
+def build_once(folder: Path, build: Callable[[Path], None], announce: Callable[[], None]) -> None:
+    """Make `folder` by letting `build` fill an empty one, unless another run made it while we waited for the lock."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.is_dir():
+            return
+        announce()
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as temporary:
+            staging = Path(temporary) / "bin"
+            staging.mkdir()
+            build(staging)
+            # The rename is the moment the build counts: an interrupted one leaves no folder of that name.
+            staging.rename(folder)
+
+
+def go_build(go: str, arguments: Sequence[str], sources: Path, environment: Mapping[str, str]) -> None:
+    """Run `go build` in a module's folder. Raises GoBuildFailed."""
+    own = {**os.environ, "GOWORK": "off", **environment}
+    command = [go, "build", "-mod=readonly", *arguments]
+    built = subprocess.run(command, cwd=sources, env=own, stderr=subprocess.PIPE, text=True, check=False)
+    if built.returncode != 0:
+        lines = built.stderr.strip().splitlines() or [f"exit code {built.returncode}"]
+        raise GoBuildFailed(lines[-1])
