@@ -23,6 +23,7 @@ class Settings:
     batch_max: timedelta = timedelta(seconds=10)
     preference_policy: str = "Respect"
     min_values_policy: str = "Strict"
+    improve: timedelta = timedelta(seconds=1)
     vm_memory_overhead_percent: float = 0.075
     reserved_enis: int = 0
     interruption_queue: str = ""

@@ -18,7 +18,7 @@ from reconciler.model.memory import Turn
 from reconciler.model.objects import Pod, PodSpec, Toleration
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.classes import shape_of
+from reconciler.scheduling.classes import Shape, shape_of
 from reconciler.scheduling.solve import Ground, PodRefusal, Solution, solve, survey
 
 #: Trials may solve all pods of a pass so many times over; one counts as no less than this part of them.
@@ -34,7 +34,7 @@ def solve_apart(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn | None = Non
     """A solution for all pods and pools but those with which there is none; these are refused, with the error."""
     ground = survey(snapshot, turn)
     try:
-        return solve(snapshot, pods, ground=ground)
+        return solve(snapshot, pods, improve=snapshot.settings.improve, ground=ground)
     except Exception as error:
         reason = broken(error)
     trials = _Trials(snapshot, _sound(snapshot, ground), _TIMES * len(pods), len(pods) // _LEAST)
@@ -83,12 +83,12 @@ def _sound(snapshot: Snapshot, ground: Ground) -> Ground:
 
 def _kinds(snapshot: Snapshot, pods: Iterable[Pod]) -> list[Kind]:
     """The pods by shape. Another shape comes first as time goes by, so that none is always left over."""
-    found: dict[bytes, list[Pod]] = {}
+    found: dict[Shape | None, list[Pod]] = {}
     for pod in pods:
         try:
-            shape = shape_of(pod)
+            shape: Shape | None = shape_of(pod)
         except Exception:
-            shape = b""  # such a pod is refused without a trial
+            shape = None  # such a pod is refused without a trial
         found.setdefault(shape, []).append(pod)
     kinds = list(found.values())
     first = int(snapshot.now.timestamp()) % len(kinds)

@@ -78,6 +78,16 @@ def _share(value: str) -> float:
     return number
 
 
+def _seconds(value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError("must be a number of seconds") from None
+    if not 0 <= number <= 60:
+        raise ValueError("must be at least 0 and at most 60 seconds")
+    return number
+
+
 def _duration(lowest: timedelta = timedelta(milliseconds=1)) -> Callable[[str], timedelta]:
     def read(value: str) -> timedelta:
         found = durations.parse_go(value)
@@ -184,6 +194,10 @@ class Options:
         default="Strict",
         metadata=_about("MIN_VALUES_POLICY", _one_of("Strict", "BestEffort"), "unmet minValues: Strict or BestEffort"),
     )
+    improve_seconds: float = field(
+        default=1.0,
+        metadata=_about("IMPROVE_SECONDS", _seconds, "work for a cheaper answer to a batch of pods; 0: none"),
+    )
     feature_gates: FeatureGates = field(
         default=FeatureGates(), metadata=_about("FEATURE_GATES", _gates, "Name=true,Name=false")
     )
@@ -280,6 +294,7 @@ class Options:
             batch_max=self.batch_max_duration,
             preference_policy=self.preference_policy,
             min_values_policy=self.min_values_policy,
+            improve=timedelta(seconds=self.improve_seconds),
             vm_memory_overhead_percent=self.vm_memory_overhead_percent,
             reserved_enis=self.reserved_enis,
             interruption_queue=self.interruption_queue,

@@ -1,48 +1,30 @@
 """First half of a solve: each pod gets a place on an existing node, or a domain for a new one, or neither.
 
-Pods go in order of size; a pod that waits for another (affinity) is tried again as long as others make progress. A pod
-that is to go on a new node gets every topology label pinned to one value here, so that counters are exact and the
-second half only has to pack.
+Pods go class by class, in order of size; a pod that waits for another (affinity) is tried again as long as others make
+progress. A pod that is to go on a new node gets every topology label pinned to one value (see `opening`), so that
+counters are exact and the second half only has to pack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 
 import numpy as np
 
 from api import labels
-from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
-from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Group
+from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.opening import Item, ItemKey, Opening
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Bools, Columns, Ints
 
-#: More combinations of domains than this are not looked at for one pod.
-_MOST_COMBINATIONS = 64
-Pins = tuple[tuple[str, str], ...]
-#: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
-ItemKey = tuple[int, int, int, Pins]
 Entry = tuple[PodClass, Pod]
-
-
-@dataclass(slots=True, eq=False)
-class Item:
-    """Equal pods that are to go on new nodes. `requirements`: the rung's, the volumes' and the pins together."""
-
-    key: ItemKey
-    cls: PodClass
-    rung: Rung
-    requirements: Requirements
-    pins: Pins
-    need: Ints
-    pods: list[Pod] = field(default_factory=list)
 
 
 class Assignment:
@@ -57,39 +39,55 @@ class Assignment:
         *,
         open_new: bool,
     ) -> None:
-        self.columns, self.places, self.templates, self.caps = columns, places, templates, caps
-        self.open_new = open_new
-        self.targets = places.targets
+        self.columns, self.places, self.targets = columns, places, places.targets
         self.free = places.free.copy()
         self.ports: dict[int, tuple[HostPort, ...]] = {}
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
-        self.items: dict[ItemKey, Item] = {}
         self.left: dict[str, tuple[PodClass, Pod]] = {}
+        self._opening = Opening(templates if open_new else (), caps)
         self._static: dict[tuple[int, int], Bools] = {}
-        self._options: dict[tuple[int, int, int], list[tuple[Template, Requirements]]] = {}
-        self._fits: dict[tuple[int, Requirements, int], int | None] = {}
+        self._on_hosts: dict[tuple[Group, bool], Ints] = {}
+
+    @property
+    def items(self) -> Mapping[ItemKey, Item]:
+        """The pods that are to go on new nodes."""
+        return self._opening.items
 
     # --- the queue ----------------------------------------------------------------------------------------------
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
         """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order."""
-        needs = {cls.number: self.columns.vector(cls.requests) for cls in classes}
-        unknown = {cls.number: self.columns.unknown(cls.requests) for cls in classes}
+        requests = {id(cls.requests): cls.requests for cls in classes}
+        vectors = {key: self.columns.vector(asked) for key, asked in requests.items()}
+        strange = {key for key, asked in requests.items() if self.columns.unknown(asked)}
+        needs = {cls.number: vectors[id(cls.requests)] for cls in classes}
+        unknown = {cls.number for cls in classes if id(cls.requests) in strange}
         queue = [(cls, pod) for cls in classes for pod in cls.members]
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
         while queue:
             waiting: list[Entry] = []
-            hopeless: set[int] = set()
-            for cls, pod in queue:
-                stuck = cls.number in hopeless or bool(unknown[cls.number])
-                if stuck or not self._place(cls, pod, needs[cls.number]):
-                    waiting.append((cls, pod))
-                    hopeless.add(cls.number)
+            for _, entries in groupby(queue, key=lambda entry: entry[0].number):
+                together = list(entries)
+                cls, pods = together[0][0], [pod for _, pod in together]
+                done = 0 if cls.number in unknown else self._place_all(cls, pods, needs[cls.number])
+                waiting += together[done:]
             if len(waiting) == len(queue) or not any(_waits(cls) for cls, _ in waiting):
                 self.left = {pod.key: (cls, pod) for cls, pod in waiting}
                 return
             queue = waiting
+
+    def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
+        """Place pods of one class until one has no place; how many have one (the first ones)."""
+        done = 0
+        if not (cls.counted or cls.ports or any(rung.bonds for rung in cls.rungs)):
+            for number, rung in enumerate(cls.rungs):
+                if rung.demand.possible:
+                    done += self._fill(cls, number, pods[done:], need)
+                    done += self._open(cls, number, pods[done:], need)
+        while done < len(pods) and self._place(cls, pods[done], need):
+            done += 1
+        return done
 
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
         for number, rung in enumerate(cls.rungs):
@@ -99,9 +97,15 @@ class Assignment:
             if place is not None:
                 self._put(cls, rung, pod, need, place)
                 return True
-            if self.open_new and self._new(cls, number, pod, need):
+            if self._open(cls, number, (pod,), need):
                 return True
         return False
+
+    def _open(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
+        """Plan these pods on new nodes; how many (the first ones)."""
+        done = self._opening.plan(cls, number, pods, need) if len(pods) else 0
+        self.order += [pod.key for pod in pods[:done]]
+        return done
 
     # --- promises -----------------------------------------------------------------------------------------------
     def _recall(self, queue: list[Entry], needs: Mapping[int, Ints], promises: Mapping[str, str]) -> list[Entry]:
@@ -136,13 +140,57 @@ class Assignment:
         return False
 
     # --- existing nodes -----------------------------------------------------------------------------------------
+    def _fill(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
+        """Put pods that ask for nothing of others where there is room, place by place; how many (the first ones)."""
+        places = np.flatnonzero(self._suiting(cls, number) & (self.free >= need).all(axis=1))
+        if not len(places):
+            return 0
+        wanted = need > 0
+        most = (self.free[np.ix_(places, wanted)] // need[wanted]).min(axis=1) if wanted.any() else [len(pods)]
+        done = 0
+        for place, room in zip(places.tolist(), np.asarray(most).tolist(), strict=False):
+            for pod in pods[done : done + room]:
+                self._put(cls, cls.rungs[number], pod, need, place)
+            done = min(done + room, len(pods))
+            if done == len(pods):
+                break
+        return done
 
     def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
+        """The first place that suits, has room and is admitted by ports and topology."""
+        if not self.targets:
+            return None
         rung = cls.rungs[number]
-        roomy = np.flatnonzero(self._suiting(cls, number) & (self.free >= need).all(axis=1))
-        if not (rung.bonds or cls.counted or cls.ports):
+        good = self._suiting(cls, number)
+        if not good.any():
+            return None
+        good = good & (self.free >= need).all(axis=1)
+        if good.any() and (rung.bonds or cls.counted):
+            good &= self._admitted(cls, rung)
+        roomy = np.flatnonzero(good)
+        if not cls.ports:
             return int(roomy[0]) if len(roomy) else None
-        return next((int(p) for p in roomy if self._allowed(cls, rung, int(p))), None)
+        return next((int(p) for p in roomy if not clash(cls.ports, self._ports(int(p)))), None)
+
+    def _admitted(self, cls: PodClass, rung: Rung) -> Bools:
+        """Where topology admits one more pod of the class: `_allowed` of all places at once."""
+        good = np.ones(len(self.targets), dtype=np.bool_)
+        for bond in rung.bonds:
+            if bond.key == labels.HOSTNAME:
+                good &= _admits(bond, self._hosts(bond.group, owners=False))
+            else:
+                good &= self._by_domain(bond.key, partial(_opens, bond, rung))
+        for group in cls.counted:
+            if group.kind == ANTI and group.owners:
+                if group.key == labels.HOSTNAME:
+                    good &= self._hosts(group, owners=True) == 0
+                else:
+                    good &= self._by_domain(group.key, partial(_clear, group))
+        return good
+
+    def _by_domain(self, key: str, holds: Callable[[tuple[str | None, ...]], bool]) -> Bools:
+        values, codes = self.places.domains(key)
+        return np.array([holds(value) for value in values], dtype=np.bool_)[codes]
 
     def _suiting(self, cls: PodClass, number: int) -> Bools:
         """Targets whose labels and taints suit the rung."""
@@ -166,20 +214,10 @@ class Assignment:
         if cls.ports and clash(cls.ports, self._ports(place)):
             return False
         for bond in rung.bonds:
-            if planned and bond.group.kind != ANTI:
-                continue
-            domains = target.domains(bond.key)
-            if len(domains) > 1 and bond.group.kind != ANTI:
+            if not (planned and bond.group.kind != ANTI) and not _opens(bond, rung, target.domains(bond.key)):
                 return False
-            if not all(bond.allows(domain, rung.demand.strict) for domain in domains):
-                return False
-        return all(
-            not group.owners.get(domain, 0)
-            for group in cls.counted
-            if group.kind == ANTI and group.owners
-            for domain in target.domains(group.key)
-            if domain is not None
-        )
+        shunned = (group for group in cls.counted if group.kind == ANTI and group.owners)
+        return all(_clear(group, target.domains(group.key)) for group in shunned)
 
     def _put(self, cls: PodClass, rung: Rung, pod: Pod, need: Ints, place: int) -> None:
         target = self.targets[place]
@@ -188,148 +226,55 @@ class Assignment:
         self.free[place] -= need
         if cls.ports:
             self.ports[place] = self._ports(place) + cls.ports
-        record(cls, rung, target.domains, lambda g: g.admits_node(target.possible, target.taints))
-
-    # --- new nodes ----------------------------------------------------------------------------------------------
-    def _new(self, cls: PodClass, number: int, pod: Pod, need: Ints) -> bool:
-        rung = cls.rungs[number]
-        if not _starts_on_new_host(rung):
-            return False
-        for alternative in range(len(cls.volumes)):
-            for template, served in self._templates_for(cls, number, alternative):
-                pins = self._pins(cls, number, alternative, template, served, need)
-                if pins is not None:
-                    self._plan(cls, number, alternative, template, pins, pod, need)
-                    return True
-        return False
-
-    def _templates_for(self, cls: PodClass, number: int, alternative: int) -> list[tuple[Template, Requirements]]:
-        """Templates that can serve the rung, with their requirements narrowed to it, heaviest first."""
-        key = (cls.number, number, alternative)
-        if key not in self._options:
-            demand, volume = cls.rungs[number].demand, cls.volumes[alternative]
-            found: list[tuple[Template, Requirements]] = []
-            for template in self.templates:
-                if not demand.tolerates(template.taints) or demand.requirements.conflict(volume) is not None:
-                    continue
-                served = template.serve(demand.requirements & volume)
-                if served is not None:
-                    found.append((template, served))
-            self._options[key] = found
-        return self._options[key]
-
-    def _pins(
-        self, cls: PodClass, number: int, alternative: int, template: Template, served: Requirements, need: Ints
-    ) -> Pins | None:
-        """The best combination of domains for one more pod on a new node; None when there is none."""
-        rung = cls.rungs[number]
-        chosen: list[tuple[tuple[object, ...], Pins]] = []
-        for pins in self._combinations(cls, rung, template, served):
-            cap = self.caps.get((cls.number, number, alternative, pins))
-            item = self.items.get((cls.number, number, alternative, pins))
-            if cap is not None and (len(item.pods) if item is not None else 0) >= cap:
+        for group in cls.counted:
+            found = target.domains(group.key)
+            if group.kind == SPREAD and (len(found) > 1 or not group.admits_node(target.possible, target.taints)):
                 continue
-            cost = self._unit_cost(template, served, pins, cls, need)
-            if cost is not None:
-                chosen.append(((_crowd(rung, dict(pins)), cost, pins), pins))
-        return min(chosen, default=(None, None))[1]
+            if len(found) == 1 or group.kind == ANTI:
+                self._count(group, found, place, owners=False)
+        for bond in rung.bonds:
+            if bond.group.kind == ANTI and bond.required:
+                self._count(bond.group, target.domains(bond.key), place, owners=True)
 
-    def _combinations(self, cls: PodClass, rung: Rung, template: Template, served: Requirements) -> Iterator[Pins]:
-        keys = {b.key for b in rung.bonds} | {g.key for g in cls.counted}
-        lists: list[list[tuple[str, str]]] = []
-        for key in sorted(keys - {labels.HOSTNAME}):
-            possible = template.open_domains(key, served)
-            bonds = [b for b in rung.bonds if b.key == key]
-            shunned = [g for g in cls.counted if g.kind == ANTI and g.key == key]
-            if not possible:
-                if all(b.allows(None, rung.demand.strict) for b in bonds):
-                    continue
-                return
-            good = [
-                (key, d)
-                for d in possible
-                if all(b.allows(d, rung.demand.strict) for b in bonds) and not any(g.owners.get(d, 0) for g in shunned)
-            ]
-            lists.append(good)
-        for count, combination in enumerate(product(*lists)):
-            if count >= _MOST_COMBINATIONS:
-                return
-            yield combination
+    def _count(self, group: Group, domains: Sequence[str | None], place: int, *, owners: bool) -> None:
+        add = group.own if owners else group.count
+        for domain in domains:
+            if domain is not None:
+                add(domain, 1)
+        if group.key == labels.HOSTNAME and (group, owners) in self._on_hosts:
+            self._on_hosts[group, owners][place] += 1
 
-    def _unit_cost(self, template: Template, served: Requirements, pins: Pins, cls: PodClass, need: Ints) -> int | None:
-        """The price of the share of a node that the pod needs, at the cheapest type that holds it."""
-        pinned = template.join(served, pin_requirements(pins)) if pins else served
-        if pinned is None:
-            return None
-        key = (id(template), pinned, cls.number)
-        if key not in self._fits:
-            self._fits[key] = template.unit_cost(pinned, need, cls.ports)
-        return self._fits[key]
-
-    def _plan(
-        self, cls: PodClass, number: int, alternative: int, template: Template, pins: Pins, pod: Pod, need: Ints
-    ) -> None:
-        key, rung = (cls.number, number, alternative, pins), cls.rungs[number]
-        if key not in self.items:
-            wanted = rung.demand.requirements & cls.volumes[alternative] & pin_requirements(pins)
-            self.items[key] = Item(key, cls, rung, wanted, pins, need)
-        item = self.items[key]
-        item.pods.append(pod)
-        self.order.append(pod.key)
-        known = dict(pins)
-        record(
-            cls,
-            rung,
-            lambda label: (known.get(label),),
-            lambda g: g.admits_plan(template.requirements & item.requirements, template.taints),
-        )
+    def _hosts(self, group: Group, *, owners: bool) -> Ints:
+        """The counts of a group by hostname, target by target."""
+        known = self._on_hosts.get((group, owners))
+        if known is None:
+            counts = group.owners if owners else group.counts
+            known = np.array([counts.get(target.hostname, 0) for target in self.targets], dtype=np.int64)
+            self._on_hosts[group, owners] = known
+        return known
 
 
-def pin_requirements(pins: Pins) -> Requirements:
-    return Requirements(requirement(key, IN, (value,)) for key, value in pins)
+def _admits(bond: Bond, here: Ints) -> Bools:
+    """On which hosts, with so many of the group's pods, one more may go."""
+    if bond.group.kind == SPREAD:
+        return np.asarray(here + int(bond.self_match) <= bond.max_skew)
+    if bond.group.kind == ANTI:
+        return np.asarray(here == 0)
+    first = bond.self_match and bond.group.anywhere() == 0
+    return np.ones_like(here, dtype=np.bool_) if first else np.asarray(here > 0)
 
 
-def record(
-    cls: PodClass, rung: Rung, domains: Callable[[str], tuple[str | None, ...]], admits: Callable[[Group], bool]
-) -> None:
-    """Count a pod of the class where it goes. A hostname that is not known yet counts as fresh."""
-    for group in cls.counted:
-        found = domains(group.key)
-        if len(found) == 1 and found[0] is None and group.key == labels.HOSTNAME:
-            group.fresh += 1
-        elif (len(found) == 1 or group.kind == ANTI) and (group.kind != SPREAD or admits(group)):
-            for domain in found:
-                if domain is not None:
-                    group.counts[domain] = group.counts.get(domain, 0) + 1
-    for bond in rung.bonds:
-        if bond.group.kind == ANTI and bond.required:
-            for domain in domains(bond.key):
-                if domain is not None:
-                    bond.group.owners[domain] = bond.group.owners.get(domain, 0) + 1
+def _opens(bond: Bond, rung: Rung, domains: tuple[str | None, ...]) -> bool:
+    """Whether one more pod may go to a node with one of these domains, whichever it gets."""
+    if len(domains) > 1 and bond.group.kind != ANTI:
+        return False
+    return all(bond.allows(domain, rung.demand.strict) for domain in domains)
+
+
+def _clear(group: Group, domains: tuple[str | None, ...]) -> bool:
+    return not any(group.owners.get(domain, 0) for domain in domains if domain is not None)
 
 
 def _waits(cls: PodClass) -> bool:
     """Whether another pod's placement can help a pod of this class."""
     return any(bond.group.kind in (AFFINITY, SPREAD) for rung in cls.rungs for bond in rung.bonds)
-
-
-def _starts_on_new_host(rung: Rung) -> bool:
-    """Whether hostname constraints admit a node that is empty now, or pods that are already planned on new ones."""
-    for bond in rung.bonds:
-        if bond.key != labels.HOSTNAME:
-            continue
-        if bond.group.kind == SPREAD and int(bond.self_match) > bond.max_skew:
-            return False
-        first = bond.self_match and bond.group.anywhere() == 0
-        if bond.group.kind == AFFINITY and not bond.group.fresh and not first:
-            return False
-    return True
-
-
-def _crowd(rung: Rung, pins: Mapping[str, str]) -> int:
-    """How full the chosen domains of spread constraints are."""
-    return sum(
-        bond.group.counts.get(pins[bond.key], 0)
-        for bond in rung.bonds
-        if bond.group.kind == SPREAD and bond.key in pins
-    )

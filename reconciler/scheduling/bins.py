@@ -9,27 +9,57 @@ from numpy.typing import NDArray
 
 from api import labels
 from api.requirements import Requirements
-from reconciler.scheduling.assign import Item
-from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Group
+from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
 MANY = 1 << 30
+Steps = tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True, eq=False)
 class Stock:
     """An item within one pool: `left` pods, each `worth` the least price of the share of a node that it needs.
 
-    `served` are the pool's requirements narrowed to the item; `steps` the columns it needs anything of, with amounts.
+    `served` are the pool's requirements narrowed to the item, `lane` their number; `steps` the columns it needs
+    anything of, with amounts. By hostname: `hosts` are its constraints, `counted` the groups that count its pods,
+    `owned` those whose owners keep others away.
     """
 
     item: Item
     served: Requirements
+    lane: int
     left: int
     worth: int
-    steps: tuple[tuple[int, int], ...]
+    steps: Steps
+    hosts: tuple[Bond, ...]
+    counted: tuple[Group, ...]
+    owned: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, item: Item, served: Requirements, lane: int, left: int, worth: int, steps: Steps) -> Stock:
+        hosts = tuple(bond for bond in item.rung.bonds if bond.key == labels.HOSTNAME)
+        return cls(
+            item,
+            served,
+            lane,
+            left,
+            worth,
+            steps,
+            hosts,
+            tuple(group for group in item.cls.counted if group.key == labels.HOSTNAME),
+            tuple(bond.group for bond in hosts if bond.group.kind == ANTI and bond.required),
+        )
+
+    def apart(self, number: int) -> dict[Group, int]:
+        """How many nodes so many of the pods need at least, by the group that keeps them apart."""
+        return {
+            bond.group: -(-number // (bond.max_skew if bond.group.kind == SPREAD else 1))
+            for bond in self.hosts
+            if bond.self_match and bond.group.kind in (SPREAD, ANTI)
+        }
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +130,11 @@ class Bin:
             if mask is not None:
                 good &= mask[shape.types]
         return shape.types[good]
+
+
+def steps_of(need: Ints) -> Steps:
+    """The columns of which there is any need, with the amounts."""
+    return tuple((int(column), int(need[column])) for column in np.flatnonzero(need))
 
 
 def needs_company(item: Item) -> bool:

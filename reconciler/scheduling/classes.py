@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -17,6 +17,10 @@ from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.requirements_of import Demand, ladder
 from reconciler.scheduling.topology import Topology
 
+#: The bytes of what a pod asks of nodes and of others, and of what it takes of a node.
+Shape = tuple[bytes, bytes]
+#: Those labels of a pod that some constraint looks at.
+Marks = tuple[tuple[str, str], ...]
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -45,7 +49,11 @@ class PodClass:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
+    """`constraints`: pods for which they are equal have the same ladder, whatever their size."""
+
     members: list[Pod]
+    shape: Shape
+    constraints: tuple[Hashable, ...]
     volumes: tuple[Requirements, ...]
     settled: bool
 
@@ -64,44 +72,69 @@ def classes_of(
     `volumes` maps pod keys to what their volumes demand; `settled` are keys of pods that run somewhere now.
     """
     shapes, unreadable = _shapes(found)
-    found = [pod for pod in found if pod.key in shapes]
-    samples = {shapes[pod.key]: pod for pod in reversed(found)}
+    readable = [(pod, shapes[name]) for pod in found if (name := pod.key) in shapes]
+    samples = {shape: pod for pod, shape in reversed(readable)}
     read = {key for pod in samples.values() for key in _label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in samples.values())
-    drafts: dict[tuple[object, ...], _Draft] = {}
-    for pod in found:
-        chosen = tuple(sorted((k, v) for k, v in pod.metadata.labels.items() if k in read))
+    drafts: dict[tuple[Shape, str, Marks, tuple[Requirements, ...], bool], _Draft] = {}
+    for pod, shape in readable:
+        own = pod.metadata.labels
+        chosen = tuple((key, own[key]) for key in sorted(read & own.keys())) if read and own else ()
         place = pod.metadata.namespace if local else ""
-        wanted, stays = volumes.get(pod.key, (EMPTY,)), pod.key in settled
-        key = (shapes[pod.key], place, chosen, wanted, stays)
-        drafts.setdefault(key, _Draft([], wanted, stays)).members.append(pod)
+        name = pod.key
+        wanted, stays = volumes.get(name, (EMPTY,)), name in settled
+        draft = drafts.get(key := (shape, place, chosen, wanted, stays))
+        if draft is None:
+            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, stays)
+        draft.members.append(pod)
     classes: list[PodClass] = []
+    builder = _Builder(topology, respect_preferences, soft_taints)
     for draft in drafts.values():
         try:
-            classes.append(_class(len(classes), draft, topology, respect_preferences, soft_taints))
+            classes.append(builder.built(len(classes), draft))
         except Exception as error:  # a nonsense that nobody thought of concerns these pods alone
             unreadable |= dict.fromkeys((pod.key for pod in draft.members), error)
-    for group_of in classes:
-        group_of.counted = topology.selecting(group_of.sample)
+    builder.count(classes)
     return sorted(classes, key=_order), unreadable
 
 
-def _class(number: int, draft: _Draft, topology: Topology, respect_preferences: bool, soft_taints: bool) -> PodClass:
-    members = sorted(draft.members, key=age)
-    sample = members[0]
-    demands = ladder(sample, respect_preferences=respect_preferences, soft_taints=soft_taints)
-    rungs = tuple(Rung(d, topology.bonds(sample, d)) for d in demands if d.possible) or (Rung(demands[-1], ()),)
-    return PodClass(
-        number,
-        sample,
-        tuple(members),
-        pods.requests(sample),
-        rungs,
-        host_ports(sample),
-        draft.volumes,
-        draft.settled,
-    )
+class _Builder:
+    """Makes classes; what pods of different sizes but equal constraints have in common is worked out once."""
+
+    def __init__(self, topology: Topology, respect_preferences: bool, soft_taints: bool) -> None:
+        self._topology, self._preferences, self._soft_taints = topology, respect_preferences, soft_taints
+        self._rungs: dict[tuple[Hashable, ...], tuple[Rung, ...]] = {}
+        self._requests: dict[bytes, Resources] = {}
+
+    def built(self, number: int, draft: _Draft) -> PodClass:
+        members = sorted(draft.members, key=age) if len(draft.members) > 1 else draft.members
+        sample = members[0]
+        if draft.constraints not in self._rungs:
+            self._rungs[draft.constraints] = self._ladder(sample)
+        if draft.shape[1] not in self._requests:
+            self._requests[draft.shape[1]] = pods.requests(sample)
+        return PodClass(
+            number,
+            sample,
+            tuple(members),
+            self._requests[draft.shape[1]],
+            self._rungs[draft.constraints],
+            host_ports(sample),
+            draft.volumes,
+            draft.settled,
+        )
+
+    def _ladder(self, sample: Pod) -> tuple[Rung, ...]:
+        demands = ladder(sample, respect_preferences=self._preferences, soft_taints=self._soft_taints)
+        rungs = tuple(Rung(d, self._topology.bonds(sample, d)) for d in demands if d.possible)
+        return rungs or (Rung(demands[-1], ()),)
+
+    def count(self, classes: Sequence[PodClass]) -> None:
+        """Tell each class which groups count it, when all groups are known."""
+        selecting = self._topology.selecting()
+        for group_of in classes:
+            group_of.counted = selecting(group_of.sample)
 
 
 def age(pod: Pod) -> tuple[str, str, str]:
@@ -114,44 +147,35 @@ def _order(group: PodClass) -> tuple[object, ...]:
     return (-group.requests["cpu"], -group.requests["memory"], age(group.sample))
 
 
-def _shapes(found: Iterable[Pod]) -> tuple[dict[str, bytes], dict[str, Exception]]:
+def _shapes(found: Iterable[Pod]) -> tuple[dict[str, Shape], dict[str, Exception]]:
     """Each pod's shape; and the pods whose constraints cannot even be looked through."""
-    shapes: dict[str, bytes] = {}
+    shapes: dict[str, Shape] = {}
     unreadable: dict[str, Exception] = {}
     known: set[bytes] = set()
     for pod in found:
         try:
             shape = shape_of(pod)
-            if shape not in known:
+            if shape[0] not in known:
                 _label_keys(pod)
         except Exception as error:
             unreadable[pod.key] = error
         else:
-            known.add(shape)
+            known.add(shape[0])
             shapes[pod.key] = shape
     return shapes, unreadable
 
 
-def shape_of(pod: Pod) -> bytes:
+def shape_of(pod: Pod) -> Shape:
     """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
     spec = pod.spec
-    return bytes(
-        _encode(
-            (
-                dict(spec.node_selector),
-                spec.affinity,
-                spec.tolerations,
-                [(dict(c.resources.requests), dict(c.resources.limits), c.ports) for c in spec.containers],
-                [
-                    (dict(c.resources.requests), dict(c.resources.limits), c.restart_policy)
-                    for c in spec.init_containers
-                ],
-                dict(spec.overhead),
-                spec.resources,
-                spec.topology_spread_constraints,
-            )
-        )
+    wishes = (dict(spec.node_selector), spec.affinity, spec.tolerations, spec.topology_spread_constraints)
+    takes = (
+        [(dict(c.resources.requests), dict(c.resources.limits), c.ports) for c in spec.containers],
+        [(dict(c.resources.requests), dict(c.resources.limits), c.restart_policy) for c in spec.init_containers],
+        dict(spec.overhead),
+        spec.resources,
     )
+    return bytes(_encode(wishes)), bytes(_encode(takes))
 
 
 def _has_terms(pod: Pod) -> bool:

@@ -8,39 +8,50 @@ from dataclasses import dataclass
 import numpy as np
 
 from api import labels
-from reconciler.scheduling.assign import Item
 from reconciler.scheduling.bins import Bin, Stock, needs_company
 from reconciler.scheduling.groups import AFFINITY, Group
+from reconciler.scheduling.opening import Item
 from reconciler.scheduling.template import Template
 
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """The bins started so far. `seated` are affinity groups that have a pod on some new node, in any pool."""
+    """Who is seated so far: `left` are the pods of each stock that are not.
+
+    `seated` are affinity groups that have a pod on some new node, in any pool.
+    """
 
     template: Template
-    stocks: Sequence[Stock]
+    left: dict[Stock, int]
     seated: set[Group]
 
 
 def seat_together(template: Template, stocks: Sequence[Stock], seated: set[Group]) -> list[Bin]:
     """Start bins for all pods with affinity by hostname, each with the pods that it needs beside it."""
-    table = Table(template, stocks, seated)
+    table = Table(template, {stock: stock.left for stock in stocks}, seated)
     bins: list[Bin] = []
-    for stock in stocks:
-        while stock.left and needs_company(stock.item):
-            if any(_join(table, full, stock) for full in bins):
-                continue
-            started = _start(table, stock)
-            if started is None:
-                break
-            bins.append(started)
+    waiting = [stock for stock in stocks if needs_company(stock.item)]
+    while sum([_seated(table, stock, bins) for stock in waiting]):
+        pass  # who has a seat now may be the company of one who had none
     return bins
+
+
+def _seated(table: Table, stock: Stock, bins: list[Bin]) -> int:
+    """Seat as many pods of a stock as can be, on the bins or on further ones; how many."""
+    before = table.left[stock]
+    while table.left[stock]:
+        if any(_join(table, full, stock) for full in bins):
+            continue
+        started = _start(table, stock)
+        if started is None:
+            break
+        bins.append(started)
+    return before - table.left[stock]
 
 
 def _join(table: Table, full: Bin, stock: Stock) -> bool:
     """Put one pod on a started bin if constraints and some type allow it."""
-    if not stock.left or not full.most(stock.item):
+    if not table.left[stock] or not full.most(stock.item):
         return False
     joint = table.template.join(full.requirements, stock.served)
     if joint is None:
@@ -50,7 +61,7 @@ def _join(table: Table, full: Bin, stock: Stock) -> bool:
     if not len(trial.types()):
         return False
     full.add(stock.item, 1, joint)
-    stock.left -= 1
+    table.left[stock] -= 1
     table.seated.update(stock.item.cls.counted)
     return True
 
@@ -69,7 +80,7 @@ def _start(table: Table, stock: Stock) -> Bin | None:
     if not len(full.types()):
         return None
     for member in crew:
-        member.left -= 1
+        table.left[member] -= 1
         table.seated.update(member.item.cls.counted)
     return full
 
@@ -82,7 +93,7 @@ def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Ite
     crew = already
     asked.add(stock.item)
     for group in _missing(table, stock.item, (*crew, stock)):
-        options = (s for s in table.stocks if s.left and s.item not in asked and group in s.item.cls.counted)
+        options = (s for s, left in table.left.items() if left and s.item not in asked and group in s.item.cls.counted)
         found = next((c for s in options if (c := _crew(table, s, crew, asked)) is not None), None)
         if found is None:
             return None

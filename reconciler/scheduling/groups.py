@@ -16,7 +16,7 @@ from api.requirements import Requirements
 from api.v1.meta import Taint
 from reconciler.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
 from reconciler.model.selectors import Selector, selector_of
-from reconciler.scheduling.requirements_of import accepted_by_node, tolerates_all
+from reconciler.scheduling.requirements_of import accepted_by_node, asks_for_nodes, tolerates_all
 
 SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
 
@@ -48,17 +48,27 @@ class Group:
         """Whether pods on such a node count (spread only; others count everywhere)."""
         if self.filter_pod is None:
             return True
-        if self.honors_taints and not tolerates_all(self.filter_pod.spec.tolerations, taints):
+        if self.honors_taints and not withstands(self.filter_pod, taints):
             return False
         return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
 
-    def admits_plan(self, requirements: Requirements, taints: Sequence[Taint]) -> bool:
+    def admits_plan(self, pool: Requirements, wanted: Requirements, taints: Sequence[Taint]) -> bool:
         """The same of a node that is only planned: labels that it will get from its instance may still be open."""
         if self.filter_pod is None:
             return True
-        if self.honors_taints and not tolerates_all(self.filter_pod.spec.tolerations, taints):
+        if self.honors_taints and not withstands(self.filter_pod, taints):
             return False
-        return not self.honors_affinity or accepted_by_node(self.filter_pod, requirements, labels.WELL_KNOWN)
+        if not self.honors_affinity or not asks_for_nodes(self.filter_pod):
+            return True
+        return accepted_by_node(self.filter_pod, pool & wanted, labels.WELL_KNOWN)
+
+    def count(self, domain: str, number: int) -> None:
+        """So many more pods that the selector matches are in the domain."""
+        self.counts[domain] = self.counts.get(domain, 0) + number
+
+    def own(self, domain: str, number: int) -> None:
+        """So many more pods with the anti-affinity are in the domain."""
+        self.owners[domain] = self.owners.get(domain, 0) + number
 
     def anywhere(self) -> int:
         return sum(self.counts.values()) + self.fresh
@@ -85,22 +95,34 @@ class Bond:
             return group.kind == ANTI
         count = group.counts.get(domain, 0)
         if group.kind == SPREAD:
-            return count + int(self.self_match) - self._least(strict) <= self.max_skew
+            return count + int(self.self_match) - self.least(strict) <= self.max_skew
         if group.kind == AFFINITY:
             return count > 0 or (self.self_match and group.anywhere() == 0)
         return count == 0
 
-    def _least(self, strict: Requirements) -> int:
+    def least(self, strict: Requirements) -> int:
         """The smallest count that the skew is measured against; 0 for hostnames and when domains are too few."""
-        if self.key == labels.HOSTNAME:
-            return 0
-        allowed = strict.allowed(self.key)
-        counts = [self.group.counts.get(d, 0) for d in self.group.universe if allowed.has(d)]
+        domains = self.domains(strict)
+        counts = [self.group.counts.get(domain, 0) for domain in domains]
         return 0 if len(counts) < self.min_domains else min(counts, default=0)
+
+    def domains(self, strict: Requirements) -> tuple[str, ...]:
+        """The domains that the skew is measured against; none for hostnames."""
+        if self.key == labels.HOSTNAME:
+            return ()
+        universe = self.group.universe
+        if self.group.honors_affinity:
+            universe = frozenset(filter(strict.allowed(self.key).has, universe))
+        return tuple(universe)
 
     def describe(self) -> str:
         counts = ", ".join(f"{d}: {n}" for d, n in sorted(self.group.counts.items())[:25] if d[:1] != "\0")
         return f"unsatisfiable topology constraint for {self.group.kind}, key={self.key} (counts = {counts or 'none'})"
+
+
+def withstands(pod: Pod, taints: Sequence[Taint]) -> bool:
+    """Whether taints leave a node among those that a pod's spread counts: soft ones always do."""
+    return tolerates_all(pod.spec.tolerations, [taint for taint in taints if taint.effect != "PreferNoSchedule"])
 
 
 def term_group(pod: Pod, term: PodAffinityTerm, kind: str, namespaces: Mapping[str, Namespace]) -> tuple[object, Group]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reconciler.scheduling.bins import Bin
+from api.requirements import Requirements
 from reconciler.scheduling.template import Template
 
 #: A node's types should number this many within this factor of the cheapest price.
@@ -15,16 +15,15 @@ FLEXIBLE, NEAR = 5, 1.2
 Places = NDArray[np.intp]
 
 
-def listing(full: Bin, most: int) -> Places | None:
-    """Places of the types to list, cheapest first; None when there is none, or too few for minValues (Strict)."""
-    template, types = full.template, full.types()
+def listing(template: Template, requirements: Requirements, types: Places, most: int) -> Places | None:
+    """Which of these types (cheapest first) to list; None when there is none, or too few for minValues (Strict)."""
     if not len(types):
         return None
     missing = template.shortfall(types) if template.min_values else {}
     if missing and template.strict_min_values:
         return None
     if not template.min_values:
-        return _modest(template, full, types)[:most]
+        return _modest(template, requirements, types)[:most]
     wanted = {key: min(count, missing.get(key, count)) for key, count in template.min_values.items()}
     covering = _covering(template, types, wanted)
     if len(covering) > most:
@@ -34,11 +33,11 @@ def listing(full: Bin, most: int) -> Places | None:
     return np.array([t for t in types if t in chosen], dtype=np.intp)
 
 
-def _modest(template: Template, full: Bin, types: Places) -> Places:
+def _modest(template: Template, requirements: Requirements, types: Places) -> Places:
     """Under limits, only types no larger than the first few: whichever is launched, the limit was reckoned with it."""
     if template.remaining is None:
         return types
-    prices = template.shape(full.requirements).price_at[types]
+    prices = template.shape(requirements).price_at[types]
     first = max(int((prices <= prices[0] * NEAR).sum()), 1)
     good = np.ones(len(types), dtype=np.bool_)
     for resource in template.remaining:

@@ -68,6 +68,11 @@ def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
     return node.required.node_selector_terms if node is not None and node.required is not None else ()
 
 
+def asks_for_nodes(pod: Pod) -> bool:
+    """Whether its selector or a required term asks anything of a node's labels."""
+    return bool(pod.spec.node_selector or required_terms(pod))
+
+
 def accepted_by_node(pod: Pod, node_labels: Requirements, undefined_ok: frozenset[str] = frozenset()) -> bool:
     """Kubernetes' rule: the selector and at least one required term hold for these labels."""
     if not node_labels.compatible(selector_requirements(pod.spec.node_selector), undefined_ok):

@@ -30,6 +30,10 @@ class Scattered(Assignment):
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
         super().run(sorted(classes, key=_turn), promises)
 
+    def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
+        """One after the other: each goes where it is emptiest then."""
+        return next((done for done, pod in enumerate(pods) if not self._place(cls, pod, need)), len(pods))
+
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
         """What a pod merely prefers is no reason to wait for a new node."""
         for number, rung in enumerate(cls.rungs):

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from api.requirements import EMPTY, Requirements
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.assign import Assignment, Item, ItemKey
+from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass, classes_of
+from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.explain import no_place, not_readable
 from reconciler.scheduling.groups import Group
-from reconciler.scheduling.pack import Packed, pack
+from reconciler.scheduling.opening import Item, ItemKey
+from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
 from reconciler.scheduling.scatter import Scattered
@@ -32,6 +35,8 @@ __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 
 #: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
 _EXACT_ROUNDS, _ROUNDS = 6, 16
+#: Seats for pods that the search for a cheaper answer looks for: in a second, and for each pod at most.
+_SEATS_A_SECOND, _SEATS_A_POD = 5000, 40
 
 
 def solve(
@@ -42,12 +47,14 @@ def solve(
     respect_consolidate_after: bool = False,
     open_new: bool = True,
     scattered: bool = False,
+    improve: timedelta = timedelta(),
     ground: Ground | None = None,
 ) -> Solution:
     """Where these pods would go.
 
     `exclude` are keys of `snapshot.state_nodes` that are no targets. Pods that are bound somewhere are moved: they
     take no room and count nowhere until they are placed. `scattered` leaves the choice of nodes to the kube-scheduler.
+    `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
     `ground` (from `survey`) spares repeated work on a snapshot.
     """
     shared = ground if ground is not None else survey(snapshot)
@@ -69,7 +76,8 @@ def solve(
     )
     places = shared.places_for(bound, exclude)
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
-    search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered)
+    effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
+    search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered, effort)
     round_ = search.run(snapshot.settings.max_instance_types)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
@@ -95,7 +103,7 @@ class _Round:
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """Rounds of assigning and packing until everything assigned is packed."""
+    """Rounds of assigning and packing until everything assigned is packed; the first may look for a cheaper answer."""
 
     columns: Columns
     topology: Topology
@@ -105,19 +113,20 @@ class _Search:
     promises: Mapping[str, str]
     open_new: bool
     scattered: bool
+    effort: int
 
     def run(self, most_types: int) -> _Round:
         caps: dict[ItemKey, int] = {}
         for number in range(_ROUNDS):
-            done = self._round(caps, most_types, self.open_new)
+            done = self._round(caps, most_types, self.open_new, 0 if number else self.effort)
             if not done.failed:
                 return done
             for item in done.failed:
                 exact = number < _EXACT_ROUNDS
                 caps[item.key] = len(item.pods) - done.left[item] if exact else 0
-        return self._round(caps, most_types, False)
+        return self._round(caps, most_types, False, 0)
 
-    def _round(self, caps: dict[ItemKey, int], most_types: int, open_new: bool) -> _Round:
+    def _round(self, caps: dict[ItemKey, int], most_types: int, open_new: bool, effort: int) -> _Round:
         self.topology.reset()
         for template in self.templates:
             template.reset()
@@ -128,7 +137,7 @@ class _Search:
         seated: set[Group] = set()
         for template in self.templates:
             if done.failed:
-                done.packed += pack(template, list(done.left), done.left, seated, most_types)
+                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort)
         return done
 
 

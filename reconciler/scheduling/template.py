@@ -6,9 +6,10 @@ least price at which it can be had; equal requirements have one shape.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from api.v1.nodepool import NodePool
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.types import NO_PRICE, OFFERING_KEYS, Bools, Ints, TypeTable
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +68,10 @@ class Template:
         self._open_domains: dict[tuple[str, Requirements], list[str]] = {}
         self._domains: dict[str, set[str]] = {}
         self._shapes: dict[Requirements, Shape] = {}
+        self._remembered: dict[object, object] = {}
+        self._breadths: dict[Requirements, int] = {}
+        self._served: dict[Requirements, Requirements | None] = {}
+        self._unit_costs: dict[tuple[Requirements, bytes, tuple[HostPort, ...]], int | None] = {}
         self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
         self._overheads(daemons)
 
@@ -79,6 +86,12 @@ class Template:
     def reset(self) -> None:
         """Forget what was planned."""
         self.remaining = None if self._at_first is None else dict(self._at_first)
+
+    def remembered(self, key: object, made: Callable[[], T]) -> T:
+        """What was made for this key, by whichever solve asked first."""
+        if key not in self._remembered:
+            self._remembered[key] = made()
+        return cast(T, self._remembered[key])
 
     # --- daemons ------------------------------------------------------------------------------------------------
     def _overheads(self, daemons: Sequence[Daemon]) -> None:
@@ -134,8 +147,12 @@ class Template:
 
     def breadth(self, requirements: Requirements) -> int:
         """How many offerings there are under these requirements."""
-        shape, markets = self.shape(requirements), self.table.market_mask(requirements)
-        return int((self.table.price[shape.types][:, markets] < NO_PRICE).sum())
+        known = self._breadths.get(requirements)
+        if known is None:
+            shape, markets = self.shape(requirements), self.table.market_mask(requirements)
+            known = int((self.table.price[shape.types][:, markets] < NO_PRICE).sum())
+            self._breadths[requirements] = known
+        return known
 
     def join(self, one: Requirements, other: Requirements) -> Requirements | None:
         """Both requirements together; None when they exclude each other or leave no offering."""
@@ -147,9 +164,10 @@ class Template:
 
     def serve(self, wanted: Requirements) -> Requirements | None:
         """The pool's requirements narrowed to what a pod wants; None when the pool cannot serve it."""
-        if self.requirements.incompatible(wanted, labels.WELL_KNOWN) is not None:
-            return None
-        return self.join(self.requirements, wanted)
+        if wanted not in self._served:
+            known = self.requirements.incompatible(wanted, labels.WELL_KNOWN) is None
+            self._served[wanted] = self.join(self.requirements, wanted) if known else None
+        return self._served[wanted]
 
     def domains(self, key: str) -> set[str]:
         """The values of a label that nodes of this pool can have, in stock or not; the pool's own labels are none."""
@@ -190,6 +208,12 @@ class Template:
 
         None when no type holds it, or too few for minValues.
         """
+        key = (requirements, need.tobytes(), tuple(ports))
+        if key not in self._unit_costs:
+            self._unit_costs[key] = self._unit_cost(requirements, need, ports)
+        return self._unit_costs[key]
+
+    def _unit_cost(self, requirements: Requirements, need: Ints, ports: Sequence[HostPort]) -> int | None:
         shape = self.shape(requirements)
         good = shape.holding(need)
         free = self.free_of_ports(ports)

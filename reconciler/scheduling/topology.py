@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from api import labels
 from reconciler.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
 from reconciler.model.selectors import selector_of
-from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group, required_anti_affinity, term_group
-from reconciler.scheduling.requirements_of import Demand, required_terms, tolerates_all
+from reconciler.scheduling.groups import (
+    AFFINITY,
+    ANTI,
+    SPREAD,
+    Bond,
+    Group,
+    required_anti_affinity,
+    term_group,
+    withstands,
+)
+from reconciler.scheduling.requirements_of import Demand, required_terms
 from reconciler.scheduling.tallies import Tallies, less
 from reconciler.scheduling.template import Template
 
@@ -83,13 +92,34 @@ class Topology:
     def _on_new_nodes(self, group: Group) -> set[str]:
         pod, found = group.filter_pod, set[str]()
         for template in self._templates:
-            if not group.honors_taints or pod is None or tolerates_all(pod.spec.tolerations, template.taints):
+            if not group.honors_taints or pod is None or withstands(pod, template.taints):
                 found |= template.domains(group.key)
         return found
 
-    def selecting(self, pod: Pod) -> tuple[Group, ...]:
-        """The groups that count a pod of this namespace and these labels."""
-        return tuple(g for g in self.groups.values() if g.selects(pod.metadata.namespace, pod.metadata.labels))
+    def selecting(self) -> Callable[[Pod], tuple[Group, ...]]:
+        """Who says which groups count a pod of its namespace and labels; groups that come later are not known to it."""
+        return _Selecting(tuple(self.groups.values()))
+
+
+class _Selecting:
+    """Groups by one of the labels that their selectors want, so that few are asked for each pod."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._any: list[tuple[int, Group]] = []
+        self._by_label: dict[tuple[str, str], list[tuple[int, Group]]] = {}
+        for entry in enumerate(groups):
+            pairs = entry[1].selector.pairs
+            (self._by_label.setdefault(pairs[0], []) if pairs else self._any).append(entry)
+        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Group, ...]] = {}
+
+    def __call__(self, pod: Pod) -> tuple[Group, ...]:
+        namespace, own = pod.metadata.namespace, pod.metadata.labels
+        key = (namespace, tuple(own.items()))
+        if key not in self._known:
+            entries = [entry for pair in key[1] for entry in self._by_label.get(pair, ())]
+            good = [entry for entry in (*self._any, *entries) if entry[1].selects(namespace, own)]
+            self._known[key] = tuple(group for _, group in sorted(good, key=lambda entry: entry[0]))
+        return self._known[key]
 
 
 def _filter_identity(pod: Pod, affinity: bool, taints: bool) -> tuple[object, ...]:

@@ -39,6 +39,7 @@ SETTINGS = Settings(
     cluster_name="sandbox",
     disruption_period=timedelta(seconds=30),
     registration_timeout=timedelta(minutes=6),
+    improve=timedelta(milliseconds=10),  # a few tries for every batch; what it finds is not what is tested here
 )
 #: After the storm: the time in which everything has to come to rest, more where nodes expire.
 REST, REST_WITH_EXPIRY, LOOK = timedelta(minutes=30), timedelta(minutes=45), timedelta(minutes=3)

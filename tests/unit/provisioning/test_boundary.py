@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
+from api import labels
 from api.v1.meta import Taint
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.objects import Pod, Toleration
@@ -111,8 +112,9 @@ def test_what_is_spent_on_finding_the_guilty_is_bounded_and_nobody_waits_for_eve
 
 
 def test_a_pod_that_fails_beside_a_sane_one_of_its_shape_takes_its_own_kind_only() -> None:
-    nonsense: Any = None
-    kind = w.replicas(3, "kind", "200m")
+    nonsense: Any = 7
+    apart = {"maxSkew": 1, "topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": "kind"}}}
+    kind = w.replicas(3, "kind", "200m", topologySpreadConstraints=[apart])
     kind[1] = changed(kind[1], metadata=changed(kind[1].metadata, labels=nonsense))
     plan = planned(w.pool(), kind, w.replicas(5, "p"))
     assert len(plan.nominations) == 5

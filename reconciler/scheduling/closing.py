@@ -1,0 +1,93 @@
+"""From nodes in the making to nodes with types: each gets all that hold its pods, within limits and minValues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api.requirements import Requirements
+from reconciler.scheduling.bins import Stock
+from reconciler.scheduling.listing import listing
+from reconciler.scheduling.rack import Draft
+from reconciler.scheduling.template import Template
+from reconciler.scheduling.types import Bools, Ints
+
+#: So many nodes are held against all types at a time.
+_CHUNK = 512
+_Known = dict[tuple[Requirements, bytes], NDArray[np.intp] | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """A closed node: pods per stock, and the types it lists (places in the table), cheapest first."""
+
+    template: Template
+    requirements: Requirements
+    used: Ints
+    content: tuple[tuple[Stock, int], ...]
+    types: NDArray[np.intp]
+
+
+def close(template: Template, drafts: Sequence[Draft], most: int) -> tuple[list[Packed], list[Draft]]:
+    """The nodes that may be had, and those that may not.
+
+    Within limits those that serve most for their price come first.
+    """
+    holding = _holding(template, drafts)
+    order = list(range(len(drafts)))
+    if template.remaining is not None:
+        order.sort(key=lambda i: -_density(template, drafts[i], holding[i]))
+    known: _Known = {}
+    done: list[Packed] = []
+    refused: list[Draft] = []
+    for i in order:
+        draft, types = drafts[i], _types(template, drafts[i], holding[i], most, known)
+        if types is None:
+            refused.append(draft)
+        else:
+            template.deduct(types)
+            done.append(Packed(template, draft.requirements, draft.used, tuple(draft.content.items()), types))
+    return done, refused
+
+
+def _holding(template: Template, drafts: Sequence[Draft]) -> list[Bools]:
+    """For each node the types that hold its pods, as a mask over its shape's."""
+    found: dict[int, Bools] = {}
+    together: dict[Requirements, list[int]] = {}
+    for i, draft in enumerate(drafts):
+        together.setdefault(draft.requirements, []).append(i)
+    for requirements, places in together.items():
+        for part in _chunks(places):
+            room, used = template.shape(requirements).room, np.array([drafts[i].used for i in part])
+            holding = np.ones((len(part), len(room)), dtype=np.bool_)
+            for column in np.flatnonzero(used.any(axis=0)):
+                holding &= room[:, column] >= used[:, column, None]
+            found |= zip(part, holding, strict=True)
+    return [found[i] for i in range(len(drafts))]
+
+
+def _chunks(places: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (places[start : start + _CHUNK] for start in range(0, len(places), _CHUNK))
+
+
+def _types(template: Template, draft: Draft, good: Bools, most: int, known: _Known) -> NDArray[np.intp] | None:
+    """The types to list; nodes that the same types hold list the same, unless limits shrink from one to the next."""
+    shape = template.shape(draft.requirements)
+    for mask in (template.within_limits(), template.free_of_ports(draft.ports)):
+        if mask is not None:
+            good = good & mask[shape.types]
+    key = (draft.requirements, good.tobytes())
+    if template.remaining is not None or key not in known:
+        types = shape.types[good]
+        known[key] = listing(template, draft.requirements, types, most) if len(types) else None
+    return known[key]
+
+
+def _density(template: Template, draft: Draft, good: Bools) -> float:
+    """What the pods of a node are worth, per price of the cheapest type that holds them."""
+    prices = template.shape(draft.requirements).price[good]
+    worth = sum(stock.worth * number for stock, number in draft.content.items())
+    return worth / max(int(prices[0]), 1) if len(prices) else 0.0

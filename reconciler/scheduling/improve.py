@@ -1,0 +1,76 @@
+"""A cheaper set of nodes, by taking some away and filling them anew, as often as the effort allows.
+
+Which nodes go and which sizes are tried is drawn from a fixed seed: the same pods get the same answer. What keeps pods
+apart or together on hosts holds on every node by itself, so nodes can be exchanged a few at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.scheduling.bins import Stock, needs_company
+from reconciler.scheduling.fill import Filling
+from reconciler.scheduling.rack import Draft
+
+_SEED = 20260101
+#: So many nodes are taken away at once, at most.
+_MOST = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Priced:
+    draft: Draft
+    price: float
+    loss: float
+
+
+def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
+    """These nodes or cheaper ones for the same pods; at most so many seats are looked for."""
+    if not effort:
+        return drafts
+    priced = [_priced(filling, draft) for draft in drafts]
+    nodes = [node for node in priced if node.price < np.inf and not _together(node.draft)]
+    fixed = [node.draft for node in priced if node not in nodes]
+    noise = np.random.default_rng(_SEED)
+    end = filling.seats + effort
+    while nodes and filling.seats < end:
+        chosen = _chosen(nodes, noise)
+        amounts = _amounts(filling, [nodes[i] for i in chosen])
+        trial = [_priced(filling, draft) for draft in filling.fill(amounts, noise=noise)]
+        if sum(n.price for n in trial) < sum(nodes[i].price for i in chosen) - 1 and _whole(trial, amounts):
+            nodes = [node for i, node in enumerate(nodes) if i not in chosen] + trial
+    return fixed + [node.draft for node in nodes]
+
+
+def _together(draft: Draft) -> bool:
+    return any(needs_company(stock.item) for stock in draft.content)
+
+
+def _priced(filling: Filling, draft: Draft) -> _Priced:
+    price = filling.sizes.price(draft.requirements, draft.used)
+    worth = sum(stock.worth * number for stock, number in draft.content.items())
+    return _Priced(draft, price, max(price * 1.3 - worth, price * 0.01))
+
+
+def _chosen(nodes: Sequence[_Priced], noise: np.random.Generator) -> set[int]:
+    """Some nodes, rather those whose pods get little for their price."""
+    number = min(int(noise.integers(1, _MOST + 1)), len(nodes))
+    loss = np.array([node.loss for node in nodes])
+    return {int(i) for i in noise.choice(len(nodes), number, replace=False, p=loss / loss.sum())}
+
+
+def _amounts(filling: Filling, nodes: Sequence[_Priced]) -> dict[Stock, int]:
+    """The pods of some nodes, in the order of the stocks."""
+    found: dict[Stock, int] = {}
+    for node in nodes:
+        for stock, number in node.draft.content.items():
+            found[stock] = found.get(stock, 0) + number
+    return {stock: found[stock] for stock in filling.stocks if stock in found}
+
+
+def _whole(trial: Sequence[_Priced], amounts: dict[Stock, int]) -> bool:
+    """Whether every pod has a place."""
+    return sum(sum(node.draft.content.values()) for node in trial) == sum(amounts.values())

@@ -1,0 +1,280 @@
+"""New nodes for pods, domain by domain: which pool a pod goes to, and which values its topology labels get there.
+
+A route is one such combination. What does not change while pods are placed (which routes there are, what a pod costs
+there, what it counts) is worked out once for equal constraints; what is left for each pod is to look at a few counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice, product
+
+from api import labels
+from api.requirements import IN, Requirements, requirement
+from reconciler.model.objects import Pod
+from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.template import Template
+from reconciler.scheduling.types import Ints
+
+#: No more combinations of domains than these are looked at for a class in one pool.
+_MOST_WAYS = 1024
+#: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
+#: few pods share a node, many leave no domain empty that others must use.
+_TURN = 1_000_000
+Pins = tuple[tuple[str, str], ...]
+#: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
+ItemKey = tuple[int, int, int, Pins]
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """Equal pods that are to go on new nodes. `requirements`: the rung's, the volumes' and the pins together."""
+
+    key: ItemKey
+    cls: PodClass
+    rung: Rung
+    requirements: Requirements
+    pins: Pins
+    need: Ints
+    pods: list[Pod] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Route:
+    """Where pods with equal constraints may go, whatever their size.
+
+    `served` are the pool's requirements narrowed to all of it. `gates` are constraints with the domain they would get a
+    pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a host that has no name yet).
+    """
+
+    template: Template
+    alternative: int
+    pins: Pins
+    requirements: Requirements
+    served: Requirements
+    gates: tuple[tuple[Bond, str], ...]
+    shunned: tuple[tuple[Group, str], ...]
+    counts: tuple[tuple[Group, str], ...]
+    owners: tuple[tuple[Group, str], ...]
+    fresh: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Way:
+    """A route with what a pod of one class costs on it: the price of the share of a node that it needs."""
+
+    route: _Route
+    cost: int
+    key: ItemKey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Limit:
+    """A spread constraint of a rung: its domains do not change while pods are placed."""
+
+    bond: Bond
+    domains: tuple[str, ...]
+    slack: int
+
+    def most(self) -> int:
+        """The most pods that a domain may have before one more of the class goes there."""
+        counts, domains = self.bond.group.counts, self.domains
+        if not domains or len(domains) < self.bond.min_domains:
+            return self.slack
+        return self.slack + min([counts.get(domain, 0) for domain in domains])
+
+
+class Opening:
+    """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing)."""
+
+    def __init__(self, templates: Sequence[Template], caps: Mapping[ItemKey, int]) -> None:
+        self.items: dict[ItemKey, Item] = {}
+        self._templates, self._caps = templates, caps
+        self._choices: dict[tuple[int, int], list[list[_Way]]] = {}
+        self._routes: dict[tuple[object, ...], list[list[_Route]]] = {}
+        self._limits: dict[Rung, tuple[_Limit, ...]] = {}
+        self._spent: dict[Pins, int] = {}
+
+    def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
+        """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
+        rung = cls.rungs[number]
+        if not self._templates or not _starts_on_new_host(rung):
+            return 0
+        choices = self._choices_of(cls, number, need)
+        if len(choices) == 1 and len(choices[0]) == 1 and not choices[0][0].route.gates:
+            return self._put_all(cls, rung, choices[0][0], pods, need)
+        for done, pod in enumerate(pods):
+            way = next((w for ways in choices if (w := self._best(ways, rung)) is not None), None)
+            if way is None:
+                return done
+            self._put(cls, rung, way, (pod,), need)
+        return len(pods)
+
+    def _put_all(self, cls: PodClass, rung: Rung, way: _Way, pods: Sequence[Pod], need: Ints) -> int:
+        """There is one way only, and it asks for nothing of others but to keep clear of them."""
+        if way.route.owners or way.route.shunned:
+            done = 0
+            while done < len(pods) and self._best([way], rung) is not None:
+                self._put(cls, rung, way, pods[done : done + 1], need)
+                done += 1
+            return done
+        fitting = pods[: self._room(way.key)]
+        self._put(cls, rung, way, fitting, need)
+        return len(fitting)
+
+    def _room(self, key: ItemKey) -> int | None:
+        """How many more pods the item may have; None for any number."""
+        cap, item = self._caps.get(key), self.items.get(key)
+        return None if cap is None else max(cap - (len(item.pods) if item is not None else 0), 0)
+
+    # --- choosing -----------------------------------------------------------------------------------------------
+    def _best(self, ways: Sequence[_Way], rung: Rung) -> _Way | None:
+        """The way into the emptiest domains for the least money that constraints admit now."""
+        limits = {limit.bond: limit.most() for limit in self._limits_of(rung)}
+        best: _Way | None = None
+        least: tuple[int, int, int, ItemKey] | None = None
+        for way in ways:
+            route = way.route
+            if self._caps and self._room(way.key) == 0:
+                continue
+            if any(group.owners.get(domain, 0) for group, domain in route.shunned):
+                continue
+            crowd = _crowd(route, limits)
+            if crowd is None or (least is not None and crowd > least[0]):
+                continue
+            rank = (crowd, way.cost, self._spent.get(route.pins, 0) // _TURN, way.key)
+            if least is None or rank < least:
+                best, least = way, rank
+        return best
+
+    def _limits_of(self, rung: Rung) -> tuple[_Limit, ...]:
+        known = self._limits.get(rung)
+        if known is None:
+            spreads = (bond for bond in rung.bonds if bond.group.kind == SPREAD)
+            strict = rung.demand.strict
+            known = self._limits[rung] = tuple(
+                _Limit(bond, bond.domains(strict), bond.max_skew - int(bond.self_match)) for bond in spreads
+            )
+        return known
+
+    def _put(self, cls: PodClass, rung: Rung, way: _Way, pods: Sequence[Pod], need: Ints) -> None:
+        if not pods:
+            return
+        item = self.items.get(way.key)
+        if item is None:
+            item = self.items[way.key] = Item(way.key, cls, rung, way.route.requirements, way.key[3], need)
+        item.pods.extend(pods)
+        number, route = len(pods), way.route
+        self._spent[route.pins] = self._spent.get(route.pins, 0) + way.cost * number
+        for group, domain in route.counts:
+            group.count(domain, number)
+        for group, domain in route.owners:
+            group.own(domain, number)
+        for group in route.fresh:
+            group.fresh += number
+
+    # --- ways ---------------------------------------------------------------------------------------------------
+    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[list[_Way]]:
+        """For each alternative of the volumes and each pool, heaviest first, the ways there are."""
+        key = (cls.number, number)
+        known = self._choices.get(key)
+        if known is None:
+            found = ([*self._ways(cls, number, routes, need)] for routes in self._routes_of(cls, number))
+            known = self._choices[key] = [ways for ways in found if ways]
+        return known
+
+    def _ways(self, cls: PodClass, number: int, routes: Sequence[_Route], need: Ints) -> Iterator[_Way]:
+        for route in routes:
+            cost = route.template.unit_cost(route.served, need, cls.ports)
+            if cost is not None:
+                yield _Way(route, cost, (cls.number, number, route.alternative, route.pins))
+
+    def _routes_of(self, cls: PodClass, number: int) -> list[list[_Route]]:
+        rung = cls.rungs[number]
+        key = (rung, cls.counted, cls.volumes)
+        known = self._routes.get(key)
+        if known is None:
+            known = self._routes[key] = []
+            for alternative, volume in enumerate(cls.volumes):
+                for template in self._templates:
+                    if not rung.demand.tolerates(template.taints) or rung.demand.requirements.conflict(volume):
+                        continue
+                    served = template.serve(rung.demand.requirements & volume)
+                    if served is not None:
+                        known.append([*_routes(cls, rung, alternative, template, served)])
+        return known
+
+
+def _routes(cls: PodClass, rung: Rung, alternative: int, template: Template, served: Requirements) -> Iterator[_Route]:
+    """One for each combination of domains that the pool has for the keys of constraints and of groups that count."""
+    keys = sorted(({b.key for b in rung.bonds} | {g.key for g in cls.counted}) - {labels.HOSTNAME})
+    lists: list[list[tuple[str, str]]] = []
+    for key in keys:
+        possible = template.open_domains(key, served)
+        if possible:
+            lists.append([(key, domain) for domain in possible])
+        elif any(bond.key == key and bond.group.kind != ANTI for bond in rung.bonds):
+            return
+    for pins in islice(product(*lists), _MOST_WAYS):
+        pinned = template.join(served, pin_requirements(pins)) if pins else served
+        if pinned is not None:
+            yield _route(cls, rung, alternative, template, pinned, pins)
+
+
+@lru_cache(maxsize=4096)
+def pin_requirements(pins: Pins) -> Requirements:
+    return Requirements(requirement(key, IN, (value,)) for key, value in pins)
+
+
+def _route(cls: PodClass, rung: Rung, alternative: int, template: Template, served: Requirements, pins: Pins) -> _Route:
+    wanted = rung.demand.requirements & cls.volumes[alternative] & pin_requirements(pins)
+    at = dict(pins)
+    return _Route(
+        template,
+        alternative,
+        pins,
+        wanted,
+        served,
+        tuple((bond, at[bond.key]) for bond in rung.bonds if bond.key in at),
+        tuple((g, at[g.key]) for g in cls.counted if g.kind == ANTI and g.key in at),
+        tuple(
+            (g, at[g.key])
+            for g in cls.counted
+            if g.key in at and (g.kind != SPREAD or g.admits_plan(template.requirements, wanted, template.taints))
+        ),
+        tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
+        tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
+    )
+
+
+def _crowd(route: _Route, limits: Mapping[Bond, int]) -> int | None:
+    """How many pods are in the route's domains of spread constraints; None when a constraint forbids one more."""
+    crowd = 0
+    for bond, domain in route.gates:
+        count = bond.group.counts.get(domain, 0)
+        if bond.group.kind == SPREAD:
+            if count > limits[bond]:
+                return None
+            crowd += count
+        elif bond.group.kind == AFFINITY:
+            if not count and not (bond.self_match and bond.group.anywhere() == 0):
+                return None
+        elif count:
+            return None
+    return crowd
+
+
+def _starts_on_new_host(rung: Rung) -> bool:
+    """Whether hostname constraints admit a node that is empty now, or pods that are already planned on new ones."""
+    for bond in rung.bonds:
+        if bond.key != labels.HOSTNAME:
+            continue
+        if bond.group.kind == SPREAD and int(bond.self_match) > bond.max_skew:
+            return False
+        first = bond.self_match and bond.group.anywhere() == 0
+        if bond.group.kind == AFFINITY and not bond.group.fresh and not first:
+            return False
+    return True

@@ -1,0 +1,316 @@
+"""Nodes in the making, side by side as columns: what is free on each, and how many pods of an item it can still take.
+
+All nodes are looked at together, so that the work grows with the items and not with items times nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api.requirements import Requirements
+from reconciler.scheduling.bins import MANY, Stock
+from reconciler.scheduling.groups import ANTI, SPREAD, Group
+from reconciler.scheduling.ports import HostPort, clash
+from reconciler.scheduling.sizes import Size, Sizes
+from reconciler.scheduling.template import Template
+from reconciler.scheduling.types import NO_PRICE, Bools, Ints
+
+#: A joiner may narrow a node's offerings if its price stays within this factor.
+_NARROWING = 1.02
+#: Nodes count as equally like a pod when their likeness (0 to 1) differs by no more; one that it would narrow counts
+#: as so much less alike.
+_ALIKE, _LESS_ALIKE = 0.02, 0.5
+#: No more nodes than these are looked at when one is to grow.
+_MOST_GROWN = 256
+Indices = NDArray[np.intp]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Nodes of one kind meet the same requirements and are filled up to the same size."""
+
+    requirements: Requirements
+    size: Size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A node in the making: what it must meet, what its pods take, pods per stock, and their host ports."""
+
+    requirements: Requirements
+    used: Ints
+    content: dict[Stock, int]
+    ports: tuple[HostPort, ...]
+
+
+class Rack:
+    """`free` is [columns, nodes] (room for so many nodes as it is wide); `content` is pods per stock of each node."""
+
+    def __init__(self, template: Template, weights: Mapping[int, float]) -> None:
+        self.template = template
+        self._columns = np.array(list(weights), dtype=np.intp)
+        self._weights = np.array(list(weights.values()), dtype=np.float64)
+        self.size = 0
+        self.kinds: list[Kind] = []
+        self.content: list[dict[Stock, int]] = []
+        self.ports: dict[int, tuple[HostPort, ...]] = {}
+        self.fullness = 1.0
+        self.meant: dict[Stock, list[tuple[Size, int]]] = {}
+        self._numbers: dict[tuple[Requirements, Size], int] = {}
+        self._joints: dict[int, Indices] = {}
+        self._requirements: list[Requirements] = []
+        self._lot_of: dict[Requirements, int] = {}
+        self._lots: list[int] = []
+        self._rooms = np.zeros((16, len(template.table.columns.names)), dtype=np.int64)
+        self._free = np.zeros((len(template.table.columns.names), 64), dtype=np.int64)
+        self._kind = np.zeros(64, dtype=np.intp)
+        self._counts: dict[Group, Ints] = {}
+        self._owners: dict[Group, Ints] = {}
+
+    # --- seating ------------------------------------------------------------------------------------------------
+    def seat(self, stock: Stock, number: int, only: Size | None = None) -> int:
+        """Put up to so many pods of a stock on the nodes that there are, first come first filled; how many went."""
+        if not self.size or not number:
+            return 0
+        joints = self._joint(stock)
+        if only is not None:
+            joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, -1)
+        joint = joints[self._kind[: self.size]]
+        most = np.where(joint >= 0, number, 0)
+        for column, need in stock.steps:
+            np.minimum(most, self._free[column, : self.size] // need, out=most)
+        self._bound(stock, most)
+        able = np.flatnonzero(most > 0)
+        if not len(able):
+            return 0
+        taking, taken = self._choose(stock, able, most[able], number, joint[able] != self._kind[able])
+        self._kind[taking] = joint[taking]
+        self._put(stock, taking, taken)
+        return int(taken.sum())
+
+    def _choose(self, stock: Stock, able: Indices, most: Ints, number: int, narrowed: Bools) -> tuple[Indices, Ints]:
+        """The nodes whose free room is most like the pods, in proportion, and how many each takes."""
+        columns = self._columns
+        free = self._free[np.ix_(columns, able)] * self._weights[:, None]
+        need = stock.item.need[columns] * self._weights
+        likeness = (need @ free) / np.sqrt((free * free).sum(axis=0)) - _LESS_ALIKE * narrowed
+        if number == 1:
+            return able[[int(likeness.argmax())]], np.ones(1, dtype=np.int64)
+        alike = int((likeness >= likeness.max() - _ALIKE).sum())
+        order = _best_first(likeness, number)
+        return _dealt(able[order], most[order], number, max(int(-(-number // max(alike * self.fullness, 1))), 1))
+
+    def add(self, stock: Stock, number: int, size: Size, requirements: Requirements) -> int:
+        """New nodes of a size for so many pods of a stock; how many went."""
+        each = min(self.most_new(stock, size), number)
+        if each <= 0:
+            return 0
+        nodes = -(-number // each)
+        taken = np.full(nodes, each, dtype=np.int64)
+        taken[-1] = number - each * (nodes - 1)
+        self._put(stock, self._grow(Kind(requirements, size), nodes), taken)
+        return number
+
+    def open(self, number: int, size: Size, requirements: Requirements) -> None:
+        """So many empty nodes of a size."""
+        self._grow(Kind(requirements, size), number)
+
+    def room(self, stock: Stock) -> Ints:
+        """What is free in all on the nodes that the stock's pods may join."""
+        able = self._joint(stock)[self._kind[: self.size]] >= 0 if self.size else np.zeros(0, dtype=np.bool_)
+        return np.asarray(self._free[:, : self.size][:, able].sum(axis=1))
+
+    def grow(self, stock: Stock, sizes: Sizes, most: float) -> bool:
+        """Let the node grow for one pod for which that costs least; False if it costs `most` or more."""
+        if not self.size:
+            return False
+        joint = self._joint(stock)[self._kind[: self.size]]
+        able = np.where(joint >= 0, 1, 0)
+        self._bound(stock, able)
+        nodes = np.flatnonzero(able)[:_MOST_GROWN]
+        if not len(nodes):
+            return False
+        used = self._used(nodes)
+        extra = np.full(len(nodes), np.inf)
+        then = np.zeros(len(nodes), dtype=np.intp)
+        lots = np.array(self._lots, dtype=np.intp)[joint[nodes]]
+        for lot in np.unique(lots).tolist():
+            here = np.flatnonzero(lots == lot)
+            more = np.concatenate([used[here], used[here] + stock.item.need])
+            prices, rows = sizes.holding(self._requirements[lot], more)
+            now, grown = prices[: len(here)], prices[len(here) :]
+            good = np.isfinite(now) & np.isfinite(grown)
+            extra[here[good]], then[here] = grown[good] - now[good], rows[len(here) :]
+        best = int(extra.argmin())
+        if extra[best] >= most:
+            return False
+        node, requirements = int(nodes[best]), self._requirements[lots[best]]
+        size = sizes.at(requirements, int(then[best]))
+        room = np.maximum(size.room, used[best] + stock.item.need)
+        self._free[:, node] += room - self.kinds[self._kind[node]].size.room
+        self._kind[node] = self._number(Kind(requirements, Size(size.place, room, size.price)))
+        self._put(stock, nodes[best : best + 1], np.ones(1, dtype=np.int64))
+        return True
+
+    def _used(self, nodes: Indices) -> Ints:
+        return np.asarray(self._rooms[self._kind[nodes]] - self._free[:, nodes].T)
+
+    def adopt(self, content: dict[Stock, int], size: Size, requirements: Requirements) -> None:
+        """One more node with pods that go together; that they fit has been seen to."""
+        node = self._grow(Kind(requirements, size), 1)
+        for stock, number in content.items():
+            self._put(stock, node, np.array([number], dtype=np.int64))
+
+    def most_new(self, stock: Stock, size: Size) -> int:
+        """How many pods of a stock a new node of this size can take."""
+        most = min((int(size.room[column]) // need for column, need in stock.steps), default=MANY)
+        for bond in stock.hosts:
+            if bond.group.kind == SPREAD and bond.self_match:
+                most = min(most, bond.max_skew)
+            elif bond.group.kind == ANTI and bond.self_match:
+                most = min(most, 1)
+        return min(most, 1) if stock.item.cls.ports else most
+
+    def _bound(self, stock: Stock, most: Ints) -> None:
+        """Lower `most` to what hostname constraints and host ports admit."""
+        for bond in stock.hosts:
+            here = self._counts.get(bond.group)
+            if bond.group.kind == SPREAD:
+                room = bond.max_skew - (here[: self.size] if here is not None else 0)
+                np.minimum(most, np.maximum(room, 0) if bond.self_match else np.where(room >= 0, MANY, 0), out=most)
+            elif bond.group.kind == ANTI:
+                if here is not None:
+                    most[here[: self.size] > 0] = 0
+                if bond.self_match:
+                    np.minimum(most, 1, out=most)
+            elif here is None:
+                most[:] = 0
+            else:
+                most[here[: self.size] == 0] = 0
+        for group in stock.counted:
+            owners = self._owners.get(group)
+            if owners is not None:
+                most[owners[: self.size] > 0] = 0
+        if stock.item.cls.ports:
+            self._bound_by_ports(stock, most)
+
+    def _bound_by_ports(self, stock: Stock, most: Ints) -> None:
+        np.minimum(most, 1, out=most)
+        for node, held in self.ports.items():
+            if most[node] and clash(stock.item.cls.ports, held):
+                most[node] = 0
+        if self.template.has_daemon_ports:
+            for node in np.flatnonzero(most).tolist():
+                together = (*self.ports.get(node, ()), *stock.item.cls.ports)
+                free = self.template.free_of_ports(together)
+                if free is not None and not free[self.kinds[self._kind[node]].size.place]:
+                    most[node] = 0
+
+    def _put(self, stock: Stock, nodes: Indices, taken: Ints) -> None:
+        for column, need in stock.steps:
+            self._free[column, nodes] -= need * taken
+        for group in stock.counted:
+            self._row(self._counts, group)[nodes] += taken
+        for group in stock.owned:
+            self._row(self._owners, group)[nodes] += taken
+        for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
+            held = self.content[node]
+            held[stock] = held.get(stock, 0) + number
+            if stock.item.cls.ports:
+                self.ports[node] = (*self.ports.get(node, ()), *stock.item.cls.ports)
+
+    # --- kinds --------------------------------------------------------------------------------------------------
+    def _joint(self, stock: Stock) -> Indices:
+        """For each kind the kind that its nodes become when pods of the stock join, -1 where they may not."""
+        found = self._joints.get(stock.lane, np.zeros(0, dtype=np.intp))
+        while len(found) < len(self.kinds):  # a joint kind may be new
+            more = [self._joined(kind, stock.served, len(found) + i) for i, kind in enumerate(self.kinds[len(found) :])]
+            found = self._joints[stock.lane] = np.concatenate([found, np.array(more, dtype=np.intp)])
+        return found
+
+    def _joined(self, kind: Kind, served: Requirements, number: int) -> int:
+        joint = self.template.join(kind.requirements, served)
+        if joint is None:
+            return -1
+        if joint == kind.requirements:
+            return number
+        prices = [int(self.template.shape(r).price_at[kind.size.place]) for r in (kind.requirements, joint)]
+        if prices[1] == NO_PRICE or prices[1] > prices[0] * _NARROWING:
+            return -1
+        return self._number(Kind(joint, kind.size))
+
+    def _number(self, kind: Kind) -> int:
+        key = (kind.requirements, kind.size)
+        if key not in self._numbers:
+            number = self._numbers[key] = len(self.kinds)
+            self.kinds.append(kind)
+            if kind.requirements not in self._lot_of:
+                self._lot_of[kind.requirements] = len(self._requirements)
+                self._requirements.append(kind.requirements)
+            self._lots.append(self._lot_of[kind.requirements])
+            if number >= len(self._rooms):
+                self._rooms = np.pad(self._rooms, ((0, len(self._rooms)), (0, 0)))
+            self._rooms[number] = kind.size.room
+        return self._numbers[key]
+
+    # --- columns ------------------------------------------------------------------------------------------------
+    def _grow(self, kind: Kind, nodes: int) -> Indices:
+        """So many more nodes of a kind, empty; their places."""
+        first, self.size = self.size, self.size + nodes
+        width = self._kind.shape[0]
+        if self.size > width:
+            more = max(width, self.size - width)
+            self._free = np.pad(self._free, ((0, 0), (0, more)))
+            self._kind = np.pad(self._kind, (0, more))
+            for rows in (self._counts, self._owners):
+                for group, row in rows.items():
+                    rows[group] = np.pad(row, (0, more))
+        self._free[:, first : self.size] = kind.size.room[:, None]
+        self._kind[first : self.size] = self._number(kind)
+        self.content += ({} for _ in range(nodes))
+        return np.arange(first, self.size, dtype=np.intp)
+
+    def _row(self, rows: dict[Group, Ints], group: Group) -> Ints:
+        row = rows.get(group)
+        if row is None:
+            row = rows[group] = np.zeros(self._kind.shape[0], dtype=np.int64)
+        return row
+
+    # --- reading ------------------------------------------------------------------------------------------------
+    def drafts(self) -> list[Draft]:
+        """The nodes that have pods, in order."""
+        if not self.size:
+            return []
+        taken = self._used(np.arange(self.size, dtype=np.intp))
+        return [
+            Draft(self.kinds[kind].requirements, own, content, self.ports.get(node, ()))
+            for node, (kind, own, content) in enumerate(
+                zip(self._kind[: self.size].tolist(), taken, self.content, strict=True)
+            )
+            if content
+        ]
+
+
+def _best_first(likeness: Floats, number: int) -> Indices:
+    """The places of the likest, best first: no more than there can be pods."""
+    if number * 4 > len(likeness):
+        return np.argsort(-likeness, kind="stable")
+    best = np.sort(np.argpartition(-likeness, number)[:number])
+    return np.asarray(best[np.argsort(-likeness[best], kind="stable")])
+
+
+def _dealt(nodes: Indices, most: Ints, number: int, each: int) -> tuple[Indices, Ints]:
+    """So many pods dealt out in order, so many to each node and none more than it can take; then what is left."""
+    taken = np.minimum(most, each)
+    taken = np.clip(number - (np.cumsum(taken) - taken), 0, taken)
+    rest = number - int(taken.sum())
+    if rest:
+        room = most - taken
+        taken = taken + np.clip(rest - (np.cumsum(room) - room), 0, room)
+    some = taken > 0
+    return nodes[some], taken[some]

@@ -1,0 +1,251 @@
+"""What sizes of nodes to fill: of all pairs of types, the one that covers a demand in whole nodes for the least money.
+
+Only types that no cheaper one outdoes are looked at. Each is taken a little smaller where that lets five types of about
+the same price have it: a claim that can be launched as any of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api.requirements import Requirements
+from reconciler.scheduling.bins import Stock
+from reconciler.scheduling.linear import duals, most_of
+from reconciler.scheduling.listing import FLEXIBLE, NEAR
+from reconciler.scheduling.template import Shape, Template
+from reconciler.scheduling.types import Bools, Ints
+
+#: Up to this share of a size's room is given up for five types that have it.
+_SACRIFICE = 0.05
+#: What a node costs besides its instance, in millionths of a dollar per hour: a root volume of 20 GiB.
+PER_NODE = 2200
+#: So many types of those that give most for their price are looked at, fewer with noise; and so many combinations of
+#: two types with a number of the first.
+_BEST, _BEST_AT_RANDOM, _WORK = 14, 5, 32_000
+#: With noise, demand is taken up to so much larger, and prices up to so much higher.
+_MARGIN, _WRONG = 0.05, (0.02, 0.1, 0.3)
+#: Nodes that have to be so many anyway are to hold a little more than the demand, for some of their room is lost; and
+#: so many types to either side of their average are looked at.
+_LOSS, _NEIGHBOURS = 1.06, 1
+#: So few pods go where whole nodes cost least; what a byte is worth to them is not asked.
+_FEW = 4
+Noise = np.random.Generator
+Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Mix = list[tuple["Size", int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Size:
+    """A node is filled up to this `room`; the type at this `place` of the table has it, for this price."""
+
+    place: int
+    room: Ints
+    price: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Frontier:
+    """The types under some requirements that no cheaper one outdoes, cheapest first, by row of the shape."""
+
+    rows: Rows
+    room: Floats
+    price: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """By requirements, and by row of their shape."""
+
+    frontiers: dict[Requirements, _Frontier] = field(default_factory=dict)
+    sizes: dict[tuple[Requirements, int], Size] = field(default_factory=dict)
+
+
+class Sizes:
+    """The sizes of one pool, as long as its limits do not change. `columns` are those that some pod needs.
+
+    `worth` is what each type's room is worth to a lane, by the demand that the lane had when it was first looked at.
+    What depends on the catalogue alone is worked out once for all solves.
+    """
+
+    def __init__(self, template: Template, columns: Sequence[int]) -> None:
+        self._template, self._columns = template, np.array(columns, dtype=np.intp)
+        self._limits = template.within_limits()
+        self._worth: dict[Requirements, Floats] = {}
+        key = (tuple(columns), None if self._limits is None else self._limits.tobytes())
+        self._known: _Known = template.remembered(key, _Known)
+
+    def mix(
+        self, requirements: Requirements, demand: Ints, pods: int, least: int = 0, noise: Noise | None = None
+    ) -> Mix:
+        """Sizes and how many nodes of each to fill, so that the demand of so many pods is served for the least money.
+
+        There are to be `least` nodes at least. With `noise` prices are taken a little wrong, and so other mixes that
+        are about as good are found.
+        """
+        frontier, wanted = self._frontier(requirements), demand[self._columns].astype(np.float64)
+        if not len(frontier.rows):
+            return []
+        price, best = frontier.price, _BEST
+        if noise is not None:
+            wanted = wanted * (1 + noise.uniform(0, _MARGIN))
+            price = price * (1 + noise.random(len(price)) * noise.choice(_WRONG))
+            best = _BEST_AT_RANDOM
+        whole = np.ceil(_times(wanted, frontier.room)) * price
+        rows = np.sort(np.argsort(whole, kind="stable")[:best])
+        if pods > _FEW:
+            value = self._values(requirements, frontier, wanted)
+            rows = np.union1d(rows, np.argsort(price / value, kind="stable")[:best])
+        if least > 1:
+            rows, wanted = _about(frontier.room, wanted / least), wanted * _LOSS
+        sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]
+        room = np.array([size.room[self._columns] for size in sizes], dtype=np.float64)
+        numbers = _best_pair(room, price[rows], wanted, max(pods, least), least)
+        return [(sizes[i], number) for i, number in sorted(numbers.items()) if number]
+
+    def _values(self, requirements: Requirements, frontier: _Frontier, wanted: Floats) -> Floats:
+        """What each type's room is worth to the lane, by its demand when it is first looked at."""
+        known = self._worth.get(requirements)
+        if known is None:
+            shares = frontier.room / np.maximum(wanted, 1)
+            known = self._worth[requirements] = np.maximum(shares @ duals(shares, frontier.price), 1e-9)
+        return known
+
+    def _at(self, requirements: Requirements, row: int) -> Size:
+        known = self._known.sizes.get((requirements, row))
+        if known is None:
+            known = self._known.sizes[requirements, row] = self._size(self._template.shape(requirements), row)
+        return known
+
+    def price(self, requirements: Requirements, used: Ints) -> float:
+        """What a node with so much on it costs, its volume included; infinite when no type holds it."""
+        frontier = self._frontier(requirements)
+        good = (frontier.room >= used[self._columns]).all(axis=1)
+        return float(frontier.price[int(good.argmax())]) if good.any() else float("inf")
+
+    def holding(self, requirements: Requirements, used: Ints) -> tuple[Floats, Rows]:
+        """For each of some nodes, [nodes, columns of the table], the least price that holds it, and its row."""
+        frontier = self._frontier(requirements)
+        if not len(frontier.rows):
+            return np.full(len(used), np.inf), np.zeros(len(used), dtype=np.intp)
+        good: Bools = np.all(frontier.room >= used[:, None, self._columns], axis=2)
+        first = good.argmax(axis=1)
+        prices: Floats = np.where(good.any(axis=1), frontier.price[first], np.inf)
+        return prices, first
+
+    def at(self, requirements: Requirements, row: int) -> Size:
+        """The size of a row that `holding` found."""
+        return self._at(requirements, int(self._frontier(requirements).rows[row]))
+
+    def for_one(self, requirements: Requirements, need: Ints) -> Size | None:
+        """The size that holds one pod for the least price of its share; None if none does."""
+        shape = self._template.shape(requirements)
+        open_ = self._open(shape)
+        good = open_[(shape.room[open_] >= need).all(axis=1)]
+        if not len(good):
+            return None
+        share = (need / np.maximum(shape.room[good], 1)).max(axis=1) * shape.price[good]
+        return self._size(shape, int(good[np.argmin(share)]), need)
+
+    def _open(self, shape: Shape) -> Rows:
+        """Rows of the shape's types that limits admit."""
+        rows = np.arange(len(shape.types), dtype=np.intp)
+        return rows if self._limits is None else rows[self._limits[shape.types]]
+
+    def _frontier(self, requirements: Requirements) -> _Frontier:
+        known = self._known.frontiers.get(requirements)
+        if known is None:
+            shape = self._template.shape(requirements)
+            rows = self._open(shape)
+            rows = rows[_undominated(shape.room[np.ix_(rows, self._columns)])]
+            room = shape.room[np.ix_(rows, self._columns)].astype(np.float64)
+            price = (shape.price[rows] + PER_NODE).astype(np.float64)
+            known = self._known.frontiers[requirements] = _Frontier(rows, room, price)
+        return known
+
+    def _size(self, shape: Shape, row: int, need: Ints | None = None) -> Size:
+        room, place, price = shape.room[row], int(shape.types[row]), int(shape.price[row])
+        near = (shape.price >= price) & (shape.price <= price * NEAR)
+        if self._limits is not None:
+            near &= self._limits[shape.types]
+        rows = np.flatnonzero(near)
+        cover = (shape.room[np.ix_(rows, self._columns)] / np.maximum(room[self._columns], 1)).min(axis=1).clip(0, 1)
+        best = rows[np.argsort(-cover, kind="stable")[:FLEXIBLE]]
+        common: Ints = np.minimum(shape.room[best].min(axis=0), room)
+        small = (common[self._columns] < room[self._columns] * (1 - _SACRIFICE)).any()
+        if small or (need is not None and (common < need).any()):
+            common = room
+        if self._template.min_values and self._template.strict_min_values:
+            common = np.minimum(common, self._in_enough(shape, room, need))
+        return Size(place, common, price)
+
+    def _in_enough(self, shape: Shape, room: Ints, need: Ints | None) -> Ints:
+        """What so many types have in common of a room that minValues are met, those that have most of it first."""
+        rows = self._open(shape)
+        if need is not None:
+            rows = rows[(shape.room[rows] >= need).all(axis=1)]
+        cover = (shape.room[np.ix_(rows, self._columns)] / np.maximum(room[self._columns], 1)).min(axis=1).clip(0, 1)
+        rows = rows[np.argsort(-cover, kind="stable")]
+        short = self._template.shortfall
+        enough = bisect_left(range(1, len(rows)), True, key=lambda number: not short(shape.types[rows[:number]])) + 1
+        return np.asarray(shape.room[rows[:enough]].min(axis=0)) if len(rows) else room
+
+
+def _undominated(room: Ints) -> Rows:
+    """Rows that have more of something than every row before them."""
+    outdone = np.tri(len(room), k=-1, dtype=np.bool_)
+    for column in room.T:
+        outdone &= column >= column[:, None]
+    return np.flatnonzero(~outdone.any(axis=1))
+
+
+def _about(room: Floats, share: Floats) -> Rows:
+    """Rows of the cheapest that have a share, and of a few about as dear."""
+    holding = np.flatnonzero((room >= share).all(axis=1))
+    first = int(holding[0]) if len(holding) else len(room) - 1
+    return np.arange(max(first - _NEIGHBOURS, 0), min(first + _NEIGHBOURS + 1, len(room)))
+
+
+def _best_pair(room: Floats, price: Floats, wanted: Floats, most: int, least: int) -> dict[int, int]:
+    """The numbers of two sizes (the second may be left out) that cover what is wanted at the least price, by row.
+
+    Both together are `least` at least, and neither more than `most`; empty when no pair covers it.
+    """
+    alone = np.minimum(np.maximum(np.ceil(_times(wanted, room)), least), most)
+    steps = max(min(_WORK // len(room) ** 2, int(alone.max())), 1)
+    stride = np.maximum(np.ceil(alone / steps), 1)
+    first = np.minimum(np.arange(steps + 1) * stride[:, None], alone[:, None])
+    rest = np.maximum(wanted - first[:, :, None] * room[:, None, :], 0)
+    second = np.maximum(np.ceil(_times(rest[:, :, None, :], room) - 1e-9), least - first[:, :, None])
+    cost = first[:, :, None] * price[:, None, None] + np.where(second <= most, second, np.inf) * price
+    i, step, j = (int(k) for k in np.unravel_index(int(cost.argmin()), cost.shape))
+    if not np.isfinite(cost[i, step, j]):
+        return {}
+    numbers = {i: int(first[i, step])}
+    numbers[j] = numbers.get(j, 0) + int(second[i, step, j])
+    return numbers
+
+
+def _times(wanted: Floats, room: Floats) -> Floats:
+    """How many of each room cover what is wanted; infinite where something wanted is not in it at all."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(wanted > 0, wanted / room, 0.0)
+    return np.asarray(shares.max(axis=-1))
+
+
+def shares(amounts: Mapping[Stock, int], mix: Mix, columns: Sequence[int]) -> dict[Stock, list[tuple[Size, int]]]:
+    """How many pods of each stock are meant for nodes of each size, so that these are filled as well as can be."""
+    needs = np.array([stock.item.need[columns] for stock in amounts], dtype=np.float64)
+    numbers = np.array(list(amounts.values()), dtype=np.float64)
+    whole = np.maximum(numbers @ needs, 1)
+    rooms = np.array([size.room[columns] * number for size, number in mix], dtype=np.float64) / whole
+    taken = most_of(needs / whole, numbers, rooms)
+    return {
+        stock: [(size, int(taken[s, i] + 1e-6)) for s, (size, _) in enumerate(mix) if taken[s, i] >= 1]
+        for i, stock in enumerate(amounts)
+    }

@@ -1,0 +1,94 @@
+"""Packing: which sizes cover a demand, what linear programs say of it, and that looking longer is never dearer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+import numpy as np
+import pytest
+
+from api import labels
+from benchmarks import workloads
+from benchmarks.scheduling import read_catalogue, read_pods, snapshot_of
+from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.linear import duals, most_of
+from reconciler.scheduling.sizes import PER_NODE
+from reconciler.scheduling.solve import Solution, solve
+from tests.referee import violations
+from tests.referee.cost import cost, lp_bound
+from tests.unit.scheduling import worlds as w
+
+
+def _market(kind: str, count: int, seed: int) -> Snapshot:
+    catalogue = read_catalogue(msgspec.json.encode(workloads.families()))
+    pods = read_pods(msgspec.json.encode(workloads.workload(kind, count, seed)))
+    return snapshot_of(pods, catalogue, labels.ON_DEMAND)
+
+
+def _solved(world: Snapshot, seconds: float = 0.0) -> Solution:
+    return solve(world, list(world.pods.pending.values()), improve=timedelta(seconds=seconds))
+
+
+def _whole_cost(world: Snapshot, answer: Solution) -> float:
+    """With each node's volume."""
+    return cost(world, answer) + PER_NODE * len(answer.new_nodes)
+
+
+def test_duals_say_what_each_resource_is_worth() -> None:
+    """One type has all of the first resource for 1, the other all of the second for 3; neither is worth more."""
+    found = duals(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 3.0]))
+    assert found == pytest.approx([1.0, 3.0])
+
+
+def test_pods_are_meant_for_the_room_that_is_like_them() -> None:
+    """Ten pods of the first resource and ten of the second; one room has only the one, the other only the other."""
+    needs = np.array([[0.1, 0.0], [0.0, 0.1]])
+    found = most_of(needs, np.array([10.0, 10.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert found == pytest.approx(np.array([[10.0, 0.0], [0.0, 10.0]]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("kind", "count"), [("plain", 60), ("plain", 400), ("services", 150)])
+def test_looking_longer_is_never_dearer_and_always_right(kind: str, count: int, seed: int) -> None:
+    """And never below what no answer can be."""
+    world = _market(kind, count, seed)
+    pods = list(world.pods.pending.values())
+    quick, slow = _solved(world), _solved(world, 0.2)
+    for answer in (quick, slow):
+        assert not violations(world, pods, answer)
+    bought = [world.pods.pending[key] for node in slow.new_nodes for key in node.pods]
+    assert lp_bound(world, bought) <= cost(world, slow)
+    assert _whole_cost(world, slow) <= _whole_cost(world, quick)
+    assert quick.unplaced.keys() == slow.unplaced.keys()
+
+
+def test_the_same_pods_get_the_same_answer() -> None:
+    """Though it is looked for at random."""
+    one, two = (_solved(_market("plain", 200, 5), 0.2) for _ in range(2))
+    assert one == two
+
+
+def test_large_demand_comes_near_the_bound() -> None:
+    """Types for much memory and types for many cores are mixed as the pods are."""
+    world = _market("plain", 2000, 1)
+    answer = _solved(world, 0.4)
+    assert cost(world, answer) <= 1.05 * lp_bound(world, list(world.pods.pending.values()))
+
+
+def test_nodes_that_must_be_many_share_what_else_there_is() -> None:
+    """Thirty pods keep apart, ninety may join them: three to a small node cost least, and some have to grow."""
+    apart = w.replicas(
+        30, "a", "500m", labels={"app": "a"}, affinity=w.between("podAntiAffinity", labels.HOSTNAME, "a")
+    )
+    answer = w.solved(w.pool(), *apart, *w.replicas(90, "b", "500m"))
+    assert 30 <= len(answer.new_nodes) <= 40
+    assert min(len(node.pods) for node in answer.new_nodes) > 1
+    assert answer.price <= 17_000_000
+
+
+def test_what_is_left_over_of_the_last_node_is_not_bought() -> None:
+    """Six pods on nodes for four: one full, and one for the other two."""
+    roomy = (w.instance_type("four", 5, 8, pods=20), w.instance_type("two", 3, 4, pods=20))
+    answer = w.solved(w.pool(), *w.replicas(6, "p", "1"), catalogue=roomy)
+    assert sorted(len(node.pods) for node in answer.new_nodes) in ([2, 4], [2, 2, 2])
