@@ -16,6 +16,7 @@ import numpy as np
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
+from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Group
@@ -61,6 +62,7 @@ class Assignment:
         self.open_new = open_new
         self.targets = places.targets
         self.free = places.free.copy()
+        self.slots = VolumeSlots(places.attached, len(places.targets))
         self.ports: dict[int, tuple[HostPort, ...]] = {}
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
@@ -129,7 +131,7 @@ class Assignment:
         """Put the pod on one of the homes (True: made for it) at the first rung that allows it."""
         for number, rung in enumerate(cls.rungs):
             for place, planned in homes.items():
-                suits = rung.demand.possible and self._suiting(cls, number)[place]
+                suits = rung.demand.possible and self._suiting(cls, number)[place] and self._attaches(cls)[place]
                 if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=planned):
                     self._put(cls, rung, pod, need, place)
                     return True
@@ -139,10 +141,19 @@ class Assignment:
 
     def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
         rung = cls.rungs[number]
-        roomy = np.flatnonzero(self._suiting(cls, number) & (self.free >= need).all(axis=1))
+        roomy = np.flatnonzero(self.roomy(cls, number, need) & self._attaches(cls))
         if not (rung.bonds or cls.counted or cls.ports):
             return int(roomy[0]) if len(roomy) else None
         return next((int(p) for p in roomy if self._allowed(cls, rung, int(p))), None)
+
+    def roomy(self, cls: PodClass, number: int, need: Ints) -> Bools:
+        """Targets that suit the rung and have the room for one more pod."""
+        good: Bools = self._suiting(cls, number) & (self.free >= need).all(axis=1)
+        return good
+
+    def _attaches(self, cls: PodClass) -> Bools:
+        """Targets that can attach the volumes of one more pod of the class."""
+        return self.slots.most(cls.attaching) > 0
 
     def _suiting(self, cls: PodClass, number: int) -> Bools:
         """Targets whose labels and taints suit the rung."""
@@ -186,6 +197,7 @@ class Assignment:
         self.placed[pod.key] = target.key
         self.order.append(pod.key)
         self.free[place] -= need
+        self.slots.add(cls.attaching, place)
         if cls.ports:
             self.ports[place] = self._ports(place) + cls.ports
         record(cls, rung, target.domains, lambda g: g.admits_node(target.possible, target.taints))

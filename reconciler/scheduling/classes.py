@@ -12,6 +12,7 @@ from api.resources import Resources
 from reconciler.model import pods
 from reconciler.model.objects import Pod, PodAffinity
 from reconciler.model.selectors import selector_of
+from reconciler.scheduling.attachments import NOTHING, Attaching
 from reconciler.scheduling.groups import Bond, Group
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.requirements_of import Demand, ladder
@@ -30,7 +31,9 @@ class Rung:
 
 @dataclass(slots=True, eq=False)
 class PodClass:
-    """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of."""
+    """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
+    `attaching` is what each of them has attached to it.
+    """
 
     number: int
     sample: Pod
@@ -39,6 +42,7 @@ class PodClass:
     rungs: tuple[Rung, ...]
     ports: tuple[HostPort, ...]
     volumes: tuple[Requirements, ...]
+    attaching: Attaching
     settled: bool
     counted: tuple[Group, ...] = ()
 
@@ -47,6 +51,7 @@ class PodClass:
 class _Draft:
     members: list[Pod]
     volumes: tuple[Requirements, ...]
+    attaching: Attaching
     settled: bool
 
 
@@ -54,6 +59,7 @@ def classes_of(
     found: Sequence[Pod],
     *,
     volumes: Mapping[str, tuple[Requirements, ...]],
+    attaching: Mapping[str, Attaching],
     settled: frozenset[str],
     topology: Topology,
     respect_preferences: bool,
@@ -61,7 +67,8 @@ def classes_of(
 ) -> tuple[list[PodClass], dict[str, Exception]]:
     """The pods' classes, largest requests first, and the pods that make no sense with the reason.
 
-    `volumes` maps pod keys to what their volumes demand; `settled` are keys of pods that run somewhere now.
+    `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
+    keys of pods that run somewhere now.
     """
     shapes, unreadable = _shapes(found)
     found = [pod for pod in found if pod.key in shapes]
@@ -73,9 +80,10 @@ def classes_of(
     for pod in found:
         chosen = tuple(sorted((k, v) for k, v in pod.metadata.labels.items() if k in read))
         place = pod.metadata.namespace if local else ""
-        wanted, stays = volumes.get(pod.key, (EMPTY,)), pod.key in settled
-        key = (shapes[pod.key], place, chosen, wanted, stays)
-        drafts.setdefault(key, _Draft([], wanted, stays)).members.append(pod)
+        wanted, brings = volumes.get(pod.key, (EMPTY,)), attaching.get(pod.key, NOTHING)
+        stays = pod.key in settled
+        key = (shapes[pod.key], place, chosen, wanted, brings, stays)
+        drafts.setdefault(key, _Draft([], wanted, brings, stays)).members.append(pod)
     classes: list[PodClass] = []
     for draft in drafts.values():
         try:
@@ -100,6 +108,7 @@ def _class(number: int, draft: _Draft, topology: Topology, respect_preferences: 
         rungs,
         host_ports(sample),
         draft.volumes,
+        draft.attaching,
         draft.settled,
     )
 
