@@ -375,4 +375,16 @@ BUGS = (
         ),
         (_rule("test_an_object_that_cannot_be_understood_holds_up_only_itself"),),
     ),
+    Bug(
+        "volumes that are attached already are forgotten",
+        "A node that can attach no more volumes is taken for one that can.",
+        (
+            Edit(
+                "reconciler/scheduling/attachments.py",
+                "        return {driver: limit - self._attached.counts[driver] for driver, limit",
+                "        return {driver: limit.copy() for driver, limit",
+            ),
+        ),
+        ("tests/simulation/test_full_of_volumes.py::test_a_pod_that_comes_later_is_not_sent_to_a_full_node",),
+    ),
 )
