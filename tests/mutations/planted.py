@@ -93,7 +93,6 @@ BUGS = (
             ),
         ),
         (_rule("test_a_node_that_is_not_ready_uses_up_budget"),),
-        seeds=range(40, 50),
     ),
     Bug(
         "deletion that only a plan can keep",
@@ -106,7 +105,6 @@ BUGS = (
             ),
         ),
         (_rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
-        seeds=range(1854, 1855),
     ),
     Bug(
         "launch without token",
