@@ -43,6 +43,7 @@ FIELDS: Mapping[str, str] = {
     "PersistentVolumeClaim": "volume_claims",
     "PersistentVolume": "volumes",
     "StorageClass": "storage_classes",
+    "CSINode": "csi_nodes",
     "VolumeAttachment": "volume_attachments",
     "Namespace": "namespaces",
 }

@@ -45,6 +45,7 @@ NAMESPACE = Kind("Namespace", "v1", "namespaces", objects.Namespace, True)
 PVC = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", objects.PersistentVolumeClaim)
 PV = Kind("PersistentVolume", "v1", "persistentvolumes", objects.PersistentVolume, True)
 STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", objects.StorageClass, True)
+CSI_NODE = Kind("CSINode", "storage.k8s.io/v1", "csinodes", objects.CSINode, True)
 VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", objects.VolumeAttachment, True)
 
 #: Everything that is watched, in the order in which it is first listed: what others refer to comes first.
@@ -53,6 +54,7 @@ WATCHED = (
     NODE_CLASS,
     NODE_CLAIM,
     NODE,
+    CSI_NODE,
     NAMESPACE,
     STORAGE_CLASS,
     PV,

@@ -281,9 +281,15 @@ class PersistentVolumeClaimSpec(Value, frozen=True, kw_only=True):
     storage_class_name: str | None = None
 
 
+class PersistentVolumeClaimStatus(Value, frozen=True, kw_only=True):
+    #: Pending, Bound, or Lost: its volume is gone, and what was on it.
+    phase: str = ""
+
+
 class PersistentVolumeClaim(Value, frozen=True, kw_only=True):
     metadata: ObjectMeta
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+    status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
 
 class CSISource(Value, frozen=True, kw_only=True):
@@ -296,7 +302,8 @@ class VolumeNodeAffinity(Value, frozen=True, kw_only=True):
 
 class PersistentVolumeSpec(Value, frozen=True, kw_only=True):
     csi: CSISource | None = None
-    #: Volumes of the node itself; only whether they are there is read.
+    #: Only whether these are there is read: an EBS volume from before CSI, volumes of the node itself.
+    aws_elastic_block_store: Mapping[str, object] | None = None
     local: Mapping[str, object] | None = None
     host_path: Mapping[str, object] | None = None
     node_affinity: VolumeNodeAffinity | None = None
@@ -337,3 +344,30 @@ class VolumeAttachmentSpec(Value, frozen=True, kw_only=True):
 class VolumeAttachment(Value, frozen=True, kw_only=True):
     metadata: ObjectMeta
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
+
+
+class VolumeNodeResources(Value, frozen=True, kw_only=True):
+    #: How many volumes of the driver the node can attach; absent: nobody counts.
+    count: int | None = None
+
+
+class CSINodeDriver(Value, frozen=True, kw_only=True):
+    name: str = ""
+    allocatable: VolumeNodeResources | None = None
+
+
+class CSINodeSpec(Value, frozen=True, kw_only=True):
+    drivers: tuple[CSINodeDriver, ...] = ()
+
+
+class CSINode(Value, frozen=True, kw_only=True):
+    """The storage drivers on the Node of the same name."""
+
+    metadata: ObjectMeta
+    spec: CSINodeSpec = CSINodeSpec()
+
+    @property
+    def attachable(self) -> Mapping[str, int]:
+        """How many volumes the node can attach, by driver; a driver without a limit is not in."""
+        limits = {driver.name: driver.allocatable for driver in self.spec.drivers}
+        return {name: most.count for name, most in limits.items() if most is not None and most.count is not None}

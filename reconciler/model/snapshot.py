@@ -213,6 +213,8 @@ class Snapshot:
     volumes: Mapping[str, objects.PersistentVolume] = field(default_factory=dict)
     storage_classes: Mapping[str, objects.StorageClass] = field(default_factory=dict)
     volume_attachments: Mapping[str, objects.VolumeAttachment] = field(default_factory=dict)
+    #: By the name of their Node.
+    csi_nodes: Mapping[str, objects.CSINode] = field(default_factory=dict)
     namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
     #: The cluster's own facts (for user data); None until they are known.
     cluster: ClusterFacts | None = None

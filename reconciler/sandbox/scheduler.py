@@ -1,9 +1,9 @@
 """A small kube-scheduler: binds pending pods to nodes, and says so when no node will do.
 
 Filters: room, node selector and required node affinity, taints, host ports, hard topology spread, required pod
-affinity and anti-affinity (both directions), zones of volumes. Score: the least allocated node, ties by name. It knows
-no preemption and no preferences, and leaves pods alone that name another scheduler. Source: Kubernetes,
-"kube-scheduler" and "Scheduling framework".
+affinity and anti-affinity (both directions), zones of volumes, how many volumes a node can attach. Score: the least
+allocated node, ties by name. It knows no preemption and no preferences, and leaves pods alone that name another
+scheduler. Source: Kubernetes, "kube-scheduler" and "Scheduling framework".
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reconciler.model.pods import terminal
 from reconciler.sandbox import selectors
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import Agenda
+from reconciler.sandbox.csi import NodeDrivers
 from reconciler.sandbox.demand import Demand, Spread, Term, fits, shape
 from reconciler.sandbox.manifests import digest, timestamp
 from reconciler.sandbox.node_views import NodeView, NodeViews
@@ -27,15 +28,23 @@ from reconciler.sandbox.weather import Weather
 Allows = Callable[[NodeView], bool]
 _SCORED = ("cpu", "memory")
 _NAME = "default-scheduler"
+#: When one of these changes, a pod that waits for its volumes may have a place.
+_OF_VOLUMES = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment")
 
 
 class Scheduler:
     """See the module. It looks again at refused pods only when room may have appeared."""
 
     def __init__(
-        self, server: ApiServer, volumes: Volumes, agenda: Agenda, now: Callable[[], datetime], weather: Weather
+        self,
+        server: ApiServer,
+        volumes: Volumes,
+        drivers: NodeDrivers,
+        agenda: Agenda,
+        now: Callable[[], datetime],
+        weather: Weather,
     ) -> None:
-        self._server, self._volumes, self._agenda, self._now = server, volumes, agenda, now
+        self._server, self._volumes, self._drivers, self._agenda, self._now = server, volumes, drivers, agenda, now
         self._weather = weather
         self._nodes = NodeViews()
         self._pending: dict[str, Pod] = {}
@@ -57,7 +66,7 @@ class Scheduler:
                 self._look_again()
         elif record.kind.name == "Pod":
             self._heard_pod(record, gone=new is None)
-        elif record.kind.name in ("PersistentVolumeClaim", "PersistentVolume", "StorageClass"):
+        elif record.kind.name in _OF_VOLUMES:
             self._look_again()
 
     def _heard_pod(self, record: Record, *, gone: bool) -> None:
@@ -132,7 +141,7 @@ class Scheduler:
 
     def _best(self, demand: Demand, pod: Pod) -> NodeView | None:
         allows, wanted = self._topology(demand), dict(demand.requests)
-        reachable = self._volumes.accepts(pod)
+        reachable, attachable = self._volumes.accepts(pod), self._drivers.takes(pod)
         good = [
             node
             for node in self._nodes.known()
@@ -141,6 +150,7 @@ class Scheduler:
             and not _port_clash(demand, node)
             and all(allow(node) for allow in allows)
             and reachable(node.name, node.labels)
+            and attachable(node.name, (other for other, _ in node.pods.values()))
         ]
         if self._weather.scattered:
             return min(good, key=lambda node: digest(pod.metadata.uid, node.name), default=None)

@@ -1,7 +1,8 @@
 """Volumes that live in one zone, as EBS volumes do: provisioned, bound, attached to nodes and detached again.
 
 A claim of a class that binds at once gets its volume at once; one that waits for its first consumer gets it in the
-zone of the node to which the scheduler binds a pod. Sources: Kubernetes, "Storage Classes", "Ephemeral Volumes"; CSI.
+zone of the node to which the scheduler binds a pod. A claim whose volume goes is Lost. Sources: Kubernetes, "Storage
+Classes", "Ephemeral Volumes", "CSI volume migration"; CSI.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from reconciler.sandbox.clock import Agenda
 from reconciler.sandbox.demand import term_holds
 from reconciler.sandbox.manifests import digest
 
+#: The driver that makes EBS volumes, and what it was called while it was part of Kubernetes.
+EBS, _IN_TREE = "ebs.csi.aws.com", "kubernetes.io/aws-ebs"
 _WAITS = "WaitForFirstConsumer"
+_BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
 class Volumes:
@@ -35,6 +39,26 @@ class Volumes:
         tests = [self._claim_accepts(pod.metadata.namespace, name) for name in claims_of(pod)]
         return lambda name, own: all(test(name, own) for test in tests)
 
+    def drivers_of(self, pod: Pod) -> dict[str, str]:
+        """The drivers that attach the pod's volumes, by volume (by claim where there is none yet)."""
+        found: dict[str, str] = {}
+        for name in claims_of(pod):
+            claim = self._server.find(kinds.PVC, pod.metadata.namespace, name)
+            volume = claim.value.spec.volume_name if claim is not None else ""
+            driver = self._driver(claim.value) if claim is not None else ""
+            if driver:
+                found[volume or f"{pod.metadata.namespace}/{name}"] = driver
+        return found
+
+    def _driver(self, claim: PersistentVolumeClaim) -> str:
+        record = self._server.find(kinds.PV, "", claim.spec.volume_name) if claim.spec.volume_name else None
+        storage = self._class_of(claim)
+        if record is None:
+            return "" if storage is None else EBS if storage.provisioner == _IN_TREE else storage.provisioner
+        volume: PersistentVolume = record.value
+        in_tree = EBS if volume.spec.aws_elastic_block_store is not None else ""
+        return volume.spec.csi.driver if volume.spec.csi is not None else in_tree
+
     # --- what changes ---------------------------------------------------------------------------------------------
     def _heard(self, old: Record | None, new: Record | None) -> None:
         record = new or old
@@ -42,6 +66,8 @@ class Volumes:
             return
         if record.kind.name == "PersistentVolumeClaim":
             self._claims[record.key] = None
+        elif record.kind.name == "PersistentVolume" and (old is None or new is None):
+            self._claims |= {claim.key: None for claim in self._of_volume(record)}
         elif record.kind.name == "StorageClass":
             self._claims |= {claim.key: None for claim in self._server.records(kinds.PVC)}
         elif record.kind.name == "Pod" and any(claims_of(record.value)):
@@ -62,6 +88,8 @@ class Volumes:
                 self._reclaim(key)
             elif not claim.value.spec.volume_name:
                 self._bind_at_once(claim)
+            else:
+                self._follow(claim)
         return bool(claims or pods)
 
     def _bind_at_once(self, claim: Record) -> None:
@@ -69,6 +97,16 @@ class Volumes:
         if storage is not None and storage.volume_binding_mode != _WAITS:
             zones = _allowed(storage) or self._zones
             self._provision(claim, storage, zones[int(digest("zone", *claim.key)[:8], 16) % len(zones)])
+
+    def _follow(self, claim: Record) -> None:
+        """A claim that names a volume is bound to it once it is there; a bound one whose volume has gone is Lost."""
+        bound = _BOUND.items() <= claim.value.metadata.annotations.items()
+        there = self._server.find(kinds.PV, "", claim.value.spec.volume_name) is not None
+        if there and not bound:
+            self._server.patch(kinds.PVC, *claim.key, {"metadata": {"annotations": _BOUND}})
+        if there or bound:
+            phase = "Bound" if there else "Lost"
+            self._server.patch(kinds.PVC, *claim.key, {"status": {"phase": phase}}, subresource="status")
 
     # --- claims and volumes ---------------------------------------------------------------------------------------
     def _serve(self, record: Record) -> None:
@@ -102,15 +140,28 @@ class Volumes:
         namespace, name = claim.key
         volume = f"pvc-{claim.value.metadata.uid}"
         term = {"matchExpressions": [{"key": labels.ZONE, "operator": "In", "values": [zone]}]}
+        id_ = f"vol-{digest(volume)[:17]}"
+        source = {"csi": {"driver": storage.provisioner, "volumeHandle": id_}}
         spec = {
-            "csi": {"driver": storage.provisioner, "volumeHandle": f"vol-{digest(volume)[:17]}"},
+            **({"awsElasticBlockStore": {"volumeID": id_}} if storage.provisioner == _IN_TREE else source),
             "claimRef": {"namespace": namespace, "name": name},
             "storageClassName": storage.metadata.name,
             "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
         }
         self._server.create(kinds.PV, {"metadata": {"name": volume}, "spec": spec})
-        self._server.patch(kinds.PVC, namespace, name, {"status": {"phase": "Bound"}}, subresource="status")
-        return self._server.patch(kinds.PVC, namespace, name, {"spec": {"volumeName": volume}})
+        bound = {"metadata": {"annotations": _BOUND}, "spec": {"volumeName": volume}}
+        self._server.patch(kinds.PVC, namespace, name, bound)
+        return self._server.patch(kinds.PVC, namespace, name, {"status": {"phase": "Bound"}}, subresource="status")
+
+    def _of_volume(self, volume: Record) -> Iterator[Record]:
+        """The claims that name a volume."""
+        owner = volume.manifest["spec"].get("claimRef")
+        if owner:
+            claim = self._server.find(kinds.PVC, owner.get("namespace", ""), owner.get("name", ""))
+            yield from [claim] if claim is not None else []
+            return
+        named = (c for c in self._server.records(kinds.PVC) if c.value.spec.volume_name == volume.value.metadata.name)
+        yield from list(named)
 
     def _reclaim(self, key: Key) -> None:
         """The volume of a deleted claim goes with it."""
@@ -144,7 +195,7 @@ class Volumes:
     def _attach(self, volume: str, node: str) -> None:
         name = f"csi-{digest(volume, node)}"
         if self._server.find(kinds.VOLUME_ATTACHMENT, "", name) is None:
-            spec = {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": volume}}
+            spec = {"attacher": EBS, "nodeName": node, "source": {"persistentVolumeName": volume}}
             self._server.create(kinds.VOLUME_ATTACHMENT, {"metadata": {"name": name}, "spec": spec})
 
     def _detach(self) -> None:

@@ -26,6 +26,8 @@ class Weather:
     pod_gc_seconds: float = 50.0
     #: From the end of the last pod that used a volume to its detachment.
     detach_seconds: float = 3.0
+    #: How many EBS volumes a node can attach beside its root volume.
+    attachable_volumes: int = 26
     #: Share of (type, zone, capacity type) that is out of stock, drawn again every hour.
     stock_out_rate: float = 0.0
     spot_reclaim_per_hour: float = 0.0

@@ -25,6 +25,7 @@ from reconciler.sandbox.admission import Refused
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import START, Agenda, VirtualClock
 from reconciler.sandbox.cloud import SandboxCloud
+from reconciler.sandbox.csi import NodeDrivers
 from reconciler.sandbox.daemon_sets import DaemonSets
 from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.eviction import DisruptionController
@@ -89,6 +90,7 @@ class World:
         self.cloud = SandboxCloud(self.ec2, self.clock, self.faults, cluster_name)
         self.kubelets = Kubelets(self.server, self.ec2, self.agenda, self.clock.now)
         volumes = Volumes(self.server, self.agenda, zones, self.weather.detach_seconds)
+        drivers = NodeDrivers(self.server, volumes, self.weather.attachable_volumes)
         self._parts: tuple[Part, ...] = (
             GarbageCollector(self.server),
             NodeLifecycle(self.server, self.ec2, self.kubelets, self.agenda, self.clock.now),
@@ -98,7 +100,8 @@ class World:
             DaemonSets(self.server),
             DisruptionController(self.server),
             volumes,
-            Scheduler(self.server, volumes, self.agenda, self.clock.now, self.weather),
+            drivers,
+            Scheduler(self.server, volumes, drivers, self.agenda, self.clock.now, self.weather),
         )
         for name in ("default", "kube-system"):
             self.server.create(model.NAMESPACE, {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}})

@@ -15,6 +15,7 @@ import numpy as np
 
 from api import labels
 from reconciler.model.objects import Pod
+from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
@@ -41,6 +42,7 @@ class Assignment:
     ) -> None:
         self.columns, self.places, self.targets = columns, places, places.targets
         self.free = places.free.copy()
+        self.slots = VolumeSlots(places.attached, len(places.targets))
         self.ports: dict[int, tuple[HostPort, ...]] = {}
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
@@ -133,7 +135,7 @@ class Assignment:
         """Put the pod on one of the homes (True: made for it) at the first rung that allows it."""
         for number, rung in enumerate(cls.rungs):
             for place, planned in homes.items():
-                suits = rung.demand.possible and self._suiting(cls, number)[place]
+                suits = rung.demand.possible and self._suiting(cls, number)[place] and self._attaches(cls)[place]
                 if suits and (self.free[place] >= need).all() and self._allowed(cls, rung, place, planned=planned):
                     self._put(cls, rung, pod, need, place)
                     return True
@@ -142,13 +144,14 @@ class Assignment:
     # --- existing nodes -----------------------------------------------------------------------------------------
     def _fill(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Put pods that ask for nothing of others where there is room, place by place; how many (the first ones)."""
-        places = np.flatnonzero(self._suiting(cls, number) & (self.free >= need).all(axis=1))
+        places = np.flatnonzero(self.roomy(cls, number, need))
         if not len(places):
             return 0
-        wanted = need > 0
-        most = (self.free[np.ix_(places, wanted)] // need[wanted]).min(axis=1) if wanted.any() else [len(pods)]
+        most, wanted = self.slots.most(cls.attaching)[places], need > 0
+        if wanted.any():
+            most = np.minimum(most, (self.free[np.ix_(places, wanted)] // need[wanted]).min(axis=1))
         done = 0
-        for place, room in zip(places.tolist(), np.asarray(most).tolist(), strict=False):
+        for place, room in zip(places.tolist(), most.tolist(), strict=True):
             for pod in pods[done : done + room]:
                 self._put(cls, cls.rungs[number], pod, need, place)
             done = min(done + room, len(pods))
@@ -164,7 +167,7 @@ class Assignment:
         good = self._suiting(cls, number)
         if not good.any():
             return None
-        good = good & (self.free >= need).all(axis=1)
+        good = good & (self.free >= need).all(axis=1) & self._attaches(cls)
         if good.any() and (rung.bonds or cls.counted):
             good &= self._admitted(cls, rung)
         roomy = np.flatnonzero(good)
@@ -191,6 +194,15 @@ class Assignment:
     def _by_domain(self, key: str, holds: Callable[[tuple[str | None, ...]], bool]) -> Bools:
         values, codes = self.places.domains(key)
         return np.array([holds(value) for value in values], dtype=np.bool_)[codes]
+
+    def roomy(self, cls: PodClass, number: int, need: Ints) -> Bools:
+        """Targets that suit the rung and have the room for one more pod."""
+        good: Bools = self._suiting(cls, number) & (self.free >= need).all(axis=1)
+        return good
+
+    def _attaches(self, cls: PodClass) -> Bools:
+        """Targets that can attach the volumes of one more pod of the class."""
+        return self.slots.most(cls.attaching) > 0
 
     def _suiting(self, cls: PodClass, number: int) -> Bools:
         """Targets whose labels and taints suit the rung."""
@@ -224,6 +236,7 @@ class Assignment:
         self.placed[pod.key] = target.key
         self.order.append(pod.key)
         self.free[place] -= need
+        self.slots.add(cls.attaching, place)
         if cls.ports:
             self.ports[place] = self._ports(place) + cls.ports
         for group in cls.counted:

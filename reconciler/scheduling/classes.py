@@ -12,6 +12,7 @@ from api.resources import Resources
 from reconciler.model import pods
 from reconciler.model.objects import Pod, PodAffinity
 from reconciler.model.selectors import selector_of
+from reconciler.scheduling.attachments import NOTHING, Attaching
 from reconciler.scheduling.groups import Bond, Group
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.requirements_of import Demand, ladder
@@ -34,7 +35,9 @@ class Rung:
 
 @dataclass(slots=True, eq=False)
 class PodClass:
-    """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of."""
+    """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
+    `attaching` is what each of them has attached to it.
+    """
 
     number: int
     sample: Pod
@@ -43,6 +46,7 @@ class PodClass:
     rungs: tuple[Rung, ...]
     ports: tuple[HostPort, ...]
     volumes: tuple[Requirements, ...]
+    attaching: Attaching
     settled: bool
     counted: tuple[Group, ...] = ()
 
@@ -55,6 +59,7 @@ class _Draft:
     shape: Shape
     constraints: tuple[Hashable, ...]
     volumes: tuple[Requirements, ...]
+    attaching: Attaching
     settled: bool
 
 
@@ -62,6 +67,7 @@ def classes_of(
     found: Sequence[Pod],
     *,
     volumes: Mapping[str, tuple[Requirements, ...]],
+    attaching: Mapping[str, Attaching],
     settled: frozenset[str],
     topology: Topology,
     respect_preferences: bool,
@@ -69,7 +75,8 @@ def classes_of(
 ) -> tuple[list[PodClass], dict[str, Exception]]:
     """The pods' classes, largest requests first, and the pods that make no sense with the reason.
 
-    `volumes` maps pod keys to what their volumes demand; `settled` are keys of pods that run somewhere now.
+    `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
+    keys of pods that run somewhere now.
     """
     shapes, unreadable = _shapes(found)
     readable = [(pod, shapes[name]) for pod in found if (name := pod.key) in shapes]
@@ -77,16 +84,16 @@ def classes_of(
     read = {key for pod in samples.values() for key in _label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in samples.values())
-    drafts: dict[tuple[Shape, str, Marks, tuple[Requirements, ...], bool], _Draft] = {}
+    drafts: dict[tuple[Shape, str, Marks, tuple[Requirements, ...], Attaching, bool], _Draft] = {}
     for pod, shape in readable:
         own = pod.metadata.labels
         chosen = tuple((key, own[key]) for key in sorted(read & own.keys())) if read and own else ()
         place = pod.metadata.namespace if local else ""
         name = pod.key
-        wanted, stays = volumes.get(name, (EMPTY,)), name in settled
-        draft = drafts.get(key := (shape, place, chosen, wanted, stays))
+        wanted, brings, stays = volumes.get(name, (EMPTY,)), attaching.get(name, NOTHING), name in settled
+        draft = drafts.get(key := (shape, place, chosen, wanted, brings, stays))
         if draft is None:
-            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, stays)
+            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, brings, stays)
         draft.members.append(pod)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
@@ -122,6 +129,7 @@ class _Builder:
             self._rungs[draft.constraints],
             host_ports(sample),
             draft.volumes,
+            draft.attaching,
             draft.settled,
         )
 

@@ -47,7 +47,7 @@ def _refusal(
     open_new: bool,
 ) -> PodRefusal:
     if not open_new:
-        return PodRefusal(NO_ROOM, "no existing node has room for it")
+        return PodRefusal(NO_ROOM, _no_existing(assignment, cls))
     if not cls.rungs[-1].demand.possible:
         return PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
     pools = {name: problem.text for name, problem in sorted(problems.items())[:_MOST_POOLS]}
@@ -55,7 +55,17 @@ def _refusal(
         return PodRefusal(NO_POOL, "no NodePool is ready to make nodes", pools)
     for template in templates[:_MOST_POOLS]:
         pools[template.name] = why_not(assignment, cls, template)
-    return PodRefusal(INCOMPATIBLE, "no existing node has room for it and no NodePool can make one", pools)
+    return PodRefusal(INCOMPATIBLE, f"{_no_existing(assignment, cls)} and no NodePool can make one", pools)
+
+
+def _no_existing(assignment: Assignment, cls: PodClass) -> str:
+    """That no node that is there will do; of those that suit and have the room, how many are full of volumes."""
+    words, drivers = "no existing node has room for it", cls.attaching.drivers
+    roomy = assignment.roomy(cls, len(cls.rungs) - 1, assignment.columns.vector(cls.requests))
+    full = int((roomy & (assignment.slots.most(cls.attaching) <= 0)).sum())
+    if not full or assignment.columns.unknown(cls.requests):
+        return words
+    return f"{words} ({full} would, but cannot attach its volumes within the limit of {', '.join(drivers)})"
 
 
 def why_not(assignment: Assignment, cls: PodClass, template: Template) -> str:

@@ -1,4 +1,4 @@
-"""All targets of a snapshot side by side: their room as a matrix, and which of them suit a demand.
+"""All targets of a snapshot side by side: their room as a matrix, their volumes, and which of them suit a demand.
 
 A solve closes those that it leaves out and counts anew those that pods move from; the rest is shared by all solves.
 """
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
 from reconciler.model.objects import Toleration
+from reconciler.scheduling.attachments import Attached
 from reconciler.scheduling.requirements_of import Demand, tolerates_all
 from reconciler.scheduling.targets import Target
 from reconciler.scheduling.types import Bools, Columns, Ints
+from reconciler.scheduling.volumes import Attachment
 
 _ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 T = TypeVar("T")
@@ -46,6 +48,7 @@ class Places:
     free: Ints
     open: Bools
     settling: Bools
+    attached: Attached
     at: Mapping[str, int]
     at_node: Mapping[str, int]
     marked: Mapping[str, tuple[int, ...]]
@@ -62,6 +65,7 @@ class Places:
             np.array([t.free for t in targets], dtype=np.int64).reshape(len(targets), len(columns.names)),
             np.ones(len(targets), dtype=np.bool_),
             np.array([t.settling for t in targets], dtype=np.bool_),
+            Attached.of(targets),
             {target.key: place for place, target in enumerate(targets)},
             {target.state.node.name: place for place, target in enumerate(targets) if target.state.node is not None},
             marked,
@@ -70,12 +74,16 @@ class Places:
     def without(self, exclude: Iterable[str], anew: Iterable[Target]) -> Places:
         """The same with some keys closed, and some targets as they are now; these have the same labels and taints."""
         targets, free, open_ = list(self.targets), self.free.copy(), self.open.copy()
+        vacated: dict[int, frozenset[Attachment]] = {}
         for key in exclude:
             if key in self.at:
                 open_[self.at[key]] = False
+                vacated[self.at[key]] = targets[self.at[key]].attached
         for target in anew:
-            targets[self.at[target.key]], free[self.at[target.key]] = target, target.free
-        return replace(self, targets=targets, free=free, open=open_)
+            place = self.at[target.key]
+            vacated[place] = targets[place].attached - target.attached
+            targets[place], free[place] = target, target.free
+        return replace(self, targets=targets, free=free, open=open_, attached=self.attached.without(vacated))
 
     def domains(self, key: str) -> Coded[tuple[str | None, ...]]:
         """The distinct sets of values that targets may have of a label, and each target's place in them."""

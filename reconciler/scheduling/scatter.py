@@ -44,7 +44,7 @@ class Scattered(Assignment):
         return super()._place(cls, pod, need)
 
     def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
-        roomy = np.flatnonzero(self._suiting(cls, number) & self._joined & (self.free >= need).all(axis=1))
+        roomy = np.flatnonzero(self.roomy(cls, number, need) & self._attaches(cls) & self._joined)
         emptiest = roomy[np.argsort(-self._freedom(roomy, need), kind="stable")]
         return next((int(p) for p in emptiest if self._allowed(cls, cls.rungs[number], int(p))), None)
 

@@ -19,6 +19,7 @@ from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.ports import HostPort, host_ports
+from reconciler.scheduling.volumes import Attachment, attachments
 
 #: A pod with its key.
 Entry = tuple[str, Pod]
@@ -26,7 +27,8 @@ Entry = tuple[str, Pod]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """A state node that takes pods. `possible` are its labels; `settles` is when its pool's consolidateAfter is over.
+    """A state node that takes pods. `possible` are its labels; `settles` is when its pool's consolidateAfter is over;
+    `attachable` how many volumes it can attach, by driver.
 
     `marks` name the pods that it was made for, until it is initialised. Of one that is `open` (a claim of which nobody
     knows yet what it becomes) only the marks count.
@@ -42,6 +44,7 @@ class Site:
     taints: tuple[Taint, ...] = ()
     allocatable: Resources = field(default_factory=Resources)
     settles: datetime | None = None
+    attachable: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +52,8 @@ class Residents:
     """The pods of a node, by key: the living ones, of these those with required anti-affinity, and the newest of each
     daemon set.
 
-    `used` is what all that are not done take, `daemon_used` the part of daemon sets in it, `ports` their host ports;
-    None when nobody can reckon with one of them.
+    `used` is what all that are not done take, `daemon_used` the part of daemon sets in it, `ports` their host ports,
+    `attached` their volumes; None when nobody can reckon with one of them.
     """
 
     pods: tuple[Entry, ...] = ()
@@ -59,6 +62,7 @@ class Residents:
     used: Resources | None = field(default_factory=Resources)
     daemon_used: Resources = field(default_factory=Resources)
     ports: tuple[HostPort, ...] = ()
+    attached: frozenset[Attachment] = frozenset()
 
 
 NOBODY = Residents()
@@ -130,7 +134,13 @@ def _read(state: StateNode, snapshot: Snapshot) -> Site:
         taints=state.taints,
         allocatable=state.allocatable,
         settles=_settles(state, snapshot),
+        attachable=_attachable(state, snapshot),
     )
+
+
+def _attachable(state: StateNode, snapshot: Snapshot) -> Mapping[str, int]:
+    found = snapshot.csi_nodes.get(state.node.name) if state.node is not None else None
+    return found.attachable if found is not None else {}
 
 
 def _settles(state: StateNode, snapshot: Snapshot) -> datetime | None:
@@ -146,8 +156,9 @@ def _settles(state: StateNode, snapshot: Snapshot) -> datetime | None:
 
 
 # --- pods ---------------------------------------------------------------------------------------------------------
-def residents(bound: Iterable[Pod], needs: Needs, moving: Collection[str] = ()) -> Residents:
-    """Of these pods, all of one node; those whose keys are in `moving` are not counted."""
+def residents(snapshot: Snapshot, node_name: str, needs: Needs, moving: Collection[str] = ()) -> Residents:
+    """The pods of a node; those whose keys are in `moving` are not counted."""
+    bound = snapshot.pods.on(node_name)
     entries = sorted((entry for pod in bound if (entry := (pod.key, pod))[0] not in moving), key=_key)
     living = tuple(entry for entry in entries if pods.active(entry[1]))
     daemons: dict[str, Entry] = {}
@@ -156,13 +167,14 @@ def residents(bound: Iterable[Pod], needs: Needs, moving: Collection[str] = ()) 
             daemons[name] = newest(daemons.get(name), (name, entry[1]))
     found = Residents(living, tuple(entry for entry in living if _shuns(entry[1])), tuple(daemons.values()), used=None)
     try:
-        return _with_needs(found, [pod for _, pod in entries if not pods.terminal(pod)], needs)
+        return _with_needs(found, [pod for _, pod in entries if not pods.terminal(pod)], needs, snapshot)
     except Exception:
         return found
 
 
-def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs) -> Residents:
-    used, daemon_used, ports = dict[str, int](), dict[str, int](), list[HostPort]()
+def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs, snapshot: Snapshot) -> Residents:
+    used, daemon_used = dict[str, int](), dict[str, int]()
+    ports, attached = list[HostPort](), set[Attachment]()
     for pod in staying:
         of_daemon = pods.of_daemon_set(pod)
         for name, amount in needs.of(pod):
@@ -170,11 +182,18 @@ def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs) -> Resid
             if of_daemon:
                 daemon_used[name] = daemon_used.get(name, 0) + amount
         ports += host_ports(pod)
-    return replace(found, used=Resources(used), daemon_used=Resources(daemon_used), ports=tuple(sorted(ports)))
+        attached |= attachments(snapshot, pod)
+    return replace(
+        found,
+        used=Resources(used),
+        daemon_used=Resources(daemon_used),
+        ports=tuple(sorted(ports)),
+        attached=frozenset(attached),
+    )
 
 
 def _residents(view: _View, name: str) -> tuple[Residents, None]:
-    return residents(view.snapshot.pods.on(name), view.needs), None
+    return residents(view.snapshot, name, view.needs), None
 
 
 def _daemon_sets(pod: Pod) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from api.requirements import EMPTY, Requirements
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment
+from reconciler.scheduling.attachments import attaching
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.explain import no_place, not_readable
@@ -63,18 +64,19 @@ def solve(
     volumes, broken = _volumes(snapshot, found)
     found = [pod for pod in found if pod.key not in broken]
     bound = [pod for pod in found if pod.spec.node_name]
+    places = shared.places_for(bound, exclude)
     topology = Topology(
         shared.tallies, templates, found, frozenset(pod.key for pod in bound), _node_names(snapshot, exclude)
     )
     classes, malformed = classes_of(
         found,
         volumes=volumes,
+        attaching=attaching(snapshot, found, places.attached),
         settled=_settled(snapshot, found) if respect_consolidate_after else frozenset(),
         topology=topology,
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
     )
-    places = shared.places_for(bound, exclude)
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
     search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered, effort)

@@ -1,4 +1,4 @@
-"""Nodes that exist or are on their way, as places for pods: room, labels, taints, host ports.
+"""Nodes that exist or are on their way, as places for pods: room, labels, taints, host ports, volumes.
 
 A claim that has not been launched yet counts with what is certain whatever it becomes: the least room among its types,
 and a label only where all outcomes agree. The pods that it was made for fit it by construction.
@@ -7,7 +7,7 @@ and a label only where all outcomes agree. The pods that it was made for fit it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort
 from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents
 from reconciler.scheduling.types import NO_PRICE, Columns, Ints, TypeTable
+from reconciler.scheduling.volumes import Attachment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +28,8 @@ class Target:
     """One place. `possible` holds each label's possible values; `marks` name the pods that it was made for.
 
     Once it is initialised the kube-scheduler has had its say, and the marks count no more. While it is `settling`
-    (within its pool's consolidateAfter) consolidation moves nothing there.
+    (within its pool's consolidateAfter) consolidation moves nothing there. `attached` are the volumes of who is there,
+    `attachable` is how many there can be, by driver.
     """
 
     key: str
@@ -39,6 +41,8 @@ class Target:
     marks: frozenset[str]
     hostname: str
     settling: bool
+    attached: frozenset[Attachment] = frozenset()
+    attachable: Mapping[str, int] = field(default_factory=dict)
 
     def domains(self, key: str) -> tuple[str | None, ...]:
         """The values that a label may have; `(None,)` when the node has none."""
@@ -79,7 +83,7 @@ class Surveyor:
         site = self._sites.get(key)
         if site is None:
             return None
-        return self._target(key, site, residents(self._snapshot.pods.on(site.name), self._needs, moving))
+        return self._target(key, site, residents(self._snapshot, site.name, self._needs, moving))
 
     def _on(self, site: Site) -> Residents:
         return NOBODY if site.state.node is None else self._residents.get(site.name, NOBODY)
@@ -108,7 +112,17 @@ class Surveyor:
         free: Ints = vector(site.allocatable) - vector(there.used) - still
         settling = site.settles is not None and self._snapshot.now < site.settles
         return Target(
-            key, site.state, site.possible, site.taints, free, there.ports, site.marks, site.hostname, settling
+            key,
+            site.state,
+            site.possible,
+            site.taints,
+            free,
+            there.ports,
+            site.marks,
+            site.hostname,
+            settling,
+            there.attached,
+            site.attachable,
         )
 
 

@@ -1,6 +1,6 @@
 """What a pod's volumes demand of its node: alternatives, each a set of requirements; and why a volume cannot be had.
 
-Source: scheduling reference §7.1 and §7.2.
+Also which storage driver attaches each of them. Source: scheduling reference §7.
 """
 
 from __future__ import annotations
@@ -13,15 +13,31 @@ from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim, Po
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.requirements_of import term_requirements
 
+#: A volume as its driver sees it: the driver's name, and the key of the claim by which pods ask for the volume.
+Attachment = tuple[str, str]
+
 #: Cross products of volumes' alternatives are cut here; nobody has more zones.
 _MOST_ALTERNATIVES = 64
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+#: Kubernetes says so of a claim once the claim and its volume name each other.
+_BOUND = "pv.kubernetes.io/bind-completed"
+_EBS = "ebs.csi.aws.com"
+#: Provisioners that were part of Kubernetes, and the drivers that serve their volumes now.
+_MIGRATED = {
+    "kubernetes.io/aws-ebs": _EBS,
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
 
 
 def volume_demands(snapshot: Snapshot, pod: Pod) -> tuple[Requirements, ...]:
     """The alternatives of a pod's volumes together; `(EMPTY,)` when they demand nothing.
 
-    Raises ValueError, with words for a person, when a volume is missing, going, or must be bound first.
+    Raises ValueError, with words for a person, when a volume is missing, lost, going, or must be bound first.
     """
     alternatives: tuple[Requirements, ...] = (EMPTY,)
     for name, class_name, is_ephemeral in _claims(pod):
@@ -30,6 +46,17 @@ def volume_demands(snapshot: Snapshot, pod: Pod) -> tuple[Requirements, ...]:
         good = [a & b for a, b in pairs if a.conflict(b) is None]
         alternatives = tuple(good[:_MOST_ALTERNATIVES] or [a & b for a, b in pairs[:1]])
     return alternatives
+
+
+def attachments(snapshot: Snapshot, pod: Pod) -> frozenset[Attachment]:
+    """The volumes that some driver attaches to the pod's node. What cannot be found is not among them."""
+    found: set[Attachment] = set()
+    for name, class_name, _ in _claims(pod):
+        key = f"{pod.metadata.namespace}/{name}"
+        driver = _driver(snapshot, snapshot.volume_claims.get(key), class_name)
+        if driver:
+            found.add((driver, key))
+    return frozenset(found)
 
 
 def _claims(pod: Pod) -> Iterator[tuple[str, str | None, bool]]:
@@ -42,20 +69,33 @@ def _claims(pod: Pod) -> Iterator[tuple[str, str | None, bool]]:
             yield f"{pod.metadata.name}-{volume.name}", template.spec.storage_class_name, True
 
 
+# --- where volumes can be -----------------------------------------------------------------------------------------
 def _alternatives(
     snapshot: Snapshot, pod: Pod, name: str, class_name: str | None, is_ephemeral: bool
 ) -> tuple[Requirements, ...]:
     claim = snapshot.volume_claims.get(f"{pod.metadata.namespace}/{name}")
     if claim is None and not is_ephemeral:
         raise ValueError(f'persistentvolumeclaim "{name}" not found')
-    if claim is not None and claim.metadata.unreadable:
-        raise ValueError(f'persistentvolumeclaim "{name}" cannot be read: {claim.metadata.unreadable}')
-    if claim is not None and claim.metadata.deleting:
-        raise ValueError(f'persistentvolumeclaim "{name}" is being deleted')
-    if claim is not None and claim.spec.volume_name:
-        return _of_volume(snapshot, claim)
+    if claim is not None:
+        _check(claim)
+        if claim.spec.volume_name:
+            return _of_volume(snapshot, claim)
     wanted = claim.spec.storage_class_name if claim is not None else class_name
-    return _of_class(_storage_class(snapshot, wanted, name), name)
+    return _of_class(_storage_class(snapshot, wanted), wanted, name)
+
+
+def _check(claim: PersistentVolumeClaim) -> None:
+    """Raises ValueError when the claim will give its pod no volume, or when nobody knows yet which."""
+    meta, words = claim.metadata, f'persistentvolumeclaim "{claim.metadata.name}"'
+    if meta.unreadable:
+        raise ValueError(f"{words} cannot be read: {meta.unreadable}")
+    if meta.deleting:
+        raise ValueError(f"{words} is being deleted")
+    volume = claim.spec.volume_name
+    if claim.status.phase == "Lost":
+        raise ValueError(f'{words} has lost its volume "{volume}": restore the volume, or delete the claim')
+    if volume and _BOUND not in meta.annotations:
+        raise ValueError(f'{words} is not bound to its volume "{volume}" yet')
 
 
 def _of_volume(snapshot: Snapshot, claim: PersistentVolumeClaim) -> tuple[Requirements, ...]:
@@ -73,13 +113,23 @@ def _is_local(volume: PersistentVolume) -> bool:
     return volume.spec.local is not None or volume.spec.host_path is not None
 
 
-def _storage_class(snapshot: Snapshot, wanted: str | None, claim_name: str) -> StorageClass:
-    if wanted is None:
-        wanted = _default_class(snapshot.storage_classes.values())
-    found = snapshot.storage_classes.get(wanted)
+def _of_class(found: StorageClass | None, wanted: str | None, claim_name: str) -> tuple[Requirements, ...]:
     if found is None:
-        raise ValueError(f'persistentvolumeclaim "{claim_name}" has no storage class ("{wanted}" not found)')
-    return found
+        why = "there is no default class" if wanted is None else f'"{wanted}" not found'
+        raise ValueError(f'persistentvolumeclaim "{claim_name}" has no storage class ({why})')
+    if found.volume_binding_mode != "WaitForFirstConsumer":
+        raise ValueError(f'persistentvolumeclaim "{claim_name}" must be bound first (its class binds immediately)')
+    terms = [
+        Requirements(requirement(e.key, IN, e.values) for e in term.match_label_expressions)
+        for term in found.allowed_topologies
+    ]
+    return tuple(terms) or (EMPTY,)
+
+
+# --- classes and drivers ------------------------------------------------------------------------------------------
+def _storage_class(snapshot: Snapshot, wanted: str | None) -> StorageClass | None:
+    """The class of this name; of a claim that names none (None) the default one."""
+    return snapshot.storage_classes.get(_default_class(snapshot.storage_classes.values()) if wanted is None else wanted)
 
 
 def _default_class(classes: Iterable[StorageClass]) -> str:
@@ -90,11 +140,13 @@ def _default_class(classes: Iterable[StorageClass]) -> str:
     return ordered[-1] if ordered else ""
 
 
-def _of_class(storage_class: StorageClass, claim_name: str) -> tuple[Requirements, ...]:
-    if storage_class.volume_binding_mode != "WaitForFirstConsumer":
-        raise ValueError(f'persistentvolumeclaim "{claim_name}" must be bound first (its class binds immediately)')
-    terms = [
-        Requirements(requirement(e.key, IN, e.values) for e in term.match_label_expressions)
-        for term in storage_class.allowed_topologies
-    ]
-    return tuple(terms) or (EMPTY,)
+def _driver(snapshot: Snapshot, claim: PersistentVolumeClaim | None, class_name: str | None) -> str:
+    """The driver of a claim's volume: the volume's own, or the one that its class makes volumes with; else empty."""
+    if claim is not None:
+        volume = snapshot.volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
+        if volume is not None:
+            in_tree = _EBS if volume.spec.aws_elastic_block_store is not None else ""
+            return volume.spec.csi.driver if volume.spec.csi is not None else in_tree
+        class_name = claim.spec.storage_class_name
+    found = _storage_class(snapshot, class_name)
+    return _MIGRATED.get(found.provisioner, found.provisioner) if found is not None else ""

@@ -1,4 +1,4 @@
-"""The chart's webhook certificate, as Helm renders it: who makes it, who may write it, and who hands its CA on."""
+"""The chart as Helm renders it: what the controller may watch; who makes, writes and vouches for the certificate."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from reconciler.model import kinds
 
 from .control_plane import ControlPlane
 from .installation import ROOT
@@ -42,6 +44,20 @@ def configurations(objects: Objects) -> list[Any]:
 def mounted(objects: Objects) -> str:
     volumes = objects["Deployment", "kerf-webhook"]["spec"]["template"]["spec"]["volumes"]
     return next(v["secret"]["secretName"] for v in volumes if "secret" in v)  # type: ignore[no-any-return]
+
+
+def test_what_is_watched_may_be_listed_and_watched(control_plane: ControlPlane) -> None:
+    rules = rendered(control_plane)["ClusterRole", "kerf"]["rules"]
+    allowed = {
+        (group, resource, verb)
+        for rule in rules
+        if "resourceNames" not in rule
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    wanted = {(kind.group, kind.plural, verb) for kind in kinds.WATCHED for verb in ("list", "watch")}
+    assert wanted - allowed == set()
 
 
 def test_by_default_the_controller_makes_the_certificate(control_plane: ControlPlane) -> None:

@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api import labels
+from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.model.objects import Pod
+from reconciler.model.objects import CSINode, Node, Pod, Volume
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import nominations
 from reconciler.scheduling.solve import Solution, solve, survey
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.test_catalogue_volumes import claim, waiting
 
 RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 APPS = ("web", "db", "cache")
@@ -86,7 +89,35 @@ def a_world(rng: Random) -> Snapshot:
         spec = pod_spec(rng, app)
         objects += w.replicas(rng.choice([1, 2, 3, 5, 8]), f"{app}-{i}", *size, **spec)
     catalogue = rng.choice([w.CATALOGUE, w.ladder(6)])
-    return w.world(objects, catalogue=catalogue)
+    return w.world(with_volumes(rng, objects), catalogue=catalogue)
+
+
+def with_volumes(rng: Random, objects: list[Any]) -> list[Any]:
+    """In half of the worlds some pods have volumes of their own or shared ones, and some nodes a limit to them."""
+    if rng.random() < 0.5:
+        return objects
+    found: list[Any] = [waiting("s"), waiting("t", ["z1"], ["z2", "z3"])]
+    for one in objects:
+        if isinstance(one, Node) and rng.random() < 0.7:
+            found.append(attachable(one.name, rng.randint(0, 3)))
+        if isinstance(one, Pod) and rng.random() < 0.5:
+            names = rng.sample(
+                [f"own-{one.metadata.name}", f"more-{one.metadata.name}", "all", "some"], rng.randint(1, 2)
+            )
+            found += [claim(name, storage_class="t" if name == "some" else "s") for name in names]
+            rows = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+            one = msgspec.structs.replace(one, spec=msgspec.structs.replace(one.spec, volumes=decode_volumes(rows)))
+        found.append(one)
+    return found
+
+
+def attachable(node: str, count: int) -> CSINode:
+    rows = [{"name": "ebs.csi.aws.com", "allocatable": {"count": count}}]
+    return decode(CSINode, {"metadata": {"name": node}, "spec": {"drivers": rows}})
+
+
+def decode_volumes(rows: list[dict[str, Any]]) -> tuple[Volume, ...]:
+    return tuple(decode(Volume, row) for row in rows)
 
 
 def solve_all(snapshot: Snapshot) -> tuple[list[Pod], Solution]:
@@ -126,6 +157,10 @@ def test_what_solves_share_changes_no_answer(seed: int) -> None:
             assert repr(again) == repr(alone)
 
 
+def storage(snapshot: Snapshot) -> list[Any]:
+    return [*snapshot.storage_classes.values(), *snapshot.volume_claims.values(), *snapshot.csi_nodes.values()]
+
+
 @dataclass
 class Pass:
     """One provisioning pass: its snapshot, its answer, the claims made so far, and where each served pod is to go."""
@@ -147,7 +182,7 @@ class Pass:
         """The next pass over the same world with these claims in it, and the promises of this one."""
         before = self.snapshot
         objects = [*before.node_pools.values(), *before.nodes.values(), *before.pods.values()]
-        objects += [*before.daemon_sets.values(), *claims, *newcomers]
+        objects += [*before.daemon_sets.values(), *storage(before), *claims, *newcomers]
         promises = nominations(before, self.solution, self.homes)
         return Pass.over(w.world(objects, catalogue=before.catalogues["default"], nominations=promises))
 
@@ -185,7 +220,7 @@ def test_claims_alone_remember_whom_they_are_for(seed: int) -> None:
     made = {claim.name for claim in first.claims}
     objects = [*first.snapshot.node_pools.values(), *first.snapshot.nodes.values(), *first.snapshot.pods.values()]
     restarted = w.world(
-        [*objects, *first.snapshot.daemon_sets.values(), *first.claims],
+        [*objects, *first.snapshot.daemon_sets.values(), *storage(first.snapshot), *first.claims],
         catalogue=first.snapshot.catalogues["default"],
     )
     moved = Pass.over(restarted).moved(first)

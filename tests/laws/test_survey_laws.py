@@ -20,22 +20,35 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.memory import Memory
 from reconciler.model.objects import (
     Affinity,
+    ClaimSource,
     Container,
     ContainerPort,
+    CSINode,
+    CSINodeDriver,
+    CSINodeSpec,
+    CSISource,
     LabelSelector,
     Node,
     NodeSpec,
     NodeStatus,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PersistentVolumeSpec,
     Pod,
     PodAffinity,
     PodAffinityTerm,
     PodSpec,
     PodStatus,
     ResourceNeeds,
+    StorageClass,
+    Volume,
+    VolumeNodeResources,
 )
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solve import survey
+from reconciler.scheduling.targets import Target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -65,6 +78,7 @@ def pods(draw: st.DrawFn, version: int) -> Pod:
         node_name=draw(st.sampled_from(("", *NAMES))),
         containers=(Container(name="c", resources=ResourceNeeds(requests=requests), ports=ports),),
         affinity=draw(st.sampled_from((None, SHUNS))),
+        volumes=draw(st.sampled_from(((), (Volume(persistent_volume_claim=ClaimSource(claim_name="a")),)))),
     )
     return Pod(metadata=meta, spec=spec, status=PodStatus(phase=draw(st.sampled_from(("Running", "Failed")))))
 
@@ -121,13 +135,52 @@ def pools(draw: st.DrawFn, version: int) -> NodePool:
     return NodePool(metadata=meta, spec=NodePoolSpec(template=template, disruption=Disruption(consolidate_after=after)))
 
 
+@st.composite
+def csi_nodes(draw: st.DrawFn, version: int) -> CSINode:
+    meta = ObjectMeta(name=draw(st.sampled_from(NAMES)), uid=f"uid-{version}", resource_version=str(version))
+    limit = VolumeNodeResources(count=draw(st.sampled_from((None, 1, 2))))
+    return CSINode(metadata=meta, spec=CSINodeSpec(drivers=(CSINodeDriver(name="disks", allocatable=limit),)))
+
+
+@st.composite
+def volume_claims(draw: st.DrawFn, version: int) -> PersistentVolumeClaim:
+    meta = ObjectMeta(name="a", namespace="default", uid="uid-claim", resource_version=str(version))
+    spec = PersistentVolumeClaimSpec(
+        volume_name=draw(st.sampled_from(("", "v"))), storage_class_name=draw(st.sampled_from((None, "s")))
+    )
+    return PersistentVolumeClaim(metadata=meta, spec=spec)
+
+
+@st.composite
+def volumes(draw: st.DrawFn, version: int) -> PersistentVolume:
+    meta = ObjectMeta(name="v", uid="uid-v", resource_version=str(version))
+    driver = draw(st.sampled_from((None, CSISource(driver="disks"), CSISource(driver="others"))))
+    return PersistentVolume(metadata=meta, spec=PersistentVolumeSpec(csi=driver))
+
+
+@st.composite
+def storage_classes(draw: st.DrawFn, version: int) -> StorageClass:
+    notes = draw(st.sampled_from(({}, {"storageclass.kubernetes.io/is-default-class": "true"})))
+    name = draw(st.sampled_from(("s", "t")))
+    meta = ObjectMeta(name=name, uid=f"uid-{name}", resource_version=str(version), annotations=notes)
+    return StorageClass(metadata=meta, provisioner=draw(st.sampled_from(("disks", "others"))))
+
+
 MAKERS = (
     (kinds.POD, pods),
     (kinds.POD, pods),
     (kinds.NODE, nodes),
     (kinds.NODE_CLAIM, claims),
     (kinds.NODE_POOL, pools),
+    (kinds.CSI_NODE, csi_nodes),
+    (kinds.PVC, volume_claims),
+    (kinds.PV, volumes),
+    (kinds.STORAGE_CLASS, storage_classes),
 )
+
+
+def volumes_of(target: Target) -> tuple[Any, ...]:
+    return target.attached, target.attachable
 
 
 def seen(snapshot: Snapshot, memory: Memory) -> Any:
@@ -135,12 +188,12 @@ def seen(snapshot: Snapshot, memory: Memory) -> Any:
     ground = survey(snapshot, memory.turn(snapshot))
     census = ground.tallies._census
     places = [
-        (t.key, t.possible, t.taints, tuple(t.free), t.ports, t.marks, t.hostname, t.settling, t.state)
+        (t.key, t.possible, t.taints, tuple(t.free), t.ports, t.marks, t.hostname, t.settling, t.state, *volumes_of(t))
         for t in ground.places.targets
     ]
     counted = census.pods, census.shunning, dict(census.newest_daemon_pod)
     moved = [
-        (t.key, tuple(t.free), t.ports)
+        (t.key, tuple(t.free), t.ports, *volumes_of(t))
         for key in snapshot.state_nodes
         if (t := ground.surveyor.without(key, frozenset(("default/a",)))) is not None
     ]

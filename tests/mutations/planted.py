@@ -93,7 +93,6 @@ BUGS = (
             ),
         ),
         (_rule("test_a_node_that_is_not_ready_uses_up_budget"),),
-        seeds=range(40, 50),
     ),
     Bug(
         "deletion that only a plan can keep",
@@ -106,7 +105,6 @@ BUGS = (
             ),
         ),
         (_rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
-        seeds=range(1854, 1855),
     ),
     Bug(
         "launch without token",
@@ -374,5 +372,17 @@ BUGS = (
             ),
         ),
         (_rule("test_an_object_that_cannot_be_understood_holds_up_only_itself"),),
+    ),
+    Bug(
+        "volumes that are attached already are forgotten",
+        "A node that can attach no more volumes is taken for one that can.",
+        (
+            Edit(
+                "reconciler/scheduling/attachments.py",
+                "        return {driver: limit - self._attached.counts[driver] for driver, limit",
+                "        return {driver: limit.copy() for driver, limit",
+            ),
+        ),
+        ("tests/simulation/test_full_of_volumes.py::test_a_pod_that_comes_later_is_not_sent_to_a_full_node",),
     ),
 )

@@ -56,6 +56,7 @@ RULES: Mapping[str, str] = {
     "node-affinity": "the node satisfies a term of the pod's required node affinity",
     "host-port": "no two pods of a node want one port of the host",
     "volume": "the node can have the pod's volumes",
+    "attach-limit": "a node attaches as many volumes as its drivers can, and no more",
     "room": "what runs on a node fits into it",
     "pool": "nodes are planned from NodePools that take part",
     "requirements": "a planned node stays within what its NodePool allows",

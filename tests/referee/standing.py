@@ -9,7 +9,7 @@ from itertools import combinations
 from api.resources import total
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
-from tests.referee import volumes
+from tests.referee import attaching, volumes
 from tests.referee.answers import Violation
 from tests.referee.kinds import Kind, Kinds
 from tests.referee.needs import clash
@@ -32,6 +32,8 @@ def problems(snapshot: Snapshot, kinds: Kinds, places: Iterable[Place]) -> Itera
         if place.coming:
             yield from _ports(kinds, place)
             yield from _room(kinds, place)
+            for words in attaching.problems(snapshot, place):
+                yield Violation("attach-limit", f"{place.name} would have to attach {words}")
 
 
 def _labels(snapshot: Snapshot, pod: Pod, place: Place) -> Iterator[tuple[str, str]]:

@@ -14,24 +14,30 @@ _DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 def problems(snapshot: Snapshot, pod: Pod, node_name: str, node_labels: Mapping[str, str]) -> Iterator[str]:
     """Why the pod's volumes cannot be had on a node with these labels."""
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            name, wanted = volume.persistent_volume_claim.claim_name, None
-        elif volume.ephemeral is not None:
-            name = f"{pod.metadata.name}-{volume.name}"
-            wanted = volume.ephemeral.volume_claim_template.spec.storage_class_name
-        else:
-            continue
+    made = {f"{pod.metadata.name}-{volume.name}" for volume in pod.spec.volumes if volume.ephemeral is not None}
+    for name, wanted in claims_of(pod):
         claim = snapshot.volume_claims.get(f"{pod.metadata.namespace}/{name}")
-        if claim is None and volume.ephemeral is None:
+        if claim is None and name not in made:
             yield f"there is no volume claim {name}"
         elif claim is not None and claim.metadata.deleting:
             yield f"the volume claim {name} is being deleted"
+        elif claim is not None and claim.status.phase == "Lost":
+            yield f"the volume of the claim {name} is lost"
         elif claim is not None and claim.spec.volume_name:
             yield from _bound(snapshot, claim, node_name, node_labels)
         else:
             wanted = wanted if claim is None else claim.spec.storage_class_name
             yield from _unbound(snapshot, name, wanted, node_labels)
+
+
+def claims_of(pod: Pod) -> Iterator[tuple[str, str | None]]:
+    """The names of a pod's claims; of an ephemeral volume also the class that its pod asks for."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name, None
+        elif volume.ephemeral is not None:
+            wanted = volume.ephemeral.volume_claim_template.spec.storage_class_name
+            yield f"{pod.metadata.name}-{volume.name}", wanted
 
 
 def _bound(
@@ -41,6 +47,8 @@ def _bound(
     if volume is None or volume.metadata.deleting:
         yield f"there is no volume {claim.spec.volume_name}"
         return
+    if "pv.kubernetes.io/bind-completed" not in claim.metadata.annotations:
+        yield f"the volume claim {claim.metadata.name} is not bound yet to the volume that it names"
     required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
     terms = required.node_selector_terms if required is not None else ()
     if terms and not any(_admits(volume, term, node_name, node_labels) for term in terms):
@@ -55,7 +63,7 @@ def _admits(volume: PersistentVolume, term: NodeSelectorTerm, node_name: str, no
 
 
 def _unbound(snapshot: Snapshot, name: str, wanted: str | None, node_labels: Mapping[str, str]) -> Iterator[str]:
-    found = _storage_class(snapshot, wanted)
+    found = storage_class(snapshot, wanted)
     if found is None:
         yield f"the volume claim {name} has no storage class"
     elif found.volume_binding_mode != "WaitForFirstConsumer":
@@ -67,7 +75,8 @@ def _unbound(snapshot: Snapshot, name: str, wanted: str | None, node_labels: Map
         yield f"the storage class {found.metadata.name} makes no volumes there"
 
 
-def _storage_class(snapshot: Snapshot, wanted: str | None) -> StorageClass | None:
+def storage_class(snapshot: Snapshot, wanted: str | None) -> StorageClass | None:
+    """The class of this name; the newest default one for who names none."""
     if wanted is not None:
         return snapshot.storage_classes.get(wanted)
     marked = [c for c in snapshot.storage_classes.values() if c.metadata.annotations.get(_DEFAULT) == "true"]

@@ -210,6 +210,11 @@ POISON: dict[Kind, list[dict[str, Any]]] = {
     ],
     kinds.PVC: [{"spec": {"volumeName": []}}, {"spec": {"volumeName": "poison-0"}}, {"spec": 3}],
     kinds.VOLUME_ATTACHMENT: [{"spec": {"nodeName": "poison-0", "source": "disk"}}, {"spec": []}],
+    kinds.CSI_NODE: [
+        {"spec": {"drivers": "all"}},
+        {"spec": {"drivers": [{"name": "ebs.csi.aws.com", "allocatable": {"count": "many"}}, 7]}},
+        {"spec": {"drivers": [{"name": "ebs.csi.aws.com", "allocatable": {"count": -(1 << 62)}}]}},
+    ],
     kinds.DAEMON_SET: [
         _daemon("nothing"),
         _daemon({"containers": [{"name": "a", "resources": {"requests": {"cpu": "lots"}}}]}),

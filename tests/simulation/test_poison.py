@@ -21,7 +21,16 @@ from tests.worlds import deployment, node_class, node_pool
 PROMPT = timedelta(minutes=3)
 ALONE = {"cpu": "3", "memory": "4Gi"}
 #: Of these kinds nothing need be said about an object that could be read, however strange: nobody asks for it.
-QUIET = {kinds.NAMESPACE, kinds.STORAGE_CLASS, kinds.PV, kinds.PVC, kinds.VOLUME_ATTACHMENT, kinds.PDB, kinds.NODE}
+QUIET = {
+    kinds.NAMESPACE,
+    kinds.STORAGE_CLASS,
+    kinds.PV,
+    kinds.PVC,
+    kinds.VOLUME_ATTACHMENT,
+    kinds.CSI_NODE,
+    kinds.PDB,
+    kinds.NODE,
+}
 
 
 class Story:

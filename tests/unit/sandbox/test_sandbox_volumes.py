@@ -113,3 +113,32 @@ def test_ephemeral_claim_lives_with_its_pod() -> None:
     world.delete("Pod", "a")
     wait(world, 10)
     assert (world.objects("PersistentVolumeClaim"), world.objects("PersistentVolume")) == ([], [])
+
+
+def phases(world: World) -> dict[str, str]:
+    return {c["metadata"]["name"]: c.get("status", {}).get("phase", "") for c in world.objects("PersistentVolumeClaim")}
+
+
+def test_a_claim_is_bound_to_the_volume_it_names_and_lost_with_it() -> None:
+    """The annotation tells a claim that is bound from one that only names a volume."""
+    named = claim("data")
+    named["spec"]["volumeName"] = "pv"
+    world = world_of(named, pod("a", **using("data")))
+    assert (phases(world)["data"], places(world)) == ("", {"a": ""})
+    spec = {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}}
+    world.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": spec})
+    wait(world, 1)
+    (bound,) = world.objects("PersistentVolumeClaim")
+    assert bound["metadata"]["annotations"] == {"pv.kubernetes.io/bind-completed": "yes"}
+    assert phases(world)["data"] == "Bound"
+    assert places(world)["a"] != ""
+    world.delete("PersistentVolume", "pv")
+    wait(world, 1)
+    assert phases(world)["data"] == "Lost"
+
+
+def test_a_volume_of_the_old_plugin_is_written_as_such() -> None:
+    world = world_of({**storage_class("Immediate"), "provisioner": "kubernetes.io/aws-ebs"}, claim("data"))
+    (volume,) = world.objects("PersistentVolume")
+    assert "csi" not in volume["spec"]
+    assert volume["spec"]["awsElasticBlockStore"]["volumeID"].startswith("vol-")

@@ -146,14 +146,20 @@ def cordoned(name: str) -> objects.Node:
     return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=True))
 
 
-def volume_claim(name: str, volume: str = "", storage: str | None = None) -> objects.PersistentVolumeClaim:
+def volume_claim(
+    name: str, volume: str = "", storage: str | None = None, *, bound: bool = True, phase: str = ""
+) -> objects.PersistentVolumeClaim:
+    """`bound`: to the volume that it names."""
+    notes = {"pv.kubernetes.io/bind-completed": "yes"} if volume and bound else {}
+    meta = {"name": name, "namespace": "default", "annotations": notes}
     spec = {"volumeName": volume, "storageClassName": storage}
-    return decode(objects.PersistentVolumeClaim, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+    return decode(objects.PersistentVolumeClaim, {"metadata": meta, "spec": spec, "status": {"phase": phase}})
 
 
-def volume(name: str, key: str, *values: str) -> objects.PersistentVolume:
+def volume(name: str, key: str, *values: str, source: str = "csi") -> objects.PersistentVolume:
     terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
-    spec = {"csi": {"driver": "ebs.csi.aws.com"}, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+    made = {"csi": {"driver": "ebs.csi.aws.com"}, "awsElasticBlockStore": {"volumeID": "vol-1"}}[source]
+    spec = {source: made, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
     return decode(objects.PersistentVolume, {"metadata": {"name": name}, "spec": spec})
 
 
@@ -162,6 +168,12 @@ def storage_class(name: str, *zones: str, mode: str = "WaitForFirstConsumer") ->
     topologies = [{"matchLabelExpressions": rows}] if zones else []
     manifest = {"metadata": {"name": name}, "volumeBindingMode": mode, "allowedTopologies": topologies}
     return decode(objects.StorageClass, {"provisioner": "ebs.csi.aws.com", **manifest})
+
+
+def csi_node(name: str, most: int, driver: str = "ebs.csi.aws.com") -> objects.CSINode:
+    """How many volumes a node can attach."""
+    row = {"name": driver, "allocatable": {"count": most}}
+    return decode(objects.CSINode, {"metadata": {"name": name}, "spec": {"drivers": [row]}})
 
 
 def mounts(*claims: str) -> list[Json]:

@@ -10,6 +10,7 @@ from tests.unit.scheduling.referee_plants import (
     Plant,
     container,
     cordoned,
+    csi_node,
     going,
     in_flight,
     mounts,
@@ -194,6 +195,57 @@ VOLUMES = [
         put(),
         put(p="n"),
     ),
+    Plant(
+        "a claim that has lost its volume",
+        "volume",
+        (*ZONES, SPACE, volume_claim("data", storage="disks", phase="Lost"), storage_class("disks")),
+        put(),
+        put(p="n"),
+    ),
+    Plant(
+        "a claim that only names its volume",
+        "volume",
+        (*ZONES, SPACE, volume_claim("data", "pv", bound=False), volume("pv", labels.ZONE, "z1")),
+        put(),
+        put(p="n"),
+    ),
 ]
 
-PLANTS = [*ROOM, *LABELS, *PORTS, *VOLUMES]
+
+# --- how many volumes -----------------------------------------------------------------------------------------------
+def attached(name: str, *world: Any, most: int = 1) -> Plant:
+    """The pod `p` brings one volume too many to the node `n`, and not to `m`."""
+    return two_nodes(
+        name, "attach-limit", w.node("n"), w.node("m"), csi_node("n", most), storage_class("disks"), *world
+    )
+
+
+DATA, MORE = volume_claim("data", storage="disks"), volume_claim("more", storage="disks")
+OLD, BESIDE = w.pod("old", node="n", volumes=mounts("more")), w.pod("q", volumes=mounts("more"))
+ATTACHED = [
+    attached("a volume beside that of who is there", SPACE, DATA, MORE, OLD),
+    attached("a volume beside that of who is on the way out", SPACE, DATA, MORE, going(OLD)),
+    attached("two volumes of one pod", w.pod("p", volumes=mounts("data", "more")), DATA, MORE),
+    attached("a volume where none can be", SPACE, DATA, most=0),
+    attached("an ephemeral volume beside another", w.pod("p", volumes=EPHEMERAL), MORE, OLD),
+    attached(
+        "a volume of the old plugin",
+        *(SPACE, volume_claim("data", "pv"), volume("pv", labels.ZONE, "z1", source="awsElasticBlockStore"), MORE, OLD),
+    ),
+    Plant(
+        "a volume that is shared counts once",
+        "attach-limit",
+        (w.node("n"), csi_node("n", 1), storage_class("disks"), DATA, MORE, SPACE, OLD, BESIDE),
+        put(q="n"),
+        put(q="n", p="n"),
+    ),
+    Plant(
+        "too many already, but no more",
+        "attach-limit",
+        (w.node("n"), csi_node("n", 0), storage_class("disks"), DATA, MORE, SPACE, OLD, BESIDE),
+        put(q="n"),
+        put(q="n", p="n"),
+    ),
+]
+
+PLANTS = [*ROOM, *LABELS, *PORTS, *VOLUMES, *ATTACHED]

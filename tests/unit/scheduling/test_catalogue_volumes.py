@@ -1,4 +1,7 @@
-"""Volumes: behaviours 130 to 141 of the catalogue (scheduling reference §11)."""
+"""Volumes: behaviours 130 to 137 and 141 of the catalogue (scheduling reference §11).
+
+The others are in `test_catalogue_attach_limits.py`.
+"""
 
 from __future__ import annotations
 

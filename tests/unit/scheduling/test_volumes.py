@@ -13,8 +13,10 @@ from tests.unit.scheduling import worlds as w
 
 
 def claim(name: str = "c", volume: str = "", storage_class: str | None = None) -> PersistentVolumeClaim:
+    done = {"pv.kubernetes.io/bind-completed": "yes"} if volume else {}
+    meta = {"name": name, "namespace": "default", "annotations": done}
     spec = {"volumeName": volume, "storageClassName": storage_class}
-    return decode(PersistentVolumeClaim, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+    return decode(PersistentVolumeClaim, {"metadata": meta, "spec": spec})
 
 
 def volume(name: str, *zones: str, key: str = labels.ZONE, **spec: Any) -> PersistentVolume:
