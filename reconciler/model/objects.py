@@ -318,6 +318,36 @@ class TopologySelectorTerm(Value, frozen=True, kw_only=True):
     match_label_expressions: tuple[TopologySelectorExpression, ...] = ()
 
 
+class PairSelectorSpec(Value, frozen=True, kw_only=True):
+    """A selector of pairs only; absent it selects nothing."""
+
+    selector: Mapping[str, str] | None = None
+
+
+class Service(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: PairSelectorSpec = PairSelectorSpec()
+
+
+class ReplicationController(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: PairSelectorSpec = PairSelectorSpec()
+
+
+class SelectorSpec(Value, frozen=True, kw_only=True):
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: SelectorSpec = SelectorSpec()
+
+
+class StatefulSet(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: SelectorSpec = SelectorSpec()
+
+
 class StorageClass(Value, frozen=True, kw_only=True):
     metadata: ObjectMeta
     provisioner: str = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from reconciler.model.objects import TopologySpreadConstraint
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
@@ -23,6 +25,8 @@ class Settings:
     batch_max: timedelta = timedelta(seconds=10)
     preference_policy: str = "Respect"
     min_values_policy: str = "Strict"
+    #: What pods without a spread of their own are spread by; their selectors follow from what the pods belong to.
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     vm_memory_overhead_percent: float = 0.075
     reserved_enis: int = 0
     interruption_queue: str = ""

@@ -118,6 +118,9 @@ class Process:
             self._thread("collector", self._keep_collector_quiet),
         ]
         self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
+        if rows := self._options.scheduler_config:
+            told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
+            self._log.info("default spread constraints apply to pods that have none", constraints=told)
         try:
             self._controller.run(self._stop, on_sync=_put_aside)
         finally:

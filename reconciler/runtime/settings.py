@@ -15,7 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from api import durations
+from reconciler.model.objects import TopologySpreadConstraint
 from reconciler.model.settings import FeatureGates, Settings
+from reconciler.runtime import scheduler_config
 from reconciler.runtime.leases import KARPENTER, USUAL, LeaseName
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -184,6 +186,10 @@ class Options:
         default="Strict",
         metadata=_about("MIN_VALUES_POLICY", _one_of("Strict", "BestEffort"), "unmet minValues: Strict or BestEffort"),
     )
+    scheduler_config: tuple[TopologySpreadConstraint, ...] = field(
+        default=(),
+        metadata=_about("SCHEDULER_CONFIG", scheduler_config.read, "YAML: podTopologySpread.defaultConstraints"),
+    )
     feature_gates: FeatureGates = field(
         default=FeatureGates(), metadata=_about("FEATURE_GATES", _gates, "Name=true,Name=false")
     )
@@ -280,6 +286,7 @@ class Options:
             batch_max=self.batch_max_duration,
             preference_policy=self.preference_policy,
             min_values_policy=self.min_values_policy,
+            default_constraints=self.scheduler_config,
             vm_memory_overhead_percent=self.vm_memory_overhead_percent,
             reserved_enis=self.reserved_enis,
             interruption_queue=self.interruption_queue,
@@ -314,6 +321,8 @@ def _read_into(
 ) -> None:
     try:
         found[name] = read(text)
+    except scheduler_config.SchedulerConfigError as error:
+        problems += [f"{source}: {problem}" for problem in error.problems]
     except ValueError as error:
         problems.append(f"{source}: {error}, not {text!r}")
 

@@ -54,7 +54,7 @@ def solve(
     templates, problems = shared.templates(exclude), shared.problems
     found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
     volumes, broken = _volumes(snapshot, found)
-    found = [pod for pod in found if pod.key not in broken]
+    found = shared.spread.given(pod for pod in found if pod.key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     topology = Topology(
         shared.tallies, templates, found, frozenset(pod.key for pod in bound), _node_names(snapshot, exclude)

@@ -11,6 +11,7 @@ from tests.referee import company, spread, standing
 from tests.referee.answers import Answer, Violation
 from tests.referee.census import Census
 from tests.referee.daemons import Daemons
+from tests.referee.defaults import with_defaults
 from tests.referee.kinds import Kinds
 from tests.referee.places import existing
 from tests.referee.planned import Planned, limits
@@ -20,7 +21,7 @@ def violations(
     snapshot: Snapshot, pods: Sequence[Pod], answer: Answer, exclude: frozenset[str] = frozenset()
 ) -> list[Violation]:
     """Every rule that the answer breaks; empty when it is right. `exclude` are nodes that are to go."""
-    by_key = {pod.key: pod for pod in pods}
+    by_key = {pod.key: with_defaults(snapshot, pod) for pod in pods}
     found = list(_bookkeeping(by_key, answer))
     if found:
         return found
