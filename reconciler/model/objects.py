@@ -37,9 +37,16 @@ class NodeSelector(Value, frozen=True, kw_only=True):
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
+class DeviceClaim(Value, frozen=True, kw_only=True):
+    """A claim of devices (dynamic resource allocation), by its name within the pod."""
+
+    name: str = ""
+
+
 class ResourceNeeds(Value, frozen=True, kw_only=True):
     requests: Quantities = field(default_factory=dict)
     limits: Quantities = field(default_factory=dict)
+    claims: tuple[DeviceClaim, ...] = ()
 
 
 class ContainerPort(Value, frozen=True, kw_only=True):
@@ -157,6 +164,7 @@ class PodSpec(Value, frozen=True, kw_only=True):
     init_containers: tuple[Container, ...] = ()
     overhead: Quantities = field(default_factory=dict)
     resources: ResourceNeeds | None = None
+    resource_claims: tuple[DeviceClaim, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[Volume, ...] = ()
     priority: int = 0

@@ -101,6 +101,12 @@ def waits_for_eviction(pod: Pod, now: datetime) -> bool:
     return drainable(pod, now) and not terminal(pod)
 
 
+def claims_devices(pod: Pod) -> bool:
+    """Whether it, or a container of it, asks for devices by claim (dynamic resource allocation)."""
+    spec = pod.spec
+    return bool(spec.resource_claims) or any(c.resources.claims for c in (*spec.containers, *spec.init_containers))
+
+
 def requests(pod: Pod) -> Resources:
     """What the pod takes of a node, one of `pods` included.
 

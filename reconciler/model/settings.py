@@ -27,6 +27,8 @@ class Settings:
     min_values_policy: str = "Strict"
     #: What pods without a spread of their own are spread by; their selectors follow from what the pods belong to.
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    #: Pods that claim devices (dynamic resource allocation) are no concern of ours.
+    ignore_dra_requests: bool = True
     vm_memory_overhead_percent: float = 0.075
     reserved_enis: int = 0
     interruption_queue: str = ""

@@ -261,7 +261,8 @@ class Options:
         default=1000, metadata=_about("CPU_REQUESTS", _whole(-(2**31)), "accepted, without effect")
     )
     ignore_dra_requests: bool = field(
-        default=True, metadata=_about("IGNORE_DRA_REQUESTS", _boolean, "accepted, without effect")
+        default=True,
+        metadata=_about("IGNORE_DRA_REQUESTS", _boolean, "daemon sets with resource claims take nothing"),
     )
     enable_zonal_shift: bool = field(
         default=False, metadata=_about("ENABLE_ZONAL_SHIFT", _boolean, "accepted, without effect")
@@ -287,6 +288,7 @@ class Options:
             preference_policy=self.preference_policy,
             min_values_policy=self.min_values_policy,
             default_constraints=self.scheduler_config,
+            ignore_dra_requests=self.ignore_dra_requests,
             vm_memory_overhead_percent=self.vm_memory_overhead_percent,
             reserved_enis=self.reserved_enis,
             interruption_queue=self.interruption_queue,

@@ -15,6 +15,7 @@ from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment, Item, ItemKey
 from reconciler.scheduling.classes import PodClass, classes_of
+from reconciler.scheduling.devices import device_refusals
 from reconciler.scheduling.explain import no_place, not_readable
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.pack import Packed, pack
@@ -53,6 +54,8 @@ def solve(
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
     found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
+    claiming = device_refusals(snapshot, found)
+    found = [pod for pod in found if pod.key not in claiming]
     volumes, broken = _volumes(snapshot, found)
     found = shared.spread.given(pod for pod in found if pod.key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
@@ -74,7 +77,11 @@ def solve(
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=new_nodes(round_.packed),
-        unplaced={**not_readable(broken | malformed), **no_place(round_.assignment, templates, problems, open_new)},
+        unplaced={
+            **claiming,
+            **not_readable(broken | malformed),
+            **no_place(round_.assignment, templates, problems, open_new),
+        },
         pool_problems=problems,
         order=tuple(round_.assignment.order),
     )

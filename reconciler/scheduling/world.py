@@ -82,7 +82,8 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     found, residents = sites(turn or Memory().turn(snapshot))
     counted = census.take(snapshot, residents)
     tables, faults = _tables(snapshot, columns)
-    daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod)
+    ignore_devices = snapshot.settings.ignore_dra_requests
+    daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod, ignore_devices=ignore_devices)
     surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents)
     states = snapshot.state_nodes.values()
     tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])

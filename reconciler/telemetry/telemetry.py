@@ -26,6 +26,7 @@ from reconciler.model.plan import (
     LaunchInstances,
     PatchObject,
     Plan,
+    Refusal,
 )
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Kube
@@ -61,6 +62,8 @@ _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
 _TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR})
+#: What Kerf cannot do yet.
+_TO_KNOW = frozenset({"ResourceClaims"})
 #: Of what is not there any more there is no number left.
 _HELD = "kerf_garbage_collection_held"
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
@@ -100,9 +103,8 @@ class Telemetry:
         gauges.replace(_HELD, {})
         gauges.put(plan.gauges)
         for refusal in plan.refusals:
-            if refusal.reason.code in _TO_MEND:
-                said = {"object": refusal.subject, "reason": str(refusal.reason)}
-                self.trouble("refused", f"{refusal.subject} {refusal.reason.code}", None, same=True, **said)
+            if refusal.reason.code in _TO_MEND | _TO_KNOW:
+                self._refused(refusal)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
         gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
         pods = Counter(r.reason.code in _NOT_TRIED for r in plan.refusals if r.subject.startswith("pod/"))
@@ -119,6 +121,14 @@ class Telemetry:
         pools = list(snapshot.node_pools.values())
         gauges.replace("karpenter_nodepools_limit", _series(pools, lambda pool: pool.spec.limits or {}))
         gauges.replace("karpenter_nodepools_usage", _series(pools, lambda pool: pool.status.resources))
+
+    def _refused(self, refusal: Refusal) -> None:
+        """A line for each object; of what is no trouble one for all of a code."""
+        said, code = {"object": refusal.subject, "reason": str(refusal.reason)}, refusal.reason.code
+        if code in _TO_MEND:
+            self.trouble("refused", f"{refusal.subject} {code}", None, same=True, **said)
+        elif self._repeats.news(f"refused {code}", "") is not None:
+            self.log.info("refused", **said)
 
     def done(self, action: Action, outcome: str, value: Any, error: Exception | None, known: Any | None) -> None:
         """How an action went; `known` is the object it was about, as it was known before."""

@@ -76,6 +76,12 @@ def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: Con
     assert watchable(objects) == {(kind.group, kind.plural) for kind in kinds.watched(settings)}
 
 
+def test_switches_that_are_off_reach_the_controller(control_plane: ControlPlane) -> None:
+    """Karpenter's chart loses a false."""
+    assert options(rendered(control_plane)).ignore_dra_requests
+    assert not options(rendered(control_plane, "settings.ignoreDRARequests=false")).ignore_dra_requests
+
+
 def test_by_default_the_controller_makes_the_certificate(control_plane: ControlPlane) -> None:
     objects = rendered(control_plane)
     assert {"WEBHOOK_SERVICE", "WEBHOOK_CERT_SECRET", "WEBHOOK_CONFIGURATION"} <= controllers_environment(objects)
