@@ -103,8 +103,13 @@ def waits_for_eviction(pod: Pod, now: datetime) -> bool:
 
 def claims_devices(pod: Pod) -> bool:
     """Whether it, or a container of it, asks for devices by claim (dynamic resource allocation)."""
-    spec = pod.spec
-    return bool(spec.resource_claims) or any(c.resources.claims for c in (*spec.containers, *spec.init_containers))
+    if pod.spec.resource_claims:
+        return True
+    for containers in (pod.spec.containers, pod.spec.init_containers):
+        for container in containers:
+            if container.resources.claims:
+                return True
+    return False
 
 
 def requests(pod: Pod) -> Resources:

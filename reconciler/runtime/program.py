@@ -90,7 +90,8 @@ class Process:
             self._kube, self._clock, threaded=True, on_error=lambda error: self._telemetry.event_failed(error)
         )
         kept = KEPT if options.enable_profiling else 0
-        self._telemetry = Telemetry(log, self._metrics, events, self._clock, turns_kept=kept)
+        single_pods = not options.disable_cluster_state_observability
+        self._telemetry = Telemetry(log, self._metrics, events, self._clock, turns_kept=kept, single_pods=single_pods)
         self._leader = None if options.disable_leader_election else self._election()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._controller = Controller(

@@ -254,7 +254,7 @@ class Options:
         default=True, metadata=_about("DISABLE_CONTROLLER_WARMUP", _boolean, "accepted, without effect")
     )
     disable_cluster_state_observability: bool = field(
-        default=False, metadata=_about("DISABLE_CLUSTER_STATE_OBSERVABILITY", _boolean, "accepted, without effect")
+        default=False, metadata=_about("DISABLE_CLUSTER_STATE_OBSERVABILITY", _boolean, "no metrics of single pods")
     )
     memory_limit: int = field(default=-1, metadata=_about("MEMORY_LIMIT", _whole(-1), "accepted, without effect"))
     cpu_requests: int = field(

@@ -30,6 +30,7 @@ class _Known:
 
     rows: dict[str, Coded[Requirement | None]] = field(default_factory=dict)
     serving: dict[Requirement, Bools] = field(default_factory=dict)
+    domains: dict[str, Coded[tuple[str | None, ...]]] = field(default_factory=dict)
     tolerating: dict[tuple[Toleration, ...], Bools] = field(default_factory=dict)
 
 
@@ -75,6 +76,12 @@ class Places:
         for target in anew:
             targets[self.at[target.key]], free[self.at[target.key]] = target, target.free
         return replace(self, targets=targets, free=free, open=open_)
+
+    def domains(self, key: str) -> Coded[tuple[str | None, ...]]:
+        """The distinct sets of values that targets may have of a label, and each target's place in them."""
+        if key not in self._known.domains:
+            self._known.domains[key] = _codes(self.targets, lambda target: target.domains(key))
+        return self._known.domains[key]
 
     def suiting(self, demand: Demand, volumes: Iterable[Requirements]) -> Bools:
         """Which open targets have the labels and the taints for a demand, and for one of the volumes' alternatives."""

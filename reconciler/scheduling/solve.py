@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from api import labels
 from api.requirements import EMPTY, Requirements
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
@@ -28,6 +29,7 @@ from reconciler.scheduling.topology import Topology
 from reconciler.scheduling.types import Columns
 from reconciler.scheduling.volumes import volume_demands
 from reconciler.scheduling.world import Ground, survey
+from reconciler.scheduling.zones import effective_zones
 
 __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 
@@ -71,6 +73,7 @@ def solve(
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
     )
     places = shared.places_for(bound, exclude)
+    zones = effective_zones(classes, topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered)
     round_ = search.run(snapshot.settings.max_instance_types)
@@ -84,6 +87,7 @@ def solve(
         },
         pool_problems=problems,
         order=tuple(round_.assignment.order),
+        zones=zones,
     )
 
 
@@ -137,6 +141,12 @@ class _Search:
             if done.failed:
                 done.packed += pack(template, list(done.left), done.left, seated, most_types)
         return done
+
+
+def _zones(templates: Sequence[Template], places: Places) -> frozenset[str]:
+    """All zones that nodes have, or can have."""
+    there = {zone for domains in places.domains(labels.ZONE)[0] for zone in domains if zone is not None}
+    return frozenset(there.union(*(template.domains(labels.ZONE) for template in templates)))
 
 
 def _volumes(

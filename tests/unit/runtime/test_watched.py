@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -84,7 +83,8 @@ def test_without_the_setting_nobody_asks_for_leave_to_read_them() -> None:
 
 def tell(snapshot: Snapshot) -> tuple[Proposal, ...]:
     """A proposal that says which ReplicaSets the worker knows."""
-    found: Any = {key: value.spec.selector.match_labels["app"] for key, value in snapshot.replica_sets.items()}
+    known = {key: value.spec.selector for key, value in snapshot.replica_sets.items()}
+    found = {key: selector.match_labels["app"] for key, selector in known.items() if selector is not None}
     return (Proposal("id", "Test", "delete", (), (), len(snapshot.settings.default_constraints), found),)
 
 

@@ -46,7 +46,7 @@ def test_188_the_pods_of_a_workload_are_spread() -> None:
 def test_189_who_has_a_constraint_or_no_workload_gets_none() -> None:
     """Any constraint of its own; no owner and no service; no default."""
     hosts = default(labels.HOSTNAME)
-    own = {"topologySpreadConstraints": [w.spread(labels.HOSTNAME, 3, app="rs")]}
+    own: dict[str, Any] = {"topologySpreadConstraints": [w.spread(labels.HOSTNAME, 3, app="rs")]}
     assert c.run(w.pool(), replica_set(), owned(3, **own), **hosts).sizes() == [3]
     assert c.run(w.pool(), w.replicas(3, "p", labels={"app": "p"}), **hosts).sizes() == [3]
     assert c.run(w.pool(), replica_set(), owned(3), default_constraints=()).sizes() == [3]
