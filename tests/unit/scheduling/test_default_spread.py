@@ -109,8 +109,21 @@ def test_whom_a_default_counts(objects: list[Any], owned: Pod, pairs: Any, expre
             [c.made("Service", "s", "default", spec={"selector": {"app": "a"}}, metadata={"unreadable": "?"})],
             pod("Job"),
         ),
+        ([c.made("Service", "s", "default", spec={"selector": {"app": "b"}})], pod("Job")),
+        ([c.made("Service", "s", "x", spec={"selector": {"app": "a"}})], pod("Job")),
     ],
-    ids=["unknown", "a Job", "of another group", "empty", "none", "unreadable", "elsewhere", "an unreadable Service"],
+    ids=[
+        "unknown",
+        "a Job",
+        "of another group",
+        "empty",
+        "none",
+        "unreadable",
+        "elsewhere",
+        "an unreadable Service",
+        "a Service of others",
+        "a far Service",
+    ],
 )
 def test_a_pod_that_belongs_to_nothing_known_is_left_as_it_is(objects: list[Any], owned: Pod) -> None:
     assert given(objects, to=owned) is owned
