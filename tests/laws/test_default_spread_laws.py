@@ -83,5 +83,7 @@ def test_a_default_is_as_good_as_a_constraint_of_ones_own(seed: int) -> None:
     rng = Random(seed)
     given_ = with_workloads(rng, a_world(rng))
     asked = rebuilt(given_, [with_defaults(given_, pod) for pod in given_.pods.values()], default_constraints=())
-    for pods_of in (lambda s: list(s.pods.pending.values()), lambda s: list(s.pods.values())):
-        assert homes(solve(given_, pods_of(given_))) == homes(solve(asked, pods_of(asked)))
+    assert homes(solve(given_, list(given_.pods.pending.values()))) == homes(
+        solve(asked, list(asked.pods.pending.values()))
+    )
+    assert homes(solve(given_, list(given_.pods.values()))) == homes(solve(asked, list(asked.pods.values())))
