@@ -15,7 +15,6 @@ from benchmarks.feed.services import Service
 from benchmarks.feed.specimens import POOLS, WORKLOAD_PODS, Settled, Specimen
 from benchmarks.feed.store import Store
 from reconciler.model import kinds
-from reconciler.sandbox import kinds as sandbox_kinds
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.manifests import timestamp
 
@@ -131,7 +130,7 @@ def _few(store: Store, settled: Settled, nodes: int, pods: int) -> None:
     for value in services.budgets(pods // (len(POOLS) * services.SERVICES_PER_POOL)):
         store.put(kinds.PDB, value, quiet=True)
     service = {"metadata": {"name": "kube-dns", "namespace": "kube-system", "uid": services.uid("kube-dns")}}
-    store.put(sandbox_kinds.SERVICE, {**service, "spec": {"clusterIP": "10.96.0.10"}}, quiet=True)
+    store.put(kinds.SERVICE, {**service, "spec": {"clusterIP": "10.96.0.10"}}, quiet=True)
 
 
 def _counted(pool: Json, settled: Settled, nodes: int) -> Json:

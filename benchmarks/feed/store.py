@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from benchmarks.feed.services import uid
-from reconciler.model.kinds import WATCHED, Kind
+from reconciler.model.kinds import SERVICE, WATCHED, Kind
 from reconciler.sandbox import kinds
 from reconciler.sandbox.manifests import merged, timestamp
 
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 #: Changes of a kind that a watch may lag behind before it is told to list again.
 HISTORY: Final = 50_000
-_SERVED: Final = (*WATCHED, kinds.LEASE, kinds.EVENT, kinds.SERVICE)
+_SERVED: Final = (*WATCHED, kinds.LEASE, kinds.EVENT, SERVICE)
 _STATUS_ONLY_BY_SUBRESOURCE: Final = frozenset({"NodeClaim", "NodePool", "EC2NodeClass", "Node", "Pod"})
 encode: Final = msgspec.json.Encoder().encode
 

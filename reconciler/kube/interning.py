@@ -54,6 +54,7 @@ class Interner:
                 tolerations=share("tolerations", spec.tolerations),
                 containers=share("containers", spec.containers),
                 init_containers=share("init_containers", spec.init_containers),
+                resource_claims=share("resource_claims", spec.resource_claims),
                 topology_spread_constraints=share("topology_spread_constraints", spec.topology_spread_constraints),
                 volumes=share("volumes", tuple(v for v in spec.volumes if _claims(v))),
                 scheduler_name=sys.intern(spec.scheduler_name),

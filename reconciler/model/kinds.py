@@ -1,4 +1,7 @@
-"""The kinds that the controller watches: where each lives in the API, and the value it is decoded into."""
+"""The kinds that the controller watches: where each lives in the API, and the value it is decoded into.
+
+Some are watched only while a setting asks for what they say.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import objects
+from reconciler.model.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,12 @@ PV = Kind("PersistentVolume", "v1", "persistentvolumes", objects.PersistentVolum
 STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", objects.StorageClass, True)
 CSI_NODE = Kind("CSINode", "storage.k8s.io/v1", "csinodes", objects.CSINode, True)
 VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", objects.VolumeAttachment, True)
+SERVICE = Kind("Service", "v1", "services", objects.Service)
+REPLICATION_CONTROLLER = Kind("ReplicationController", "v1", "replicationcontrollers", objects.ReplicationController)
+REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", objects.ReplicaSet)
+STATEFUL_SET = Kind("StatefulSet", "apps/v1", "statefulsets", objects.StatefulSet)
 
-#: Everything that is watched, in the order in which it is first listed: what others refer to comes first.
+#: Watched whatever the settings say, in the order in which it is first listed: what others refer to comes first.
 WATCHED = (
     NODE_POOL,
     NODE_CLASS,
@@ -64,7 +72,16 @@ WATCHED = (
     PDB,
     POD,
 )
-BY_NAME = {kind.name: kind for kind in WATCHED}
+#: What pods belong to: watched while there are default spread constraints, whose selectors come from these.
+WORKLOADS = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
+#: All that may be watched.
+KNOWN = (*WORKLOADS, *WATCHED)
+BY_NAME = {kind.name: kind for kind in KNOWN}
+
+
+def watched(settings: Settings) -> tuple[Kind, ...]:
+    """What is watched with these settings, in the order in which it is first listed."""
+    return KNOWN if settings.default_constraints else WATCHED
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,4 +105,4 @@ def ref(value: Value) -> Ref:
     return Ref.of(_BY_TYPE[type(value)], value)
 
 
-_BY_TYPE: dict[type[Any], Kind] = {kind.type: kind for kind in WATCHED}
+_BY_TYPE: dict[type[Any], Kind] = {kind.type: kind for kind in KNOWN}

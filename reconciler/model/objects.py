@@ -37,9 +37,16 @@ class NodeSelector(Value, frozen=True, kw_only=True):
 
 
 # --- pods -------------------------------------------------------------------------------------------------------
+class DeviceClaim(Value, frozen=True, kw_only=True):
+    """A claim of devices (dynamic resource allocation), by its name within the pod."""
+
+    name: str = ""
+
+
 class ResourceNeeds(Value, frozen=True, kw_only=True):
     requests: Quantities = field(default_factory=dict)
     limits: Quantities = field(default_factory=dict)
+    claims: tuple[DeviceClaim, ...] = ()
 
 
 class ContainerPort(Value, frozen=True, kw_only=True):
@@ -157,6 +164,7 @@ class PodSpec(Value, frozen=True, kw_only=True):
     init_containers: tuple[Container, ...] = ()
     overhead: Quantities = field(default_factory=dict)
     resources: ResourceNeeds | None = None
+    resource_claims: tuple[DeviceClaim, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[Volume, ...] = ()
     priority: int = 0
@@ -323,6 +331,36 @@ class TopologySelectorExpression(Value, frozen=True, kw_only=True):
 
 class TopologySelectorTerm(Value, frozen=True, kw_only=True):
     match_label_expressions: tuple[TopologySelectorExpression, ...] = ()
+
+
+class PairSelectorSpec(Value, frozen=True, kw_only=True):
+    """A selector of pairs only; absent it selects nothing."""
+
+    selector: Mapping[str, str] | None = None
+
+
+class Service(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: PairSelectorSpec = PairSelectorSpec()
+
+
+class ReplicationController(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: PairSelectorSpec = PairSelectorSpec()
+
+
+class SelectorSpec(Value, frozen=True, kw_only=True):
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: SelectorSpec = SelectorSpec()
+
+
+class StatefulSet(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: SelectorSpec = SelectorSpec()
 
 
 class StorageClass(Value, frozen=True, kw_only=True):

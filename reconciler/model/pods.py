@@ -101,6 +101,17 @@ def waits_for_eviction(pod: Pod, now: datetime) -> bool:
     return drainable(pod, now) and not terminal(pod)
 
 
+def claims_devices(pod: Pod) -> bool:
+    """Whether it, or a container of it, asks for devices by claim (dynamic resource allocation)."""
+    if pod.spec.resource_claims:
+        return True
+    for containers in (pod.spec.containers, pod.spec.init_containers):
+        for container in containers:
+            if container.resources.claims:
+                return True
+    return False
+
+
 def requests(pod: Pod) -> Resources:
     """What the pod takes of a node, one of `pods` included.
 

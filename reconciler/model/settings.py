@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from reconciler.model.objects import TopologySpreadConstraint
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
@@ -24,6 +26,10 @@ class Settings:
     preference_policy: str = "Respect"
     min_values_policy: str = "Strict"
     improve: timedelta = timedelta(seconds=1)
+    #: What pods without a spread of their own are spread by; their selectors follow from what the pods belong to.
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    #: Pods that claim devices (dynamic resource allocation) are no concern of ours.
+    ignore_dra_requests: bool = True
     vm_memory_overhead_percent: float = 0.075
     reserved_enis: int = 0
     interruption_queue: str = ""

@@ -216,6 +216,11 @@ class Snapshot:
     #: By the name of their Node.
     csi_nodes: Mapping[str, objects.CSINode] = field(default_factory=dict)
     namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
+    #: What pods belong to, by `namespace/name`; empty unless there are default spread constraints.
+    services: Mapping[str, objects.Service] = field(default_factory=dict)
+    replication_controllers: Mapping[str, objects.ReplicationController] = field(default_factory=dict)
+    replica_sets: Mapping[str, objects.ReplicaSet] = field(default_factory=dict)
+    stateful_sets: Mapping[str, objects.StatefulSet] = field(default_factory=dict)
     #: The cluster's own facts (for user data); None until they are known.
     cluster: ClusterFacts | None = None
     #: What AWS made of each EC2NodeClass, and the types each can launch.

@@ -25,6 +25,7 @@ from reconciler.scheduling.solve import PodRefusal, Solution
 
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
+_ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
 _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
 
@@ -63,6 +64,7 @@ def _plan(snapshot: Snapshot, solution: Solution, refused: dict[str, PodRefusal]
         nominations=nominations(snapshot, solution, homes),
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
+        gauges={(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
     )
 
 

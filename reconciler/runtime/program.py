@@ -90,7 +90,8 @@ class Process:
             self._kube, self._clock, threaded=True, on_error=lambda error: self._telemetry.event_failed(error)
         )
         kept = KEPT if options.enable_profiling else 0
-        self._telemetry = Telemetry(log, self._metrics, events, self._clock, turns_kept=kept)
+        single_pods = not options.disable_cluster_state_observability
+        self._telemetry = Telemetry(log, self._metrics, events, self._clock, turns_kept=kept, single_pods=single_pods)
         self._leader = None if options.disable_leader_election else self._election()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._controller = Controller(
@@ -118,6 +119,7 @@ class Process:
             self._thread("collector", self._keep_collector_quiet),
         ]
         self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
+        self._say_what_is_special()
         try:
             self._controller.run(self._stop, on_sync=_put_aside)
         finally:
@@ -125,6 +127,14 @@ class Process:
             self._give_up(lead)
             self._end(threads, servers)
         return 1 if lost or self._broken else 0
+
+    def _say_what_is_special(self) -> None:
+        """Settings of which an operator should know that they were understood, and how far they go."""
+        if rows := self._options.scheduler_config:
+            told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
+            self._log.info("default spread constraints apply to pods that have none", constraints=told)
+        if not self._options.ignore_dra_requests:
+            self._log.info("devices cannot be allocated yet: pods with resource claims are refused all the same")
 
     def _give_up(self, lead: threading.Thread) -> None:
         """The lease, as soon as nothing is under way any more: from then on another may act."""

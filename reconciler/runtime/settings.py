@@ -15,7 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from api import durations
+from reconciler.model.objects import TopologySpreadConstraint
 from reconciler.model.settings import FeatureGates, Settings
+from reconciler.runtime import scheduler_config
 from reconciler.runtime.leases import KARPENTER, USUAL, LeaseName
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -198,6 +200,10 @@ class Options:
         default=1.0,
         metadata=_about("IMPROVE_SECONDS", _seconds, "work for a cheaper answer to a batch of pods; 0: none"),
     )
+    scheduler_config: tuple[TopologySpreadConstraint, ...] = field(
+        default=(),
+        metadata=_about("SCHEDULER_CONFIG", scheduler_config.read, "YAML: podTopologySpread.defaultConstraints"),
+    )
     feature_gates: FeatureGates = field(
         default=FeatureGates(), metadata=_about("FEATURE_GATES", _gates, "Name=true,Name=false")
     )
@@ -262,14 +268,15 @@ class Options:
         default=True, metadata=_about("DISABLE_CONTROLLER_WARMUP", _boolean, "accepted, without effect")
     )
     disable_cluster_state_observability: bool = field(
-        default=False, metadata=_about("DISABLE_CLUSTER_STATE_OBSERVABILITY", _boolean, "accepted, without effect")
+        default=False, metadata=_about("DISABLE_CLUSTER_STATE_OBSERVABILITY", _boolean, "no metrics of single pods")
     )
     memory_limit: int = field(default=-1, metadata=_about("MEMORY_LIMIT", _whole(-1), "accepted, without effect"))
     cpu_requests: int = field(
         default=1000, metadata=_about("CPU_REQUESTS", _whole(-(2**31)), "accepted, without effect")
     )
     ignore_dra_requests: bool = field(
-        default=True, metadata=_about("IGNORE_DRA_REQUESTS", _boolean, "accepted, without effect")
+        default=True,
+        metadata=_about("IGNORE_DRA_REQUESTS", _boolean, "daemon sets with resource claims take nothing"),
     )
     enable_zonal_shift: bool = field(
         default=False, metadata=_about("ENABLE_ZONAL_SHIFT", _boolean, "accepted, without effect")
@@ -295,6 +302,8 @@ class Options:
             preference_policy=self.preference_policy,
             min_values_policy=self.min_values_policy,
             improve=timedelta(seconds=self.improve_seconds),
+            default_constraints=self.scheduler_config,
+            ignore_dra_requests=self.ignore_dra_requests,
             vm_memory_overhead_percent=self.vm_memory_overhead_percent,
             reserved_enis=self.reserved_enis,
             interruption_queue=self.interruption_queue,
@@ -329,6 +338,8 @@ def _read_into(
 ) -> None:
     try:
         found[name] = read(text)
+    except scheduler_config.SchedulerConfigError as error:
+        problems += [f"{source}: {problem}" for problem in error.problems]
     except ValueError as error:
         problems.append(f"{source}: {error}, not {text!r}")
 

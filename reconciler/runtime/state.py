@@ -91,6 +91,7 @@ class State:
         #: Objects that changed since the slow half was last asked; None for one that is gone.
         self.changes: dict[Ref, Any | None] = {}
         self._interpret, self._witness = interpret, witness
+        self._watched = kinds.watched(settings)
         self._listed: set[str] = set()
         self._doubted: set[Source] = set()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
@@ -102,11 +103,11 @@ class State:
     @property
     def synced(self) -> bool:
         """Whether every watched kind has been listed once; before that nothing may be decided."""
-        return len(self._listed) == len(kinds.WATCHED)
+        return len(self._listed) == len(self._watched)
 
     def missing(self) -> list[str]:
         """The kinds that have not been listed yet."""
-        return [kind.name for kind in kinds.WATCHED if kind.name not in self._listed]
+        return [kind.name for kind in self._watched if kind.name not in self._listed]
 
     @property
     def restless(self) -> bool:

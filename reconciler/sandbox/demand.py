@@ -93,8 +93,10 @@ class Demand:
         )
 
     def likes(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether node selector and required node affinity accept a node."""
-        if any(labels.get(key) != value for key, value in self.pod.spec.node_selector.items()):
+        """Whether node selector and required node affinity accept a node. No node has devices to claim."""
+        if pods.claims_devices(self.pod) or any(
+            labels.get(key) != value for key, value in self.pod.spec.node_selector.items()
+        ):
             return False
         own = self.pod.spec.affinity
         required = own.node_affinity.required if own is not None and own.node_affinity is not None else None

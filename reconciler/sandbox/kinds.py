@@ -71,7 +71,6 @@ LEASE = Kind("Lease", "coordination.k8s.io/v1", "leases", CoordinationLease)
 EVENT = Kind("Event", "v1", "events", Event)
 PRIORITY_CLASS = Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", Plain, True)
 CONFIG_MAP = Kind("ConfigMap", "v1", "configmaps", Plain)
-SERVICE = Kind("Service", "v1", "services", Plain)
 
 ALL = (
     *kinds.WATCHED,
@@ -82,7 +81,8 @@ ALL = (
     EVENT,
     PRIORITY_CLASS,
     CONFIG_MAP,
-    SERVICE,
+    kinds.SERVICE,
+    kinds.REPLICATION_CONTROLLER,
 )
 BY_NAME = {kind.name: kind for kind in ALL}
 

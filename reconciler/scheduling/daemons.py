@@ -46,12 +46,19 @@ class Daemon:
         return tolerates_all(self.tolerations, taints) and node_labels.compatible(self.terms[0])
 
 
-def daemons_of(daemon_sets: Mapping[str, DaemonSet], newest: Mapping[str, Pod]) -> tuple[Daemon, ...]:
-    """All daemon sets by key; `newest` maps keys to the newest controlled pod. Malformed ones are left out."""
+def daemons_of(
+    daemon_sets: Mapping[str, DaemonSet], newest: Mapping[str, Pod], *, ignore_devices: bool
+) -> tuple[Daemon, ...]:
+    """All daemon sets by key; `newest` maps keys to the newest controlled pod. Malformed ones are left out.
+
+    So are, with `ignore_devices`, those that claim devices.
+    """
     found = []
     for key in sorted(daemon_sets):
+        daemon_set, living = daemon_sets[key], newest.get(key)
         try:
-            found.append(_daemon(key, daemon_sets[key], newest.get(key)))
+            if not (ignore_devices and pods.claims_devices(_speaker(daemon_set, living))):
+                found.append(_daemon(key, daemon_set, living))
         except ValueError:
             continue
     return tuple(found)
@@ -71,9 +78,8 @@ def daemon_problems(daemon_sets: Mapping[str, DaemonSet]) -> dict[str, str]:
 def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
     if daemon_set.metadata.unreadable:
         raise ValueError(f"cannot be read: {daemon_set.metadata.unreadable}")
-    template = daemon_set.spec.template
-    pod = living if living is not None else Pod(metadata=template.metadata, spec=template.spec)
-    terms = _terms(template.spec) or _terms(pod.spec) or (NodeSelectorTerm(),)
+    pod = _speaker(daemon_set, living)
+    terms = _terms(daemon_set.spec.template.spec) or _terms(pod.spec) or (NodeSelectorTerm(),)
     base = selector_requirements(pod.spec.node_selector)
     return Daemon(
         key,
@@ -82,6 +88,12 @@ def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
         tuple(base & term_requirements(term) for term in terms),
         host_ports(pod),
     )
+
+
+def _speaker(daemon_set: DaemonSet, living: Pod | None) -> Pod:
+    """The pod that stands for a daemon set."""
+    template = daemon_set.spec.template
+    return living if living is not None else Pod(metadata=template.metadata, spec=template.spec)
 
 
 def _terms(spec: PodSpec) -> tuple[NodeSelectorTerm, ...]:

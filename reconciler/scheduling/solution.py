@@ -45,7 +45,8 @@ class Solution:
     """`placed` maps pod keys to keys of `snapshot.state_nodes`; each pod is in exactly one of the three.
 
     `pool_problems` names the NodePools that could not be used at all, with a code and the reason. `order` are the keys
-    of all pods that have a place, in the order in which they were given it.
+    of all pods that have a place, in the order in which they were given it. `zones` counts the pods that were
+    pending by where they could go (see `zones.py`).
     """
 
     placed: Mapping[str, str] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Solution:
     unplaced: Mapping[str, PodRefusal] = field(default_factory=dict)
     pool_problems: Mapping[str, PodRefusal] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    zones: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def price(self) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from api import labels
 from api.requirements import EMPTY, Requirements
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
@@ -18,6 +19,7 @@ from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.attachments import attaching
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
+from reconciler.scheduling.devices import device_refusals
 from reconciler.scheduling.explain import no_place, not_readable
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.opening import Item, ItemKey
@@ -31,6 +33,7 @@ from reconciler.scheduling.topology import Topology
 from reconciler.scheduling.types import Columns
 from reconciler.scheduling.volumes import volume_demands
 from reconciler.scheduling.world import Ground, survey
+from reconciler.scheduling.zones import effective_zones
 
 __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 
@@ -61,8 +64,10 @@ def solve(
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
     found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
+    claiming = device_refusals(snapshot, found)
+    found = [pod for pod in found if pod.key not in claiming]
     volumes, broken = _volumes(snapshot, found)
-    found = [pod for pod in found if pod.key not in broken]
+    found = shared.spread.given(pod for pod in found if pod.key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     places = shared.places_for(bound, exclude)
     topology = Topology(
@@ -77,6 +82,7 @@ def solve(
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
     )
+    zones = effective_zones(classes, topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
     search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered, effort)
@@ -84,9 +90,14 @@ def solve(
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=new_nodes(round_.packed),
-        unplaced={**not_readable(broken | malformed), **no_place(round_.assignment, templates, problems, open_new)},
+        unplaced={
+            **claiming,
+            **not_readable(broken | malformed),
+            **no_place(round_.assignment, templates, problems, open_new),
+        },
         pool_problems=problems,
         order=tuple(round_.assignment.order),
+        zones=zones,
     )
 
 
@@ -141,6 +152,12 @@ class _Search:
             if done.failed:
                 done.packed += pack(template, list(done.left), done.left, seated, most_types, effort)
         return done
+
+
+def _zones(templates: Sequence[Template], places: Places) -> frozenset[str]:
+    """All zones that nodes have, or can have."""
+    there = {zone for domains in places.domains(labels.ZONE)[0] for zone in domains if zone is not None}
+    return frozenset(there.union(*(template.domains(labels.ZONE) for template in templates)))
 
 
 def _volumes(

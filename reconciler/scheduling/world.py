@@ -21,6 +21,7 @@ from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
 from reconciler.scheduling.daemons import Daemon, daemons_of
+from reconciler.scheduling.default_spread import DefaultSpread
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.sites import sites
 from reconciler.scheduling.solution import PodRefusal
@@ -51,14 +52,15 @@ class Usage:
 class Ground:
     """What every solve of a snapshot shares.
 
-    `pools` are the usable NodePools, heaviest first (ties: the later name first), with their usage; `problems` say why
-    others are not usable.
+    `spread` gives pods the default spread constraints. `pools` are the usable NodePools, heaviest first (ties: the
+    later name first), with their usage; `problems` say why others are not usable.
     """
 
     columns: Columns
     tallies: Tallies
     surveyor: Surveyor
     places: Places
+    spread: DefaultSpread
     pools: tuple[tuple[Template, Usage], ...]
     problems: Mapping[str, PodRefusal]
 
@@ -80,12 +82,14 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     found, residents = sites(turn or Memory().turn(snapshot))
     counted = census.take(snapshot, residents)
     tables, faults = _tables(snapshot, columns)
-    daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod)
+    ignore_devices = snapshot.settings.ignore_dra_requests
+    daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod, ignore_devices=ignore_devices)
     surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents)
     states = snapshot.state_nodes.values()
     tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])
     pools, problems = _pools(snapshot, columns, tables, daemons, faults)
-    return Ground(columns, tallies, surveyor, Places.of(surveyor.targets(), columns), pools, problems)
+    places = Places.of(surveyor.targets(), columns)
+    return Ground(columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems)
 
 
 def _tables(snapshot: Snapshot, columns: Columns) -> tuple[dict[str, TypeTable], dict[str, Exception]]:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from api import labels
+from reconciler.telemetry.exposition import head, line
 from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
 _OWN = {"nodeclaim": ("karpenter_sh_nodepool", "karpenter_k8s_aws_ec2nodeclass")}
 _COMMON = ("namespace", "name", "type", "status", "reason")
 _KINDS = ("nodeclaim", "nodepool", "ec2nodeclass")
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 #: Objects whose lines are written in one step: about a millisecond.
 _STEP = 20
 _Row = tuple[str, ...]
@@ -53,16 +53,12 @@ class ConditionGauges:
 
     def _written(self, kind: str, give_way: GiveWay) -> Iterator[str]:
         name = f"operator_{kind}_status_condition_count"
-        yield f"# HELP {name} 1 for each condition of each {kind}.\n# TYPE {name} gauge\n"
+        yield head(name, f"1 for each condition of each {kind}.")
         for lines in in_steps(list(self._lines[kind].values()), give_way, _STEP):
             if not lines.text:
-                lines.text = "".join(_line(name, (*_COMMON, *_OWN.get(kind, ())), row) for row in lines.rows)
+                names = (*_COMMON, *_OWN.get(kind, ()))
+                lines.text = "".join(line(name, zip(names, row, strict=True), 1) for row in lines.rows)
             yield lines.text
-
-
-def _line(name: str, names: tuple[str, ...], row: _Row) -> str:
-    told = ",".join(f'{label}="{value.translate(_ESCAPES)}"' for label, value in zip(names, row, strict=True))
-    return f"{name}{{{told}}} 1.0\n"
 
 
 def _own_labels(claim: Any) -> tuple[str, str]:

@@ -7,7 +7,7 @@ and only rendered when somebody scrapes. Source: operations reference §2.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
@@ -16,6 +16,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from reconciler.telemetry.collectors import Summary, Unfinished
 from reconciler.telemetry.conditions import ConditionGauges
 from reconciler.telemetry.precedence import GiveWay, at_once
 
@@ -28,6 +29,8 @@ TICKS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 #: A series: its labels in order, as pairs.
 Labels = tuple[tuple[str, str], ...]
+#: Of what Karpenter has for each single simulation there is one series here: a new one each time would be no news.
+SOLVER: Labels = (("controller", "provisioner"), ("scheduling_id", ""))
 
 HELP = {
     "karpenter_build_info": "1, by the build that runs.",
@@ -40,6 +43,7 @@ HELP = {
     "karpenter_scheduler_unschedulable_pods_count": "Pods for which no placement was found in the last look.",
     "karpenter_scheduler_ignored_pods_count": "Pending pods that are not ours to place, or cannot be read.",
     "karpenter_scheduler_queue_depth": "Pods that wait for a place.",
+    "karpenter_scheduler_pending_pods_by_effective_zone_count": "Pods that waited in the last pass, by zone.",
     "kerf_refusals": "What was not done in the last look, by the code of the reason.",
     "kerf_garbage_collection_held": "Instances that would be ended but for the mass-kill guard, by who is asked.",
 }
@@ -79,7 +83,10 @@ class Metrics:
         self.gauges, self.conditions = LateGauges(), ConditionGauges()
         self.registry.register(self.gauges)
         self.gauges.replace("karpenter_cluster_state_synced", {(): 0.0})
+        #: What has more series than a registry is made for writes itself.
+        self.writers: list[Callable[[GiveWay], bytes]] = [self.conditions.text]
         self._claims()
+        self._pods()
         self._others()
 
     def with_process(self) -> Metrics:
@@ -99,7 +106,7 @@ class Metrics:
     def text(self, give_way: GiveWay = at_once) -> bytes:
         """Everything in Prometheus' text format. Any thread may ask."""
         give_way()
-        return generate_latest(self.registry) + self.conditions.text(give_way)
+        return generate_latest(self.registry) + b"".join(write(give_way) for write in self.writers)
 
     def _claims(self) -> None:
         claim = "karpenter_nodeclaims"
@@ -114,8 +121,21 @@ class Metrics:
         self.nodes_created = self._counter("karpenter_nodes_created_total", "nodepool", "zone")
         self.nodes_terminated = self._counter("karpenter_nodes_terminated_total", "nodepool", "zone")
 
+    def _pods(self) -> None:
+        pods = "karpenter_pods"
+        self.evictions = self._counter(f"{pods}_eviction_requests_total", "code")
+        self.pods_bound = self._histogram(f"{pods}_bound_duration_seconds", DURATIONS)
+        self.pods_decided = self._histogram(f"{pods}_scheduling_decision_duration_seconds", DURATIONS)
+        self.pods_provisioned_bound = self._histogram(f"{pods}_provisioning_bound_duration_seconds", DURATIONS)
+        self.pods_provisioned_started = self._histogram(f"{pods}_provisioning_startup_duration_seconds", DURATIONS)
+        started = f"{pods}_startup_duration_seconds"
+        self.pods_started = Summary(started, _TOLD[started])
+        unfinished = "karpenter_scheduler_unfinished_work_seconds"
+        self.unfinished = Unfinished(unfinished, _TOLD[unfinished], SOLVER)
+        for one in (self.pods_started, self.unfinished):
+            self.registry.register(one)
+
     def _others(self) -> None:
-        self.evictions = self._counter("karpenter_pods_eviction_requests_total", "code")
         self.received = self._counter("karpenter_interruption_received_messages_total", "message_type")
         self.deleted_messages = self._counter("karpenter_interruption_deleted_messages_total")
         self.scheduling = self._histogram("karpenter_scheduler_scheduling_duration_seconds", DURATIONS, "controller")
@@ -159,6 +179,12 @@ _TOLD = {
     "karpenter_nodes_created": "Nodes registered.",
     "karpenter_nodes_terminated": "Nodes gone.",
     "karpenter_pods_eviction_requests": "Evictions asked for, by HTTP status.",
+    "karpenter_pods_bound_duration_seconds": "From the creation of a pod until it was bound.",
+    "karpenter_pods_scheduling_decision_duration_seconds": "From when a pod was seen to the first decision about it.",
+    "karpenter_pods_provisioning_bound_duration_seconds": "From when a place was found for a pod until it was bound.",
+    "karpenter_pods_provisioning_startup_duration_seconds": "From when a place was found for a pod until it ran.",
+    "karpenter_pods_startup_duration_seconds": "From the creation of a pod until it ran.",
+    "karpenter_scheduler_unfinished_work_seconds": "How long the look that is under way has taken so far.",
     "karpenter_interruption_received_messages": "Messages of the interruption queue, by kind.",
     "karpenter_interruption_deleted_messages": "Messages deleted from the interruption queue.",
     "karpenter_scheduler_scheduling_duration_seconds": "One look that placed pods.",

@@ -7,6 +7,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from api import labels
@@ -26,13 +27,15 @@ from reconciler.model.plan import (
     LaunchInstances,
     PatchObject,
     Plan,
+    Refusal,
 )
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Kube
 from reconciler.telemetry import disrupting
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger, silent
-from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.metrics import SOLVER, Metrics
+from reconciler.telemetry.pod_times import PodTimes
 from reconciler.telemetry.repeats import Repeats
 from reconciler.telemetry.turns import Turns
 from reconciler.telemetry.witness import Witness, snake_case
@@ -49,6 +52,8 @@ _CODES = {
     "unavailable": "500",
 }
 _GAUGES_EVERY_SECONDS = 5.0
+#: Pods of nodes that go have another pass well before this, for as long as they have no place.
+_NEXT_PASS = timedelta(seconds=30)
 #: Ways for an action to end that are nobody's fault and need no line in the log.
 _QUIET = frozenset({"ok", "gone", "exists", "conflict", "blocked", "world_changed"})
 #: Ways that looking again does not cure: somebody must do something, so they are events on the object as well.
@@ -61,22 +66,38 @@ _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
 _TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR})
+#: What Kerf cannot do yet.
+_TO_KNOW = frozenset({"ResourceClaims"})
 #: Of what is not there any more there is no number left.
 _HELD = "kerf_garbage_collection_held"
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
 class Telemetry:
-    """See the module. Only the loop's thread calls it, except where noted. `turns_kept`: so many, for who profiles."""
+    """See the module. Only the loop's thread calls it, except where noted.
+
+    `turns_kept`: so many, for who profiles. Without `single_pods` there is no series about one pod.
+    """
 
     def __init__(
-        self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock, *, turns_kept: int = 0
+        self,
+        log: Logger,
+        metrics: Metrics,
+        events: EventWriter,
+        clock: Clock,
+        *,
+        turns_kept: int = 0,
+        single_pods: bool = True,
     ) -> None:
         self.log, self.metrics, self.events = log, metrics, events
         self.turns = Turns(turns_kept)
-        self.witness = Witness(log, metrics, events, clock, self.turns)
+        self.pods = PodTimes(metrics, clock)
+        if single_pods:
+            metrics.writers.append(self.pods.text)
+        self.witness = Witness(log, metrics, events, clock, self.turns, self.pods)
         self._repeats = Repeats()
         self._gauged = self._began = 0.0
+        self._stands_until = datetime.min.replace(tzinfo=UTC)
 
     @classmethod
     def quiet(cls, kube: Kube, clock: Clock) -> Telemetry:
@@ -86,8 +107,11 @@ class Telemetry:
     @contextmanager
     def tick(self) -> Iterator[None]:
         """Times one look."""
-        self._began = time.perf_counter()
-        yield
+        self._began = self.metrics.unfinished.began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.metrics.unfinished.began = None
         took = time.perf_counter() - self._began
         self.metrics.ticks.observe(took)
         self.turns.decided(took)
@@ -96,29 +120,46 @@ class Telemetry:
         """What a plan says in numbers. Node pools are counted anew only every few seconds."""
         if plan.provisioned:
             self.metrics.scheduling.labels("provisioner").observe(time.perf_counter() - self._began)
+        self.pods.decided(plan, snapshot)
         gauges = self.metrics.gauges
         gauges.replace(_HELD, {})
+        self._scheduled(plan, snapshot)
         gauges.put(plan.gauges)
         for refusal in plan.refusals:
-            if refusal.reason.code in _TO_MEND:
-                said = {"object": refusal.subject, "reason": str(refusal.reason)}
-                self.trouble("refused", f"{refusal.subject} {refusal.reason.code}", None, same=True, **said)
+            if refusal.reason.code in _TO_MEND | _TO_KNOW:
+                self._refused(refusal)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
         gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
-        pods = Counter(r.reason.code in _NOT_TRIED for r in plan.refusals if r.subject.startswith("pod/"))
-        gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(pods[True])})
-        gauges.replace(
-            "karpenter_scheduler_unschedulable_pods_count", {(("controller", "provisioner"),): float(pods[False])}
-        )
         if time.monotonic() - self._gauged < _GAUGES_EVERY_SECONDS:
             return
         self._gauged = time.monotonic()
         gauges.replace("karpenter_cluster_state_node_count", {(): float(len(snapshot.state_nodes))})
         gauges.replace("karpenter_cluster_state_synced", {(): 1.0})
-        gauges.replace("karpenter_scheduler_queue_depth", {(): float(len(snapshot.pods.pending))})
+        gauges.replace("karpenter_scheduler_queue_depth", {SOLVER: float(len(snapshot.pods.pending))})
         pools = list(snapshot.node_pools.values())
         gauges.replace("karpenter_nodepools_limit", _series(pools, lambda pool: pool.spec.limits or {}))
         gauges.replace("karpenter_nodepools_usage", _series(pools, lambda pool: pool.status.resources))
+
+    def _scheduled(self, plan: Plan, snapshot: Snapshot) -> None:
+        """The outcome of the latest pass; it stands until the next, or until nobody waits for one."""
+        if not plan.provisioned and (snapshot.pods.pending or snapshot.now < self._stands_until):
+            return
+        refused = [r for r in plan.refusals if r.subject.startswith("pod/")]
+        pods = Counter(refusal.reason.code in _NOT_TRIED for refusal in refused)
+        gauges = self.metrics.gauges
+        gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(pods[True])})
+        gauges.replace("karpenter_scheduler_unschedulable_pods_count", {SOLVER[:1]: float(pods[False])})
+        gauges.replace("karpenter_scheduler_pending_pods_by_effective_zone_count", {})
+        bound = any(r.subject.removeprefix("pod/") not in snapshot.pods.pending for r in refused)
+        self._stands_until = snapshot.now + _NEXT_PASS if bound else snapshot.now
+
+    def _refused(self, refusal: Refusal) -> None:
+        """A line for each object; of what is no trouble one for all of a code."""
+        said, code = {"object": refusal.subject, "reason": str(refusal.reason)}, refusal.reason.code
+        if code in _TO_MEND:
+            self.trouble("refused", f"{refusal.subject} {code}", None, same=True, **said)
+        elif self._repeats.news(f"refused {code}", "") is not None:
+            self.log.info("refused", **said)
 
     def done(self, action: Action, outcome: str, value: Any, error: Exception | None, known: Any | None) -> None:
         """How an action went; `known` is the object it was about, as it was known before."""

@@ -19,6 +19,7 @@ from reconciler.ports import Clock
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger
 from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.pod_times import PodTimes
 from reconciler.telemetry.turns import Turns
 
 _STEPS = {
@@ -39,9 +40,11 @@ def snake_case(text: str) -> str:
 class Witness:
     """See the module."""
 
-    def __init__(self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock, turns: Turns) -> None:
+    def __init__(
+        self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock, turns: Turns, pods: PodTimes
+    ) -> None:
         self._log, self._metrics, self._events, self._clock = log, metrics, events, clock
-        self._turns = turns
+        self._turns, self._pods = turns, pods
 
     def __call__(self, kind: Kind, old: Any | None, new: Any | None, *, telling: bool = True) -> None:
         """An object was seen: before (None: it was not there) and after (None: it is not there any more).
@@ -53,6 +56,7 @@ class Witness:
         if kind is kinds.POD:
             if new is not None:
                 self._turns.saw_pod(new.metadata.resource_version)
+            self._pods.see(old, new, telling=telling)
             return
         if kind.name in _WITH_CONDITIONS:
             seen: Any = old if new is None else new

@@ -1,4 +1,5 @@
-"""The chart as Helm renders it: what the controller may watch; who makes, writes and vouches for the certificate."""
+"""The chart as Helm renders it: leave to watch what is watched; the webhook's certificate: who makes it, who may write
+it, and who hands its CA on."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from reconciler.model import kinds
+from reconciler.runtime.settings import Options, parse
 
 from .control_plane import ControlPlane
 from .installation import ROOT
@@ -37,6 +39,19 @@ def may_write_secrets(objects: Objects) -> bool:
     return any("secrets" in rule["resources"] for role in roles for rule in role["rules"])
 
 
+def watchable(objects: Objects) -> set[tuple[str, str]]:
+    """The groups and resources that the controller may list and watch everywhere."""
+    rules = objects["ClusterRole", "kerf"]["rules"]
+    rows = [r for r in rules if {"list", "watch"} <= set(r["verbs"])]
+    return {(group, resource) for row in rows for group in row["apiGroups"] for resource in row["resources"]}
+
+
+def options(objects: Objects) -> Options:
+    """What the controller makes of the environment that the chart gives it."""
+    (container,) = objects["Deployment", "kerf"]["spec"]["template"]["spec"]["containers"]
+    return parse([], {row["name"]: row["value"] for row in container["env"] if "value" in row})
+
+
 def configurations(objects: Objects) -> list[Any]:
     return [objects[f"{which}WebhookConfiguration", "kerf"] for which in ("Mutating", "Validating")]
 
@@ -46,18 +61,25 @@ def mounted(objects: Objects) -> str:
     return next(v["secret"]["secretName"] for v in volumes if "secret" in v)  # type: ignore[no-any-return]
 
 
-def test_what_is_watched_may_be_listed_and_watched(control_plane: ControlPlane) -> None:
-    rules = rendered(control_plane)["ClusterRole", "kerf"]["rules"]
-    allowed = {
-        (group, resource, verb)
-        for rule in rules
-        if "resourceNames" not in rule
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    wanted = {(kind.group, kind.plural, verb) for kind in kinds.WATCHED for verb in ("list", "watch")}
-    assert wanted - allowed == set()
+DEFAULT_SPREAD = """podTopologySpread:
+  defaultConstraints:
+    - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
+"""
+
+
+@pytest.mark.parametrize("config", ["", DEFAULT_SPREAD], ids=["as it is", "with default spread constraints"])
+def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: ControlPlane, config: str) -> None:
+    escaped = config.replace(",", "\\,").replace("{", "\\{").replace("}", "\\}")
+    objects = rendered(control_plane, *([f"settings.schedulerConfig={escaped}"] if config else []))
+    settings = options(objects).settings
+    assert bool(settings.default_constraints) == bool(config)
+    assert watchable(objects) == {(kind.group, kind.plural) for kind in kinds.watched(settings)}
+
+
+def test_switches_that_are_off_reach_the_controller(control_plane: ControlPlane) -> None:
+    """Karpenter's chart loses a false."""
+    assert options(rendered(control_plane)).ignore_dra_requests
+    assert not options(rendered(control_plane, "settings.ignoreDRARequests=false")).ignore_dra_requests
 
 
 def test_by_default_the_controller_makes_the_certificate(control_plane: ControlPlane) -> None:

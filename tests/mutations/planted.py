@@ -385,4 +385,48 @@ BUGS = (
         ),
         ("tests/simulation/test_full_of_volumes.py::test_a_pod_that_comes_later_is_not_sent_to_a_full_node",),
     ),
+    Bug(
+        "claims of devices overlooked",
+        "A pod that claims devices in an init container only is placed as if it claimed nothing.",
+        (
+            Edit(
+                "reconciler/model/pods.py",
+                "    for containers in (pod.spec.containers, pod.spec.init_containers):\n",
+                "    for containers in (pod.spec.containers,):\n",
+            ),
+        ),
+        ("tests/unit/scheduling/test_catalogue_devices.py::test_222_pods_that_claim_devices_are_refused",),
+    ),
+    Bug(
+        "spread by somebody else's service",
+        "Default spread constraints count whom any Service of the namespace selects.",
+        (
+            Edit(
+                "reconciler/scheduling/default_spread.py",
+                "            if all(own.get(key) == value for key, value in selector.items()):\n",
+                "            if selector:\n",
+            ),
+        ),
+        ("tests/unit/scheduling/test_default_spread.py::test_a_pod_that_belongs_to_nothing_known_is_left_as_it_is",),
+    ),
+    Bug(
+        "decisions of another counted",
+        "A new leader measures from when it first saw a pod, although the one before decided about it.",
+        (
+            Edit(
+                "reconciler/telemetry/pod_times.py",
+                "        if wait.asking and wait.seen is None and telling:\n",
+                "        if wait.asking and wait.seen is None:\n",
+            ),
+            Edit(
+                "reconciler/telemetry/pod_times.py",
+                "            wait.seen, wait.decided, wait.served = (now if leading and wait.asking else None), ",
+                "            wait.decided, wait.served = ",
+            ),
+        ),
+        (
+            "tests/unit/telemetry/test_pod_times.py"
+            "::test_a_new_leader_knows_since_when_pods_wait_but_not_what_was_decided",
+        ),
+    ),
 )

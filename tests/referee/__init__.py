@@ -10,6 +10,7 @@ Preferences and the order of NodePools by weight are no rules: to miss them is n
     attaching.py   how many volumes a node can attach
     kinds.py       pods that are alike                places.py     nodes and what they may become
     standing.py    the rules of one node              planned.py    new nodes, and their NodePools' limits
+    defaults.py    the spread that pods are given when they ask for none
     census.py      who is where                       spread.py, company.py    the rules between pods
     cost.py        what the new nodes cost, and what they must cost at least
 """

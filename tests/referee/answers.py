@@ -50,6 +50,7 @@ class Violation(NamedTuple):
 #: The rules by name.
 RULES: Mapping[str, str] = {
     "answers": "every pod that was asked for has one answer, and no other pod has any",
+    "devices": "no pod that claims devices has a place: nobody allocates them",
     "target": "pods go to nodes that stay and take part",
     "taint": "a pod tolerates the taints of its node; a planned node's startup taints do not count",
     "node-selector": "the labels of the node satisfy the pod's nodeSelector",

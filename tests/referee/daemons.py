@@ -10,7 +10,7 @@ from api.resources import EMPTY, Resources
 from api.v1.meta import Taint
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
-from tests.referee.needs import HostPort, host_ports, requests
+from tests.referee.needs import HostPort, claims_devices, host_ports, requests
 from tests.referee.selecting import affinity_holds, selector_holds, untolerated
 
 _GROWN_UP = {labels.REGISTERED: "true", labels.INITIALIZED: "true"}
@@ -27,7 +27,8 @@ class Share:
 class Daemons:
     """The daemon sets of a cluster: the template says where a pod runs, the latest pod (else the template) what of.
 
-    The latest pod shows what admission makes of the template.
+    The latest pod shows what admission makes of the template. Daemon sets that claim devices are left out while such
+    claims are ignored.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -36,6 +37,8 @@ class Daemons:
         for key, daemon_set in snapshot.daemon_sets.items():
             template = Pod(metadata=daemon_set.metadata, spec=daemon_set.spec.template.spec)
             pod = latest.get(key, template)
+            if snapshot.settings.ignore_dra_requests and claims_devices(pod):
+                continue
             self._known.append((template, Share(requests(pod), host_ports(pod))))
 
     def share(self, taints: Iterable[Taint], outcome: Mapping[str, str]) -> Share:

@@ -11,7 +11,9 @@ from tests.referee import company, spread, standing
 from tests.referee.answers import Answer, Violation
 from tests.referee.census import Census
 from tests.referee.daemons import Daemons
+from tests.referee.defaults import with_defaults
 from tests.referee.kinds import Kinds
+from tests.referee.needs import claims_devices
 from tests.referee.places import existing
 from tests.referee.planned import Planned, limits
 
@@ -20,10 +22,11 @@ def violations(
     snapshot: Snapshot, pods: Sequence[Pod], answer: Answer, exclude: frozenset[str] = frozenset()
 ) -> list[Violation]:
     """Every rule that the answer breaks; empty when it is right. `exclude` are nodes that are to go."""
-    by_key = {pod.key: pod for pod in pods}
+    by_key = {pod.key: with_defaults(snapshot, pod) for pod in pods}
     found = list(_bookkeeping(by_key, answer))
     if found:
         return found
+    found.extend(_devices(by_key, answer))
     kinds, daemons = Kinds(), Daemons(snapshot)
     planned = Planned(snapshot, daemons, by_key)
     places = existing(snapshot, daemons, by_key, answer, exclude, found)
@@ -45,3 +48,9 @@ def _bookkeeping(by_key: Mapping[str, Pod], answer: Answer) -> Iterator[Violatio
             yield Violation("answers", f"{key} was not asked for")
         elif seen[key] != 1:
             yield Violation("answers", f"{key} has {seen[key]} answers")
+
+
+def _devices(by_key: Mapping[str, Pod], answer: Answer) -> Iterator[Violation]:
+    for key in sorted({*answer.placed, *(key for node in answer.new_nodes for key in node.pods)}):
+        if claims_devices(by_key[key]):
+            yield Violation("devices", f"{key} has a place, although it claims devices")

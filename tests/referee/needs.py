@@ -46,6 +46,14 @@ def _add(amounts: dict[str, int], more: dict[str, int]) -> None:
         amounts[name] = amounts.get(name, 0) + amount
 
 
+def claims_devices(pod: Pod) -> bool:
+    """Whether it asks for devices by claim: itself, a container, or an init container."""
+    named = [one.resources.claims for one in pod.spec.containers] + [
+        one.resources.claims for one in pod.spec.init_containers
+    ]
+    return len(pod.spec.resource_claims) > 0 or any(named)
+
+
 def host_ports(pod: Pod) -> frozenset[HostPort]:
     """Those of its regular containers; no address means every address."""
     every = (p for one in pod.spec.containers for p in one.ports)

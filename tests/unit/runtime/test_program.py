@@ -127,6 +127,26 @@ def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: P
     assert cluster.leases["kerf"]["seen"][-1] == ""
 
 
+def test_settings_that_need_a_word_are_confirmed_at_start(cluster: Cluster, kubeconfig: Path) -> None:
+    cluster.objects |= {kind.path(): [] for kind in kinds.WORKLOADS}
+    row = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    config = json.dumps({"podTopologySpread": {"defaultConstraints": [row]}})
+    special = "--ignore-dra-requests=false", "--scheduler-config", config
+    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig), *special
+    with started(*command) as process:
+        until = time.monotonic() + 60
+        while "kerf" not in cluster.leases:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        told, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    said = lines(told)
+    (confirmed,) = [line["constraints"] for line in said if "constraints" in line]
+    assert confirmed == [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
+    assert any("resource claims" in line["message"] for line in said)
+
+
 def test_who_does_not_finish_in_time_keeps_the_lease_until_it_runs_out(cluster: Cluster, kubeconfig: Path) -> None:
     """A request is under way whose effect nobody knows: another that begins at once might work against it."""
     meta = {"name": "default", "uid": "u", "resourceVersion": "1", "generation": 1}

@@ -14,6 +14,7 @@ from tests.unit.scheduling.referee_plants import (
     going,
     in_flight,
     mounts,
+    new,
     put,
     storage_class,
     volume,
@@ -248,4 +249,26 @@ ATTACHED = [
     ),
 ]
 
-PLANTS = [*ROOM, *LABELS, *PORTS, *VOLUMES, *ATTACHED]
+
+# --- devices --------------------------------------------------------------------------------------------------------
+CLAIM = [{"name": "gpu", "resourceClaimName": "gpu"}]
+CLAIMING = {"containers": [{"name": "main", "resources": {"claims": [{"name": "gpu"}]}}]}
+DEVICES = [
+    Plant("a pod that claims a device", "devices", (w.node("n"), w.pod("p", resourceClaims=CLAIM)), put(), put(p="n")),
+    Plant(
+        "a container that claims a device",
+        "devices",
+        (w.pool(), w.pod("p", **CLAIMING)),
+        put(),
+        put(new("p")),
+    ),
+    Plant(
+        "an init container that claims a device",
+        "devices",
+        (w.node("n"), w.pod("p", initContainers=CLAIMING["containers"])),
+        put(),
+        put(p="n"),
+    ),
+]
+
+PLANTS = [*ROOM, *LABELS, *PORTS, *VOLUMES, *ATTACHED, *DEVICES]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api import labels
+from api.v1.meta import decode
+from reconciler.model.objects import ReplicaSet, ReplicationController, Service, StatefulSet, TopologySpreadConstraint
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import Choice, Plant, going, namespace, new, put
 
@@ -208,4 +210,68 @@ FAR = [
     ),
 ]
 
-PLANTS = [*SPREAD, *NEAR, *FAR]
+
+# --- spread that nobody asked for ---------------------------------------------------------------------------------
+def given(name: str, right: Choice, wrong: Choice, *world: Any, pods: int = 2, **spec: Any) -> Plant:
+    """Replicas `p-0` … without a constraint, and default constraints over zones."""
+    over_zones = decode(TopologySpreadConstraint, {"maxSkew": 1, "topologyKey": labels.ZONE})
+    pods_of = w.replicas(pods, "p", **{"labels": WEB, **spec})
+    return Plant(name, "spread", (*world, pods_of), right, wrong, facts={"default_constraints": (over_zones,)})
+
+
+def workload(kind: type[Any], **spec: Any) -> Any:
+    return decode(kind, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
+
+
+def owner(kind: str, api_version: str = "apps/v1") -> dict[str, Any]:
+    return {"owner": {"apiVersion": api_version, "kind": kind, "name": "web", "uid": "u", "controller": True}}
+
+
+MATCH_WEB = {"matchLabels": WEB}
+GIVEN = [
+    given(
+        "by default, of a ReplicaSet",
+        EVEN,
+        PILED,
+        *ZONES,
+        workload(ReplicaSet, selector=MATCH_WEB),
+        **owner("ReplicaSet"),
+    ),
+    given(
+        "by default, of a StatefulSet",
+        EVEN,
+        PILED,
+        *ZONES,
+        workload(StatefulSet, selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}),
+        **owner("StatefulSet"),
+    ),
+    given(
+        "by default, of a ReplicationController",
+        EVEN,
+        PILED,
+        *ZONES,
+        workload(ReplicationController, selector=WEB),
+        **owner("ReplicationController", "v1"),
+    ),
+    given("by default, of a Service", EVEN, PILED, *ZONES, workload(Service, selector=WEB)),
+    given(
+        "by default, with those that run already",
+        put(p_0="m"),
+        put(p_0="n"),
+        *ZONES,
+        old("n"),
+        workload(Service, selector=WEB),
+        pods=1,
+    ),
+    given(
+        "by default, only where there is no constraint of its own",
+        put(p_0="n", p_1="n", p_2="m"),
+        put(p_0="n", p_1="n", p_2="n"),
+        *ZONES,
+        workload(Service, selector=WEB),
+        pods=3,
+        topologySpreadConstraints=[w.spread(skew=2)],
+    ),
+]
+
+PLANTS = [*SPREAD, *NEAR, *FAR, *GIVEN]

@@ -185,6 +185,18 @@ def test_101_a_daemon_of_one_zone_takes_nothing_of_a_node_without_a_zone() -> No
     assert launches(w.pool(), zonal) == ["default"]
 
 
+@pytest.mark.parametrize("ignored", [True, False])
+def test_102_a_daemon_that_claims_devices_counts_unless_claims_are_ignored(ignored: bool) -> None:
+    """By its pod that runs, else by its template; on new nodes, and on those that wait for it."""
+    agent = daemon(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    plain = daemon("1m", "1Mi")
+    living = of_agent(w.pod("agent-n", "2", node="other", resourceClaims=[{"name": "gpu"}]))
+    for objects in ([agent], [plain, w.node("other", cpu="2"), living]):
+        assert launches(w.pool(), objects, ignore_dra_requests=ignored) == (["small"] if ignored else ["default"])
+    done = c.run(w.node("n", cpu="3"), agent, w.pod("p", "2"), ignore_dra_requests=ignored)
+    assert done.placed == ({"p": "node/n"} if ignored else {})
+
+
 def test_103_a_claim_asks_for_its_pods_and_the_daemons_once() -> None:
     """One pod and two."""
     agent = w.daemon_set("agent", "1", "1Mi")
