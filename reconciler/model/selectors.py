@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.model.objects import LabelSelector
+from reconciler.model.objects import Expression, LabelSelector
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
@@ -34,9 +34,15 @@ def selector_of(selector: LabelSelector | None, own_labels: Mapping[str, str], m
     if selector is None or any(e.operator not in _OPERATORS for e in selector.match_expressions):
         return Selector(nothing=True)
     added = {key: own_labels[key] for key in match_keys if key in own_labels}
-    pairs = sorted({*selector.match_labels.items(), *added.items()})
-    rows = {(e.key, e.operator, tuple(sorted(e.values))) for e in selector.match_expressions}
+    single = {(e.key, e.values[0]) for e in selector.match_expressions if _is_pair(e)}
+    pairs = sorted({*selector.match_labels.items(), *added.items(), *single})
+    rows = {(e.key, e.operator, tuple(sorted(e.values))) for e in selector.match_expressions if not _is_pair(e)}
     return Selector(tuple(pairs), tuple(sorted(rows)))
+
+
+def _is_pair(expression: Expression) -> bool:
+    """Whether it says no more than a pair does: then both are the same selector."""
+    return expression.operator == "In" and len(expression.values) == 1
 
 
 def _holds(pod_labels: Mapping[str, str], key: str, operator: str, values: tuple[str, ...]) -> bool:
