@@ -14,6 +14,7 @@ from reconciler.model.memory import Memory
 from reconciler.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import provision
+from reconciler.provisioning.static import keep_replicas
 from reconciler.scheduling.sites import sites
 
 
@@ -24,6 +25,7 @@ def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
         ("lifecycle", lambda: lifecycle(snapshot, turn)),
         ("disruption", lambda: disrupt(snapshot, turn=turn)),
         ("provisioning", lambda: provision(snapshot, turn)),
+        ("static pools", lambda: keep_replicas(snapshot, turn)),
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
     return replace(plan, actions=_one_guarded_write_per_object(plan.actions))

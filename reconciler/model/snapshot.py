@@ -22,7 +22,7 @@ from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instanc
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
 from reconciler.model.pdbs import Budget, Selectors
-from reconciler.model.plan import Nomination, Source
+from reconciler.model.plan import Action, Nomination, Source
 from reconciler.model.settings import Settings
 
 
@@ -231,6 +231,8 @@ class Snapshot:
     nominated_until: Mapping[str, datetime] = field(default_factory=dict)
     #: What the latest provisioning pass promised, in the order in which it decided.
     nominations: tuple[Nomination, ...] = ()
+    #: What is being done right now, by lane: asked of the API server or of EC2, and not answered yet.
+    under_way: tuple[Action, ...] = ()
     #: When each source was last complete; a source that is missing has never been.
     fresh_at: Mapping[Source, datetime] = field(default_factory=dict)
     #: Proposals of the slow half (consolidation), newest first; each is checked again before it is used.

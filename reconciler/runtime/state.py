@@ -25,7 +25,7 @@ from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Nomination, Plan, Source
+from reconciler.model.plan import Action, Nomination, Plan, Source
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.backoff import Backoff
@@ -88,6 +88,8 @@ class State:
         self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
         self.fresh_at: dict[Source, datetime] = {}
         self.proposals: tuple[Proposal, ...] = ()
+        #: What the executor was about when the news that are in by now were not.
+        self.under_way: tuple[Action, ...] = ()
         #: Objects that changed since the slow half was last asked; None for one that is gone.
         self.changes: dict[Ref, Any | None] = {}
         self._interpret, self._witness = interpret, witness
@@ -301,6 +303,7 @@ class State:
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._nominated),
             nominations=self._nominations,
+            under_way=self.under_way,
             fresh_at=MappingProxyType(self.fresh_at),
             proposals=self.proposals,
             not_before=self._not_before(now),

@@ -375,4 +375,19 @@ BUGS = (
         ),
         (_rule("test_an_object_that_cannot_be_understood_holds_up_only_itself"),),
     ),
+    Bug(
+        "what is under way is forgotten",
+        "While the creation of a static pool's member is under way, another one is created in its place.",
+        (
+            Edit(
+                "reconciler/provisioning/static.py",
+                "    wanted = missing - len(asked)\n",
+                "    wanted = missing\n",
+            ),
+        ),
+        (
+            "tests/unit/provisioning/test_static.py"
+            "::test_what_is_being_created_counts_whatever_becomes_of_the_others_meanwhile",
+        ),
+    ),
 )

@@ -94,15 +94,15 @@ def of(subject: str, error: BaseException) -> Trouble:
 class Play:
     """A world and the controller at work in it. Tests that need another world than the stage's build on this."""
 
-    def __init__(self, world: World, cloud: Any = None) -> None:
-        self.world, self._cloud = world, cloud or world.cloud
+    def __init__(self, world: World, cloud: Any = None, settings: Settings = SETTINGS) -> None:
+        self.world, self._cloud, self._settings = world, cloud or world.cloud, settings
         self.controller = self.hire()
 
     def hire(self, may_act: Callable[[], bool] = lambda: True) -> Controller:
         """Another controller on the same world, one that remembers nothing."""
         world = self.world
         return Controller(
-            kube=world.kube, cloud=self._cloud, clock=world.clock, settings=SETTINGS, inline=True, may_act=may_act
+            kube=world.kube, cloud=self._cloud, clock=world.clock, settings=self._settings, inline=True, may_act=may_act
         )
 
     def restart(self) -> None:
@@ -122,6 +122,7 @@ class Stage(Play):
         disruption: Mapping[str, Any] = STILL,
         pool: Mapping[str, Any] | None = None,
         weather: Weather | None = None,
+        settings: Settings = SETTINGS,
     ) -> None:
         self.seam = Seam()
         self._leader: Leader | None = None
@@ -129,7 +130,7 @@ class Stage(Play):
         world.apply(node_class())
         world.apply(node_pool("general", {"disruption": disruption, **(pool or {})}))
         world.apply(deployment("web", {"replicas": replicas, **ALONE}))
-        super().__init__(world)
+        super().__init__(world, settings=settings)
         #: Those that only watch; `controller` is the one that acts.
         self.standbys: list[Controller] = []
 
