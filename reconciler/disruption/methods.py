@@ -48,7 +48,8 @@ class Method:
 # --- emptiness --------------------------------------------------------------------------------------------------
 def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Every empty node that has been quiet long enough goes, within budgets, the most expensive first."""
-    keys = [key for key, wish in _wishes(view, ledger).items() if wish.empty]
+    wishes = _wishes(view, ledger)
+    keys = [key for key, wish in wishes.items() if wish.empty]
     judged = {key: known_candidate(view, key) for key in keys}
     ready = [found for found in judged.values() if isinstance(found, Candidate)]
     plans = [refused(view.snapshot.state_nodes[k], b, _soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
@@ -56,7 +57,14 @@ def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
         guarded(view.snapshot, f"node/{found.state.name}", partial(_empty_one, view, ledger, found))
         for found in sorted(ready, key=by_savings)
     ]
+    plans += [_buffer(view, key, wish.buffer_pods) for key, wish in wishes.items() if wish.buffer_pods]
     return joined([_eligible(view, ledger, EMPTY, len(keys)), *plans])
+
+
+def _buffer(view: View, key: str, number: int) -> Plan:
+    """The refusal of a node that is empty but for the room that CapacityBuffers keep there."""
+    text = f"CapacityBuffers keep room for {number} pods there"
+    return refused(view.snapshot.state_nodes[key], Blocker("BufferPods", text, quiet=True))
 
 
 def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
@@ -235,10 +243,11 @@ def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T
 # --- what the methods would like --------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Which methods would like to disrupt a node."""
+    """Which methods would like to disrupt a node; one that is empty but for `buffer_pods` is kept for these."""
 
     empty: bool = False
     drifted: bool = False
+    buffer_pods: int = 0
 
 
 def _wishes(view: View, ledger: Ledger) -> dict[str, _Wish]:
@@ -253,10 +262,13 @@ def _wish(view: View, key: str) -> tuple[_Wish, None]:
     if claim is None or pool is None or state.deleting or not state.initialized or view.command(key) is not None:
         return _Wish(), None
     empty = claim.is_true("Consolidatable") and consolidates(pool) and costs.empty(view.snapshot.pods.on(state.name))
-    return _Wish(empty, claim.is_true("Drifted") and not pool.static), None
+    held = view.snapshot.buffer_pods.get(key, 0) if empty else 0
+    return _Wish(empty and not held, claim.is_true("Drifted") and not pool.static, held), None
 
 
-_WISHES: Step[View, _Wish] = Step("wishes", "state_nodes", _wish, speaks=lambda wish: wish.empty or wish.drifted)
+_WISHES: Step[View, _Wish] = Step(
+    "wishes", "state_nodes", _wish, speaks=lambda wish: wish.empty or wish.drifted or bool(wish.buffer_pods)
+)
 
 
 def _no_budget(view: View, state: StateNode, reason: str) -> Plan:

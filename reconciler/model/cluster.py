@@ -45,6 +45,11 @@ FIELDS: Mapping[str, str] = {
     "StorageClass": "storage_classes",
     "VolumeAttachment": "volume_attachments",
     "Namespace": "namespaces",
+    "CapacityBuffer": "capacity_buffers",
+    "PodTemplate": "pod_templates",
+    "Deployment": "deployments",
+    "ReplicaSet": "replica_sets",
+    "StatefulSet": "stateful_sets",
 }
 #: By kind, the Snapshot's indexes by something that the objects have.
 _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
@@ -69,8 +74,8 @@ class Cluster:
     """Indexes over watched objects. `apply` and `remove` cost O(1); `snapshot` costs O(1)."""
 
     def __init__(self) -> None:
-        self._objects: dict[str, dict[str, Any]] = {kind.name: {} for kind in kinds.WATCHED}
-        self._gone: dict[str, dict[str, None]] = {kind.name: {} for kind in kinds.WATCHED}
+        self._objects: dict[str, dict[str, Any]] = {kind.name: {} for kind in kinds.KNOWN}
+        self._gone: dict[str, dict[str, None]] = {kind.name: {} for kind in kinds.KNOWN}
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._pending: dict[str, Pod] = {}
         self._state_nodes: dict[str, StateNode] = {}

@@ -1,15 +1,20 @@
-"""The kinds that the controller watches: where each lives in the API, and the value it is decoded into."""
+"""The kinds that the controller knows: where each lives in the API, and the value it is decoded into.
+
+Most are always watched; some only where a feature gate is open that needs them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.model import objects
+from reconciler.model import objects, workloads
+from reconciler.model.settings import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,13 @@ PVC = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", objects.Pers
 PV = Kind("PersistentVolume", "v1", "persistentvolumes", objects.PersistentVolume, True)
 STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", objects.StorageClass, True)
 VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", objects.VolumeAttachment, True)
+CAPACITY_BUFFER = Kind("CapacityBuffer", "autoscaling.x-k8s.io/v1beta1", "capacitybuffers", CapacityBuffer)
+POD_TEMPLATE = Kind("PodTemplate", "v1", "podtemplates", workloads.StoredTemplate)
+DEPLOYMENT = Kind("Deployment", "apps/v1", "deployments", workloads.Deployment)
+REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", workloads.ReplicaSet)
+STATEFUL_SET = Kind("StatefulSet", "apps/v1", "statefulsets", workloads.StatefulSet)
 
-#: Everything that is watched, in the order in which it is first listed: what others refer to comes first.
+#: Everything that is always watched, in the order in which it is first listed: what others refer to comes first.
 WATCHED = (
     NODE_POOL,
     NODE_CLASS,
@@ -62,7 +72,15 @@ WATCHED = (
     PDB,
     POD,
 )
-BY_NAME = {kind.name: kind for kind in WATCHED}
+#: What CapacityBuffers refer to, and they themselves.
+BUFFERS = (POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, CAPACITY_BUFFER)
+KNOWN = (*WATCHED, *BUFFERS)
+BY_NAME = {kind.name: kind for kind in KNOWN}
+
+
+def watched(gates: FeatureGates) -> tuple[Kind, ...]:
+    """The kinds that are watched with these gates, what others refer to first."""
+    return (*BUFFERS, *WATCHED) if gates.capacity_buffer else WATCHED
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,4 +104,4 @@ def ref(value: Value) -> Ref:
     return Ref.of(_BY_TYPE[type(value)], value)
 
 
-_BY_TYPE: dict[type[Any], Kind] = {kind.type: kind for kind in WATCHED}
+_BY_TYPE: dict[type[Any], Kind] = {kind.type: kind for kind in KNOWN}

@@ -13,11 +13,12 @@ from typing import Any
 
 from api import labels
 from api.resources import Resources
+from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.model import objects
+from reconciler.model import objects, workloads
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
@@ -214,6 +215,12 @@ class Snapshot:
     storage_classes: Mapping[str, objects.StorageClass] = field(default_factory=dict)
     volume_attachments: Mapping[str, objects.VolumeAttachment] = field(default_factory=dict)
     namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
+    #: By `namespace/name`; watched, as what they refer to, only with the gate CapacityBuffer.
+    capacity_buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)
+    pod_templates: Mapping[str, workloads.StoredTemplate] = field(default_factory=dict)
+    deployments: Mapping[str, workloads.Deployment] = field(default_factory=dict)
+    replica_sets: Mapping[str, workloads.ReplicaSet] = field(default_factory=dict)
+    stateful_sets: Mapping[str, workloads.StatefulSet] = field(default_factory=dict)
     #: The cluster's own facts (for user data); None until they are known.
     cluster: ClusterFacts | None = None
     #: What AWS made of each EC2NodeClass, and the types each can launch.
@@ -231,6 +238,8 @@ class Snapshot:
     nominated_until: Mapping[str, datetime] = field(default_factory=dict)
     #: What the latest provisioning pass promised, in the order in which it decided.
     nominations: tuple[Nomination, ...] = ()
+    #: By key of `state_nodes`: for how many pods of CapacityBuffers the latest provisioning pass kept room there.
+    buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: What is being done right now, by lane: asked of the API server or of EC2, and not answered yet.
     under_way: tuple[Action, ...] = ()
     #: When each source was last complete; a source that is missing has never been.

@@ -72,7 +72,10 @@ class Assignment:
 
     # --- the queue ----------------------------------------------------------------------------------------------
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
-        """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order."""
+        """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order.
+
+        What an earlier call placed stays: those classes come first.
+        """
         needs = {cls.number: self.columns.vector(cls.requests) for cls in classes}
         unknown = {cls.number: self.columns.unknown(cls.requests) for cls in classes}
         queue = [(cls, pod) for cls in classes for pod in cls.members]
@@ -87,7 +90,7 @@ class Assignment:
                     waiting.append((cls, pod))
                     hopeless.add(cls.number)
             if len(waiting) == len(queue) or not any(_waits(cls) for cls, _ in waiting):
-                self.left = {pod.key: (cls, pod) for cls, pod in waiting}
+                self.left |= {pod.key: (cls, pod) for cls, pod in waiting}
                 return
             queue = waiting
 

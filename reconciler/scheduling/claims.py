@@ -7,7 +7,7 @@ same claim again and meets AlreadyExists, instead of making a second one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -78,7 +78,7 @@ def _claim(
 
 def claim_name(snapshot: Snapshot, node: NewNode, salt: str) -> str:
     """`<pool>-<hash>` over the salt and the pods' UIDs; a longer hash where a living claim has the short one."""
-    uids = sorted(snapshot.pods[key].metadata.uid if key in snapshot.pods else key for key in node.pods)
+    uids = sorted(_uids(snapshot, node))
     digest = hashlib.sha256("\n".join([salt, node.pool, *uids]).encode()).hexdigest()
     names = (f"{node.pool[:_LONGEST_POOL_PART]}-{digest[:digits]}" for digits in range(_NAME_DIGITS, len(digest)))
     return next(name for name in names if name not in snapshot.node_claims)
@@ -129,8 +129,13 @@ def pod_mark(uid: str) -> str:
     return hashlib.sha256(uid.encode()).hexdigest()[:_MARK_DIGITS]
 
 
+def _uids(snapshot: Snapshot, node: NewNode) -> Iterator[str]:
+    """Of the pods that the node is for; a virtual one's is its key."""
+    return (snapshot.pods[key].metadata.uid if key in snapshot.pods else key for key in node.pods)
+
+
 def _planned(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
-    marks = sorted(pod_mark(snapshot.pods[key].metadata.uid) for key in node.pods if key in snapshot.pods)
+    marks = sorted(pod_mark(uid) for uid in _uids(snapshot, node))
     return {
         labels.MIN_VALUES_RELAXED: "true" if node.min_values_relaxed else "false",
         labels.PLANNED_PODS: ",".join(marks),

@@ -74,7 +74,7 @@ def classes_of(
         chosen = tuple(sorted((k, v) for k, v in pod.metadata.labels.items() if k in read))
         place = pod.metadata.namespace if local else ""
         wanted, stays = volumes.get(pod.key, (EMPTY,)), pod.key in settled
-        key = (shapes[pod.key], place, chosen, wanted, stays)
+        key = (shapes[pod.key], place, chosen, wanted, stays, pods.virtual(pod))
         drafts.setdefault(key, _Draft([], wanted, stays)).members.append(pod)
     classes: list[PodClass] = []
     for draft in drafts.values():

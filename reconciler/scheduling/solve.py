@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from api.requirements import EMPTY, Requirements
 from reconciler.model.objects import Pod
+from reconciler.model.pods import virtual
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment, Item, ItemKey
 from reconciler.scheduling.classes import PodClass, classes_of
@@ -69,7 +70,8 @@ def solve(
     )
     places = shared.places_for(bound, exclude)
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
-    search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered)
+    waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
+    search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered)
     round_ = search.run(snapshot.settings.max_instance_types)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
@@ -95,13 +97,13 @@ class _Round:
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """Rounds of assigning and packing until everything assigned is packed."""
+    """Rounds of assigning and packing until everything assigned is packed. Virtual pods are the second wave."""
 
     columns: Columns
     topology: Topology
     templates: Sequence[Template]
     places: Places
-    classes: Sequence[PodClass]
+    waves: Sequence[Sequence[PodClass]]
     promises: Mapping[str, str]
     open_new: bool
     scattered: bool
@@ -123,7 +125,8 @@ class _Search:
             template.reset()
         kind = Scattered if self.scattered else Assignment
         assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
-        assignment.run(self.classes, self.promises)
+        for classes in self.waves:
+            assignment.run(classes, self.promises)
         done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in self.templates:

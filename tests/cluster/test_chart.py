@@ -1,4 +1,4 @@
-"""The chart's webhook certificate, as Helm renders it: who makes it, who may write it, and who hands its CA on."""
+"""The chart, as Helm renders it: who makes the webhook's certificate, who may write it, and what gates allow."""
 
 from __future__ import annotations
 
@@ -85,3 +85,23 @@ def test_without_the_webhook_nothing_of_it_is_there(control_plane: ControlPlane)
     objects = rendered(control_plane, "webhook.enabled=false", "webhook.certManager.enabled=true")
     assert not any("webhook" in name.lower() or "Webhook" in kind for kind, name in objects)
     assert not any(kind in ("Certificate", "Issuer") for kind, _ in objects)
+
+
+def test_capacity_buffers_may_be_seen_and_written_where_the_gate_is_open(control_plane: ControlPlane) -> None:
+    def rights(*values: str) -> set[tuple[str, str]]:
+        rules = rendered(control_plane, *values)["ClusterRole", "kerf"]["rules"]
+        named = (
+            "capacitybuffers",
+            "capacitybuffers/status",
+            "podtemplates",
+            "deployments",
+            "replicasets",
+            "statefulsets",
+        )
+        return {(one, verb) for rule in rules for one in rule["resources"] if one in named for verb in rule["verbs"]}
+
+    assert rights() == set()
+    watched = ("capacitybuffers", "podtemplates", "deployments", "replicasets", "statefulsets")
+    expected = {(one, verb) for one in watched for verb in ("list", "watch")}
+    expected |= {("capacitybuffers", "get"), ("capacitybuffers/status", "patch")}
+    assert rights("settings.featureGates.capacityBuffer=true") == expected
