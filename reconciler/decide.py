@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from reconciler.disruption.commands import START_COMMAND
 from reconciler.disruption.disrupt import disrupt
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model.memory import Memory
@@ -25,10 +26,15 @@ def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
         ("lifecycle", lambda: lifecycle(snapshot, turn)),
         ("disruption", lambda: disrupt(snapshot, turn=turn)),
         ("provisioning", lambda: provision(snapshot, turn)),
-        ("static pools", lambda: keep_replicas(snapshot, turn)),
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
+    plan += _asked("static pools", lambda: keep_replicas(snapshot, turn, _replaced(plan)), snapshot)
     return replace(plan, actions=_one_guarded_write_per_object(plan.actions))
+
+
+def _replaced(plan: Plan) -> frozenset[str]:
+    """The claims for which a plan starts a command; their successors need room, too."""
+    return frozenset(a.ref.name for a in plan.actions if isinstance(a, PatchObject) and a.verb == START_COMMAND)
 
 
 def rehearse(snapshot: Snapshot, memory: Memory) -> None:

@@ -27,8 +27,10 @@ class Members:
 
     @property
     def number(self) -> int:
-        """All of them: each may have an instance."""
-        return len(self.active) + len(self.disrupted) + len(self.going)
+        """All of them, for each may have an instance, and the successors that commands are still to create."""
+        everybody = (*self.active, *self.disrupted, *self.going)
+        replaced = {claim.metadata.annotations.get(labels.REPLACES) for claim in everybody}
+        return len(everybody) + sum(claim.name not in replaced for claim in self.disrupted)
 
 
 def members(claims: Iterable[NodeClaim], ending: Collection[str] = ()) -> Members:
@@ -62,7 +64,13 @@ def being_deleted(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(ref.name for ref in refs if ref.kind == "NodeClaim")
 
 
-def node_limit(pool: NodePool) -> int | None:
-    """The most members that the pool may have at any moment, those on their way out included; None: any number."""
+def room(snapshot: Snapshot, pool: NodePool, wanted: int) -> int:
+    """How many of so many new members `limits.nodes` allows now; those on their way out count until they are gone.
+
+    Raises ValueError when the limit is no quantity.
+    """
     limits = pool.limits
-    return None if limits is None or "nodes" not in limits else limits["nodes"]
+    if limits is None or "nodes" not in limits:
+        return wanted
+    there = members(snapshot.claims_by_pool.get(pool.name, ())).number + len(asked_for(snapshot, pool.name))
+    return max(0, min(wanted, limits["nodes"] - there))

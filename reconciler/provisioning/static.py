@@ -18,7 +18,7 @@ from reconciler.model.boundaries import MALFORMED, broken
 from reconciler.model.claims import check_pool
 from reconciler.model.memory import Memory, Step, Turn
 from reconciler.model.plan import NOTHING, CreateNodeClaim, Plan, Reason, Refusal, joined
-from reconciler.model.replicas import asked_for, kept, members, node_limit
+from reconciler.model.replicas import asked_for, kept, members, room
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import LOOK_AGAIN
 from reconciler.scheduling.claims import member_claim, member_name
@@ -28,22 +28,27 @@ from reconciler.scheduling.world import held, ready
 _AT_ONCE: Final = 100
 
 
-def keep_replicas(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
-    """Create what static pools are short of. Without the gate StaticCapacity there is nothing to keep."""
+def keep_replicas(snapshot: Snapshot, turn: Turn | None = None, replaced: Collection[str] = ()) -> Plan:
+    """Create what static pools are short of. Without the gate StaticCapacity there is nothing to keep.
+
+    `replaced` are claims for which this very plan starts a command: their successors will need room.
+    """
     if not snapshot.settings.gates.static_capacity:
         return NOTHING
     turn = turn or Memory().turn(snapshot)
-    return joined(_guarded(turn, name, missing) for name, missing in turn.all(_SHORT, turn.noted).spoken.items())
+    return joined(
+        _guarded(turn, name, missing, replaced) for name, missing in turn.all(_SHORT, turn.noted).spoken.items()
+    )
 
 
-def _guarded(turn: Turn, name: str, missing: int) -> Plan:
+def _guarded(turn: Turn, name: str, missing: int, replaced: Collection[str]) -> Plan:
     try:
-        return _filled(turn, turn.snapshot.node_pools[name], missing)
+        return _filled(turn, turn.snapshot.node_pools[name], missing, replaced)
     except Exception as error:  # a pool that makes no sense holds up no other
         return _refused(turn.snapshot, name, broken(error))
 
 
-def _filled(turn: Turn, pool: NodePool, missing: int) -> Plan:
+def _filled(turn: Turn, pool: NodePool, missing: int, replaced: Collection[str]) -> Plan:
     snapshot, asked = turn.snapshot, asked_for(turn.snapshot, pool.name)
     wanted = missing - len(asked)
     if wanted <= 0:
@@ -51,9 +56,8 @@ def _filled(turn: Turn, pool: NodePool, missing: int) -> Plan:
     obstacle = _obstacle(turn, pool)
     if obstacle is not None:
         return _refused(snapshot, pool.name, obstacle)
-    there = len(snapshot.claims_by_pool.get(pool.name, ())) + len(asked)
-    limit = node_limit(pool)
-    granted = wanted if limit is None else max(0, min(wanted, limit - there))
+    promised = sum(claim.name in replaced for claim in snapshot.claims_by_pool.get(pool.name, ()))
+    granted = max(0, room(snapshot, pool, wanted + promised) - promised)
     made = tuple(
         CreateNodeClaim(reason=Reason("Provisioned", f"one of {pool.spec.replicas} replicas"), claim=claim)
         for claim in (
@@ -62,7 +66,7 @@ def _filled(turn: Turn, pool: NodePool, missing: int) -> Plan:
     )
     if granted == wanted:
         return Plan(actions=made)
-    text = f"{wanted - granted} of {pool.spec.replicas} replicas are beyond limits.nodes ({limit})"
+    text = f"{wanted - granted} of {pool.spec.replicas} replicas are beyond limits.nodes"
     return joined((Plan(actions=made), _refused(snapshot, pool.name, Reason("NodeLimitReached", text))))
 
 

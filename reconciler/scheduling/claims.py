@@ -46,9 +46,9 @@ def member_claim(pool: NodePool, name: str, annotations: Mapping[str, str] = {})
     return _claim(pool, name, entries, requirements, annotations)
 
 
-def member_name(pool: NodePool, number: int) -> str:
-    """`<pool>-<hash>` for the members of a static pool, counted from 0."""
-    digest = hashlib.sha256(f"member\n{pool.metadata.uid}\n{number}".encode()).hexdigest()
+def member_name(pool: NodePool, which: object) -> str:
+    """`<pool>-<hash>` for the members of a static pool: their number, or whose successors they are."""
+    digest = hashlib.sha256(f"member\n{pool.metadata.uid}\n{which}".encode()).hexdigest()
     return f"{pool.name[:_LONGEST_POOL_PART]}-{digest[:_NAME_DIGITS]}"
 
 

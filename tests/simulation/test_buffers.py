@@ -17,6 +17,8 @@ REQUESTS = {"cpu": "500m", "memory": "512Mi"}
 class Reserve(Stage):
     """A stage whose nodes go as soon as they are empty, with a buffer for pods of its Deployment."""
 
+    twice = True
+
     def __init__(self, pods: int, **spec: Any) -> None:
         pool = {"also": [TWO_CPUS]}
         super().__init__(replicas=pods, disruption=EAGER, pool=pool, settings=OPEN)

@@ -29,6 +29,8 @@ SHARES = 4
 class Herd(Stage):
     """A world with a static NodePool named `herd` beside the stage's own, which has no pods to serve."""
 
+    twice = True
+
     def __init__(self, replicas: int, *, weather: Weather | None = None, **pool: Any) -> None:
         super().__init__(replicas=0, weather=weather, settings=OPEN)
         self.world.apply(node_pool("herd", {"replicas": replicas, "disruption": EAGER, **pool}))
@@ -109,6 +111,25 @@ def test_the_limit_of_nodes_holds_while_members_are_replaced() -> None:
     herd.run(400, until=lambda: herd.made() == 3 and herd.is_whole(2)())
     ended = max(m.ended for m in herd.world.ec2.instances.values() if m.ended is not None)
     assert max(m.launched for m in herd.world.ec2.instances.values()) >= ended
+
+
+def test_members_are_renewed_when_the_template_changes() -> None:
+    """One after the other where the limit leaves room for one more, and never fewer than are wanted."""
+    herd = Herd(3, limits={"nodes": "4"})
+    herd.run(200, until=herd.is_whole(3))
+    old = {claim.name for claim in herd.claims}
+    most, least = [0], [3]
+
+    def renewed() -> bool:
+        up = sum(node.initialized and node.ready and not node.metadata.deleting for node in herd.nodes)
+        most[0], least[0] = max(most[0], len(herd.claims)), min(least[0], up)
+        return herd.is_whole(3)() and not old & {claim.name for claim in herd.claims}
+
+    template = {"metadata": {"labels": {"team": "new"}}}
+    herd.world.server.patch(kinds.NODE_POOL, "", "herd", {"spec": {"template": template}})
+    herd.run(1800, until=renewed)
+    assert (most, least) == ([4], [3])
+    assert all(node.metadata.labels["team"] == "new" for node in herd.nodes)
 
 
 def test_without_the_gate_a_static_pool_is_left_alone() -> None:
