@@ -98,6 +98,9 @@ CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 TERMINATION_TIMESTAMP = f"{GROUP}/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED = f"{GROUP}/nodeclaim-min-values-relaxed"
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+BUFFER_FAKE_POD = f"{GROUP}/capacity-buffer-fake-pod"
+BUFFER_NAME = f"{GROUP}/capacity-buffer-name"
+BUFFER_NAMESPACE = f"{GROUP}/capacity-buffer-namespace"
 
 #: Ours: the fleet call a claim belongs to, the call's request, the instance that was chosen for it (written with the
 #: labels, before the status says Launched), and the state of a disruption command.

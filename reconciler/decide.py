@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from reconciler.disruption.commands import START_COMMAND
 from reconciler.disruption.disrupt import disrupt
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model.memory import Memory
 from reconciler.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import provision
+from reconciler.provisioning.static import keep_replicas
 from reconciler.scheduling.sites import sites
 
 
@@ -26,7 +28,13 @@ def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
         ("provisioning", lambda: provision(snapshot, turn)),
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
+    plan += _asked("static pools", lambda: keep_replicas(snapshot, turn, _replaced(plan)), snapshot)
     return replace(plan, actions=_one_guarded_write_per_object(plan.actions))
+
+
+def _replaced(plan: Plan) -> frozenset[str]:
+    """The claims for which a plan starts a command; their successors need room, too."""
+    return frozenset(a.ref.name for a in plan.actions if isinstance(a, PatchObject) and a.verb == START_COMMAND)
 
 
 def rehearse(snapshot: Snapshot, memory: Memory) -> None:

@@ -20,7 +20,8 @@ def node_class() -> dict[str, Any]:
 
 
 def node_pool(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A NodePool from its short form: `requirements`, `taints`, `labels`, …, `disruption`, `limits`, `weight`."""
+    """A NodePool from its short form: `requirements`, `taints`, `labels`, …, `disruption`, `limits`, `weight`,
+    `replicas`."""
     wide = [{"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"]}]
     spec = {
         "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
@@ -28,7 +29,7 @@ def node_pool(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         **{k: given[k] for k in ("taints", "startupTaints", "expireAfter", "terminationGracePeriod") if k in given},
     }
     template = {"metadata": {"labels": given.get("labels", {})}, "spec": spec}
-    rest = {k: given[k] for k in ("disruption", "limits", "weight") if k in given}
+    rest = {k: given[k] for k in ("disruption", "limits", "weight", "replicas") if k in given}
     kind = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool"}
     return {**kind, "metadata": {"name": name}, "spec": {"template": template, **rest}}
 

@@ -39,6 +39,8 @@ from reconciler.model.plan import (
 )
 from reconciler.model.snapshot import StateNode
 
+#: What the write that begins a command is called.
+START_COMMAND: Final = "StartCommand"
 #: Replacements that have not appeared by then cannot be created.
 _CREATE_LIMIT: Final = timedelta(minutes=1)
 _SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
@@ -71,7 +73,7 @@ def start(view: View, candidate: Candidate, reason: str, text: str, replacements
         pods=tuple(sorted(pod.metadata.uid for pod in candidate.movable)),
     )
     why = Reason(reason, text)
-    return Plan(actions=(annotate(candidate.claim, "StartCommand", {labels.COMMAND: text_of(command)}, why),))
+    return Plan(actions=(annotate(candidate.claim, START_COMMAND, {labels.COMMAND: text_of(command)}, why),))
 
 
 def _marked(claim: NodeClaim, replaced: str) -> NodeClaim:

@@ -1,13 +1,15 @@
 """Disruption: what must go, what may go, and how far that has come. One snapshot in, one plan out.
 
-Forceful ends come first (interruption, expiration), then the commands under way, then what is left of old ones, the
-conditions that others read, and last new commands, as far as budgets allow, with a word on nodes that have to stay.
+Forceful ends come first (interruption, expiration, the surplus of static pools), then the commands under way, then what
+is left of old ones, the conditions that others read, and last new commands, as far as budgets allow, with a word on
+nodes that have to stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.commands import heal, progress
@@ -17,6 +19,7 @@ from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS, Method
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
+from reconciler.disruption.surplus import surplus
 from reconciler.disruption.view import View, view
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Memory, Turn
@@ -31,8 +34,15 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = No
     """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one."""
     turn = turn or Memory().turn(snapshot)
     forced = interrupt(snapshot) + expire(turn)
-    ending = frozenset(action.ref.name for action in forced.actions if isinstance(action, DeleteObject))
-    return forced + guarded(snapshot, "disruption", lambda: _chosen(turn, ending, ask or Scheduler(snapshot, turn)))
+    forced += guarded(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
+    return forced + guarded(
+        snapshot, "disruption", lambda: _chosen(turn, _deleted(forced), ask or Scheduler(snapshot, turn))
+    )
+
+
+def _deleted(plan: Plan) -> frozenset[str]:
+    """The claims that a plan deletes."""
+    return frozenset(action.ref.name for action in plan.actions if isinstance(action, DeleteObject))
 
 
 def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:

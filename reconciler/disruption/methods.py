@@ -1,4 +1,4 @@
-"""The methods of voluntary disruption, in their order: emptiness, drift, consolidation.
+"""The methods of voluntary disruption, in their order: emptiness, drift (of static pools first), consolidation.
 
 Each finds the nodes it would like to disrupt, asks what speaks against them, and starts commands as far as budgets go.
 A method that would simulate does so only while the plan has started nothing, because a simulation does not see what was
@@ -27,8 +27,9 @@ from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Step
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
+from reconciler.model.replicas import kept, members, room
 from reconciler.model.snapshot import Proposal, StateNode
-from reconciler.scheduling.claims import to_claim
+from reconciler.scheduling.claims import member_claim, member_name, to_claim
 
 #: How many simulations one plan may make for drift, and for consolidation.
 _PROBES: Final = 2
@@ -48,7 +49,8 @@ class Method:
 # --- emptiness --------------------------------------------------------------------------------------------------
 def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Every empty node that has been quiet long enough goes, within budgets, the most expensive first."""
-    keys = [key for key, wish in _wishes(view, ledger).items() if wish.empty]
+    wishes = _wishes(view, ledger)
+    keys = [key for key, wish in wishes.items() if wish.empty]
     judged = {key: known_candidate(view, key) for key in keys}
     ready = [found for found in judged.values() if isinstance(found, Candidate)]
     plans = [refused(view.snapshot.state_nodes[k], b, _soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
@@ -56,7 +58,14 @@ def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
         guarded(view.snapshot, f"node/{found.state.name}", partial(_empty_one, view, ledger, found))
         for found in sorted(ready, key=by_savings)
     ]
+    plans += [_buffer(view, key, wish.buffer_pods) for key, wish in wishes.items() if wish.buffer_pods]
     return joined([_eligible(view, ledger, EMPTY, len(keys)), *plans])
+
+
+def _buffer(view: View, key: str, number: int) -> Plan:
+    """The refusal of a node that is empty but for the room that CapacityBuffers keep there."""
+    text = f"CapacityBuffers keep room for {number} pods there"
+    return refused(view.snapshot.state_nodes[key], Blocker("BufferPods", text, quiet=True))
 
 
 def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
@@ -81,7 +90,8 @@ def _quiet_since(found: Candidate) -> datetime:
 # --- drift ------------------------------------------------------------------------------------------------------
 def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Drifted nodes: empty ones at once, then the one that has drifted longest, its replacements first."""
-    keys = [key for key, wish in _wishes(view, ledger).items() if wish.drifted]
+    wishes = _wishes(view, ledger)
+    keys = [key for key, wish in wishes.items() if wish.drifted]
     waiting, ready = [], []
     for key in sorted(keys, key=lambda key: _drift_order(view, key)):
         found = _drift_candidate(view, ledger, key)
@@ -89,7 +99,8 @@ def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
             waiting.append(found)
         else:
             ready.append(found)
-    plans = [_eligible(view, ledger, DRIFTED, len(keys)), *waiting]
+    eligible = len(keys) + sum(wish.outdated for wish in wishes.values())
+    plans = [_eligible(view, ledger, DRIFTED, eligible), *waiting]
     full = [found for found in ready if found.movable]
     plans += [_drift_empty(view, ledger, found) for found in ready if not found.movable]
     if full:
@@ -143,6 +154,40 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
 def _drift_text(found: Candidate) -> str:
     condition = found.claim.condition("Drifted")
     return condition.reason if condition is not None else ""
+
+
+# --- drift of static pools ----------------------------------------------------------------------------------------
+def static_drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
+    """Drifted members of static pools: a successor from the template each, as far as budgets and `limits.nodes` go."""
+    keys = [key for key, wish in _wishes(view, ledger).items() if wish.outdated]
+    pools = sorted({view.snapshot.state_nodes[key].pool_name for key in keys})
+    return joined(
+        guarded(
+            view.snapshot, f"nodepool/{name}", partial(_renewed, view, ledger, view.snapshot.node_pools[name], keys)
+        )
+        for name in pools
+    )
+
+
+def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) -> Plan:
+    """None while the pool has too many: the surplus goes first, and so does what is being replaced."""
+    snapshot, replicas = view.snapshot, kept(pool)
+    own = members(snapshot.claims_by_pool.get(pool.name, ()))
+    if replicas is None or len(own.active) + len(own.disrupted) > replicas:
+        return NOTHING
+    mine = sorted((k for k in keys if snapshot.state_nodes[k].pool_name == pool.name), key=partial(_drift_order, view))
+    found = [_drift_candidate(view, ledger, key) for key in mine]
+    plans = [plan for plan in found if isinstance(plan, Plan)]
+    ready = [one for one in found if isinstance(one, Candidate)]
+    granted = room(snapshot, pool, min(len(ready), ledger.remaining(pool.name, DRIFTED)))
+    if not granted and ready:
+        text = "limits.nodes leaves no room for a successor beside it"
+        plans += [refused(one.state, Blocker("NodeLimitReached", text, quiet=True), _soon(view)) for one in ready]
+    for one in ready[:granted]:
+        salt = command_id(one.claim.metadata.uid, DRIFTED, snapshot.now)
+        ledger.take(pool.name, one.key)
+        plans.append(start(view, one, DRIFTED, _drift_text(one), [member_claim(pool, member_name(pool, salt))]))
+    return joined((*plans, Plan(next_due=_soon(view) if ready else None)))
 
 
 # --- consolidation ----------------------------------------------------------------------------------------------
@@ -235,10 +280,14 @@ def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T
 # --- what the methods would like --------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Which methods would like to disrupt a node."""
+    """Which methods would like to disrupt a node; one that is empty but for `buffer_pods` is kept for these.
+    `outdated` are drifted members of static pools.
+    """
 
     empty: bool = False
     drifted: bool = False
+    buffer_pods: int = 0
+    outdated: bool = False
 
 
 def _wishes(view: View, ledger: Ledger) -> dict[str, _Wish]:
@@ -253,10 +302,12 @@ def _wish(view: View, key: str) -> tuple[_Wish, None]:
     if claim is None or pool is None or state.deleting or not state.initialized or view.command(key) is not None:
         return _Wish(), None
     empty = claim.is_true("Consolidatable") and consolidates(pool) and costs.empty(view.snapshot.pods.on(state.name))
-    return _Wish(empty, claim.is_true("Drifted") and not pool.static), None
+    held = view.snapshot.buffer_pods.get(key, 0) if empty else 0
+    drifted, gate = claim.is_true("Drifted"), view.snapshot.settings.gates.static_capacity
+    return _Wish(empty and not held, drifted and not pool.static, held, drifted and pool.static and gate), None
 
 
-_WISHES: Step[View, _Wish] = Step("wishes", "state_nodes", _wish, speaks=lambda wish: wish.empty or wish.drifted)
+_WISHES: Step[View, _Wish] = Step("wishes", "state_nodes", _wish, speaks=lambda wish: wish != _Wish())
 
 
 def _no_budget(view: View, state: StateNode, reason: str) -> Plan:
@@ -280,6 +331,7 @@ def _period(view: View) -> timedelta:
 
 METHODS: Final = (
     Method("emptiness", emptiness),
+    Method("static drift", static_drift, frozenset({Source.NODE_CLASSES})),
     Method("drift", drift, frozenset({Source.NODE_CLASSES})),
     Method("consolidation", consolidation),
 )

@@ -1,13 +1,14 @@
 """What would become of the pods if some nodes went: the scheduler is asked, as it would be for pending pods.
 
 Pods that are pending, and those of nodes that are already on their way, take part, because they want the same room; but
-only the candidates' own pods decide the answer: what was stuck before is no reason to keep a node.
-Source: disruption reference §3.1.
+only the candidates' own pods decide the answer: what was stuck before is no reason to keep a node. So do the virtual
+pods of CapacityBuffers: a node whose end would take their room costs what it takes to make room again, and stays where
+there can be none. Source: disruption reference §3.1, §3.10.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -20,6 +21,7 @@ from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.buffers import settled_pods, virtual_pods
 from reconciler.scheduling.requirements_of import own_problem
 from reconciler.scheduling.solution import NewNode, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
@@ -92,15 +94,17 @@ def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, manner: Ma
     going = {c.key for c in candidates}
     moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
     others = {pod.key: pod for pod in (*view.snapshot.pods.pending.values(), *_leaving(view, going))}
+    virtual = {pod.key: pod for pod in virtual_pods(view.turn)}
     exclude = frozenset(going | view.commands.keys())
-    wanted = {**others, **moving}
+    wanted = {**virtual, **others, **moving}
     try:
         solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner)
     except Exception as error:
         return Outcome(failed=broken(error))
+    staying = moving.keys() | (settled_pods(view.turn) if manner is not Manner.FREELY else ())
     return Outcome(
-        tuple(node for node in solution.new_nodes if any(key in moving for key in node.pods)),
-        _stranded(view, solution, moving),
+        tuple(node for node in solution.new_nodes if any(key in moving or key in virtual for key in node.pods)),
+        _stranded(view, solution, staying),
     )
 
 
@@ -119,7 +123,8 @@ def _leaving(view: View, going: set[str]) -> list[Pod]:
     return [pod for node in nodes if node is not None for pod in view.pods_on(node.name) if _leaves(view, pod)]
 
 
-def _stranded(view: View, solution: Solution, moving: Mapping[str, Pod]) -> dict[str, str]:
+def _stranded(view: View, solution: Solution, moving: Collection[str]) -> dict[str, str]:
+    """Of these pods, by key, those that have no place."""
     lost = {key: refusal.text for key, refusal in solution.unplaced.items() if key in moving}
     for key in moving:
         target = solution.placed.get(key)

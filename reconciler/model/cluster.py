@@ -48,6 +48,9 @@ FIELDS: Mapping[str, str] = {
     "Namespace": "namespaces",
     "Service": "services",
     "ReplicationController": "replication_controllers",
+    "CapacityBuffer": "capacity_buffers",
+    "PodTemplate": "pod_templates",
+    "Deployment": "deployments",
     "ReplicaSet": "replica_sets",
     "StatefulSet": "stateful_sets",
 }

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.model import objects
+from reconciler.model import objects, workloads
 from reconciler.model.settings import Settings
 
 
@@ -53,8 +54,11 @@ CSI_NODE = Kind("CSINode", "storage.k8s.io/v1", "csinodes", objects.CSINode, Tru
 VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", objects.VolumeAttachment, True)
 SERVICE = Kind("Service", "v1", "services", objects.Service)
 REPLICATION_CONTROLLER = Kind("ReplicationController", "v1", "replicationcontrollers", objects.ReplicationController)
-REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", objects.ReplicaSet)
-STATEFUL_SET = Kind("StatefulSet", "apps/v1", "statefulsets", objects.StatefulSet)
+CAPACITY_BUFFER = Kind("CapacityBuffer", "autoscaling.x-k8s.io/v1beta1", "capacitybuffers", CapacityBuffer)
+POD_TEMPLATE = Kind("PodTemplate", "v1", "podtemplates", workloads.StoredTemplate)
+DEPLOYMENT = Kind("Deployment", "apps/v1", "deployments", workloads.Deployment)
+REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", workloads.ReplicaSet)
+STATEFUL_SET = Kind("StatefulSet", "apps/v1", "statefulsets", workloads.StatefulSet)
 
 #: Watched whatever the settings say, in the order in which it is first listed: what others refer to comes first.
 WATCHED = (
@@ -74,14 +78,21 @@ WATCHED = (
 )
 #: What pods belong to: watched while there are default spread constraints, whose selectors come from these.
 WORKLOADS = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
+#: CapacityBuffers and what they refer to: watched with the gate CapacityBuffer.
+BUFFERS = (POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, CAPACITY_BUFFER)
 #: All that may be watched.
-KNOWN = (*WORKLOADS, *WATCHED)
+KNOWN = tuple(dict.fromkeys((*WORKLOADS, *BUFFERS, *WATCHED)))
 BY_NAME = {kind.name: kind for kind in KNOWN}
 
 
 def watched(settings: Settings) -> tuple[Kind, ...]:
     """What is watched with these settings, in the order in which it is first listed."""
-    return KNOWN if settings.default_constraints else WATCHED
+    wanted = {*WATCHED}
+    if settings.default_constraints:
+        wanted |= {*WORKLOADS}
+    if settings.gates.capacity_buffer:
+        wanted |= {*BUFFERS}
+    return tuple(kind for kind in KNOWN if kind in wanted)
 
 
 @dataclass(frozen=True, slots=True, order=True)

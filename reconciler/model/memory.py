@@ -33,6 +33,7 @@ _COMPARED = (
     "out_of_stock",
     "launch_failures",
     "nominated_until",
+    "buffer_pods",
     "fresh_at",
     "not_before",
 )

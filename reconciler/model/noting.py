@@ -13,7 +13,13 @@ from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
 Read = tuple[str, str | None]
 _AT_ONCE = timedelta(0)
 #: What the whole plan is about, not one object: a step must not look at it, and finds nothing there.
-_NOT_FOR_STEPS: Mapping[str, Any] = {"interruptions": (), "batch": None, "nominations": (), "proposals": ()}
+_NOT_FOR_STEPS: Mapping[str, Any] = {
+    "interruptions": (),
+    "batch": None,
+    "nominations": (),
+    "proposals": (),
+    "under_way": (),
+}
 
 
 class Tape:

@@ -349,20 +349,6 @@ class ReplicationController(Value, frozen=True, kw_only=True):
     spec: PairSelectorSpec = PairSelectorSpec()
 
 
-class SelectorSpec(Value, frozen=True, kw_only=True):
-    selector: LabelSelector | None = None
-
-
-class ReplicaSet(Value, frozen=True, kw_only=True):
-    metadata: ObjectMeta
-    spec: SelectorSpec = SelectorSpec()
-
-
-class StatefulSet(Value, frozen=True, kw_only=True):
-    metadata: ObjectMeta
-    spec: SelectorSpec = SelectorSpec()
-
-
 class StorageClass(Value, frozen=True, kw_only=True):
     metadata: ObjectMeta
     provisioner: str = ""

@@ -233,6 +233,8 @@ class Plan:
     next_due: datetime | None = None
     #: True when the batch of pending pods was worked off in this plan.
     provisioned: bool = False
+    #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
+    buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: Numbers for metrics, by Prometheus name and label pairs.
     gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
 
@@ -257,5 +259,6 @@ def joined(plans: Iterable[Plan]) -> Plan:
         nominations=tuple(nomination for plan in parts for nomination in plan.nominations),
         next_due=min(dues, default=None),
         provisioned=any(plan.provisioned for plan in parts),
+        buffer_pods={key: number for plan in parts for key, number in plan.buffer_pods.items()},
         gauges={name: value for plan in parts for name, value in plan.gauges.items()},
     )

@@ -43,6 +43,11 @@ def of_stateful_set(pod: Pod) -> bool:
     return _owned_by(pod, "apps/v1", "StatefulSet")
 
 
+def virtual(pod: Pod) -> bool:
+    """One that a CapacityBuffer keeps room for: it exists nowhere but in simulations, and its key is its UID."""
+    return labels.BUFFER_FAKE_POD in pod.metadata.annotations and pod.metadata.uid == pod.key
+
+
 def critical(pod: Pod) -> bool:
     return pod.spec.priority_class_name in _CRITICAL
 

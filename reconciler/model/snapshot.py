@@ -13,16 +13,17 @@ from typing import Any
 
 from api import labels
 from api.resources import Resources
+from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.model import objects
+from reconciler.model import objects, workloads
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
 from reconciler.model.pdbs import Budget, Selectors
-from reconciler.model.plan import Nomination, Source
+from reconciler.model.plan import Action, Nomination, Source
 from reconciler.model.settings import Settings
 
 
@@ -216,11 +217,15 @@ class Snapshot:
     #: By the name of their Node.
     csi_nodes: Mapping[str, objects.CSINode] = field(default_factory=dict)
     namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
-    #: What pods belong to, by `namespace/name`; empty unless there are default spread constraints.
+    #: What pods belong to, by `namespace/name`; empty unless something that is asked for needs it (`kinds.watched`).
     services: Mapping[str, objects.Service] = field(default_factory=dict)
     replication_controllers: Mapping[str, objects.ReplicationController] = field(default_factory=dict)
-    replica_sets: Mapping[str, objects.ReplicaSet] = field(default_factory=dict)
-    stateful_sets: Mapping[str, objects.StatefulSet] = field(default_factory=dict)
+    replica_sets: Mapping[str, workloads.ReplicaSet] = field(default_factory=dict)
+    stateful_sets: Mapping[str, workloads.StatefulSet] = field(default_factory=dict)
+    deployments: Mapping[str, workloads.Deployment] = field(default_factory=dict)
+    #: By `namespace/name`; empty unless the gate CapacityBuffer is open.
+    capacity_buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)
+    pod_templates: Mapping[str, workloads.StoredTemplate] = field(default_factory=dict)
     #: The cluster's own facts (for user data); None until they are known.
     cluster: ClusterFacts | None = None
     #: What AWS made of each EC2NodeClass, and the types each can launch.
@@ -238,6 +243,10 @@ class Snapshot:
     nominated_until: Mapping[str, datetime] = field(default_factory=dict)
     #: What the latest provisioning pass promised, in the order in which it decided.
     nominations: tuple[Nomination, ...] = ()
+    #: By key of `state_nodes`: for how many pods of CapacityBuffers the latest provisioning pass kept room there.
+    buffer_pods: Mapping[str, int] = field(default_factory=dict)
+    #: What is being done right now, by lane: asked of the API server or of EC2, and not answered yet.
+    under_way: tuple[Action, ...] = ()
     #: When each source was last complete; a source that is missing has never been.
     fresh_at: Mapping[Source, datetime] = field(default_factory=dict)
     #: Proposals of the slow half (consolidation), newest first; each is checked again before it is used.

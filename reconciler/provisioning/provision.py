@@ -12,16 +12,18 @@ from datetime import datetime, timedelta
 from reconciler.model import kinds
 from reconciler.model.boundaries import MALFORMED
 from reconciler.model.kinds import Ref
-from reconciler.model.memory import Turn
+from reconciler.model.memory import Memory, Turn
 from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal
+from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Batch, Snapshot
 from reconciler.provisioning.boundary import solve_apart
+from reconciler.provisioning.buffers import buffered, real_part, reports, without_room
 from reconciler.provisioning.pending import pending_pods, rehoused_pods
+from reconciler.scheduling.buffers import virtual_pods
 from reconciler.scheduling.claims import to_claim
 from reconciler.scheduling.daemons import daemon_problems
 from reconciler.scheduling.sites import sites
-from reconciler.scheduling.solve import PodRefusal, Solution
+from reconciler.scheduling.solve import NewNode, PodRefusal, Solution
 
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
@@ -32,17 +34,31 @@ _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
 
 def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     """Create NodeClaims for pending pods once their batch is closed. Nothing to do, nothing in the plan."""
+    turn = turn or Memory().turn(snapshot)
     if snapshot.batch is None:
-        return Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
+        waits = Plan(next_due=snapshot.now + LOOK_AGAIN if snapshot.pods.pending else None)
+        return joined((waits, reports(turn)))
     closes = closing_time(snapshot.batch, snapshot)
     if closes > snapshot.now:
-        if turn is not None:
-            sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
-        return Plan(next_due=closes)
+        sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
+        return joined((Plan(next_due=closes), reports(turn)))
     pending, refused = pending_pods(snapshot)
-    pods = [*pending, *rehoused_pods(snapshot)]
-    solution = solve_apart(snapshot, pods, turn) if pods else Solution()
-    return _plan(snapshot, solution, refused)
+    solution = _solved(turn, [*pending, *rehoused_pods(snapshot)])
+    kept, wanted = buffered(turn, solution), real_part(snapshot, solution)
+    return joined((_plan(snapshot, solution, wanted, refused), kept))
+
+
+def _solved(turn: Turn, pods: list[Pod]) -> Solution:
+    """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
+    snapshot, virtual = turn.snapshot, virtual_pods(turn)
+    if not pods and not virtual:
+        return Solution()
+    solution = solve_apart(snapshot, [*pods, *virtual], turn)
+    lost = [pod for pod in pods if pod.key in solution.unplaced]
+    if not lost or not virtual:
+        return solution
+    alone = solve_apart(snapshot, pods, turn)
+    return solution if len(alone.unplaced) == len(lost) else without_room(alone, virtual)
 
 
 def closing_time(batch: Batch, snapshot: Snapshot) -> datetime:
@@ -50,18 +66,19 @@ def closing_time(batch: Batch, snapshot: Snapshot) -> datetime:
     return min(batch.last + snapshot.settings.batch_idle, batch.first + snapshot.settings.batch_max)
 
 
-def _plan(snapshot: Snapshot, solution: Solution, refused: dict[str, PodRefusal]) -> Plan:
+def _plan(snapshot: Snapshot, solution: Solution, wanted: Solution, refused: dict[str, PodRefusal]) -> Plan:
+    """`wanted` is the part of the solution that is about real pods: virtual ones are told and promised nothing."""
     creations = _creations(snapshot, solution)
-    homes = dict(solution.placed)
-    for creation, node in zip(creations, solution.new_nodes, strict=True):
+    homes = dict(wanted.placed)
+    for creation, node in zip(creations, wanted.new_nodes, strict=True):
         homes |= dict.fromkeys(node.pods, creation.claim.name)
-    unplaced = {**refused, **solution.unplaced}
+    unplaced = {**refused, **wanted.unplaced}
     still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
     return Plan(
         actions=creations,
         refusals=(*_refusals(unplaced, solution), *_daemon_refusals(snapshot)),
         events=(*_pod_events(snapshot, homes, unplaced), *_pool_events(snapshot, solution)),
-        nominations=nominations(snapshot, solution, homes),
+        nominations=nominations(snapshot, wanted, homes),
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
         gauges={(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
@@ -71,11 +88,18 @@ def _plan(snapshot: Snapshot, solution: Solution, refused: dict[str, PodRefusal]
 def _creations(snapshot: Snapshot, solution: Solution) -> tuple[CreateNodeClaim, ...]:
     return tuple(
         CreateNodeClaim(
-            reason=Reason("Provisioned", f"for {len(node.pods)} pods that have no node"),
+            reason=Reason("Provisioned", _purpose(snapshot, node)),
             claim=to_claim(snapshot, node, salt="provisioned"),
         )
         for node in solution.new_nodes
     )
+
+
+def _purpose(snapshot: Snapshot, node: NewNode) -> str:
+    real = sum(key in snapshot.pods for key in node.pods)
+    rest = len(node.pods) - real
+    text = f"for {real} pods that have no node" if real or not rest else "for pods to come"
+    return f"{text}, with room for {rest} of CapacityBuffers" if rest else text
 
 
 def _refusals(unplaced: dict[str, PodRefusal], solution: Solution) -> tuple[Refusal, ...]:

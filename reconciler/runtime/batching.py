@@ -1,7 +1,8 @@
 """The batch window of pending pods: the first one opens it, each new one prolongs it, the plan that serves
 them closes it.
 
-What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile.
+What still waits ten seconds after a plan served it asks again, because the world may have made room meanwhile. A
+CapacityBuffer never stops asking, half a minute after each plan: its room may have been taken.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from reconciler.model.snapshot import Batch
 
 #: A pod (or a node that is about to go) that still waits asks again after this long.
 AGAIN = timedelta(seconds=10)
+BUFFERS_AGAIN = timedelta(seconds=30)
 
 
 class BatchWindow:
-    """Arrival times of triggers; a trigger is a pod's or a node's UID."""
+    """Arrival times of triggers; a trigger is a pod's or a node's UID. CapacityBuffers are kept, also by UID."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
+        self._buffers: set[str] = set()
         self._batch: Batch | None = None
         self._served_at: datetime | None = None
 
@@ -28,12 +31,31 @@ class BatchWindow:
         if uid in self._known:
             return
         self._known.add(uid)
+        self._prolong(now)
+
+    def _prolong(self, now: datetime) -> None:
         self._batch = Batch(now if self._batch is None else self._batch.first, now, maiden=self._served_at is None)
 
     def reopen(self, now: datetime) -> None:
         """There may be room now: what was served in vain need not wait for its turn."""
         if self._known and self._batch is None:
             self._batch = Batch(now, now)
+
+    def keep(self, uid: str, now: datetime) -> None:
+        """A CapacityBuffer is new, or another than it was."""
+        self._buffers.add(uid)
+        self._prolong(now)
+
+    def keep_no_longer(self, uid: str, now: datetime) -> None:
+        """A CapacityBuffer is gone: what it kept may be free."""
+        if uid in self._buffers:
+            self._buffers.remove(uid)
+            self._prolong(now)
+
+    def look_again(self, now: datetime) -> None:
+        """Something that CapacityBuffers may refer to has changed."""
+        if self._buffers:
+            self._prolong(now)
 
     def forget(self, uid: str) -> None:
         """It has its place, or is gone."""
@@ -59,6 +81,6 @@ class BatchWindow:
         return ends if ends > now else None
 
     def _again(self) -> datetime | None:
-        if not self._known or self._batch is not None or self._served_at is None:
+        if self._batch is not None or self._served_at is None or not (self._known or self._buffers):
             return None
-        return self._served_at + AGAIN
+        return self._served_at + (AGAIN if self._known else BUFFERS_AGAIN)

@@ -121,6 +121,7 @@ class Controller:
     def tick(self) -> Plan:
         """Take in the news, decide, act. The plan is returned for those who watch."""
         started = self.looked_at = self._clock.now()
+        self.state.under_way = self._executor.under_way
         if self._inline:
             self._observe_inline()
         self._take_in(self.inbox.drain())

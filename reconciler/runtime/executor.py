@@ -71,7 +71,7 @@ class Executor:
     ) -> None:
         self._kube, self._cloud, self._clock, self._inbox = kube, cloud, clock, inbox
         self._fresh, self._may_act, self._pool = fresh, may_act, pool
-        self._busy: set[str] = set()
+        self._busy: dict[str, Sequence[Action]] = {}
         self._idle = threading.Condition()
 
     def submit(self, actions: Iterable[Action]) -> int:
@@ -81,7 +81,7 @@ class Executor:
             lanes.setdefault(action.lane, []).append(action)
         started = 0
         for lane, queue in lanes.items():
-            if self._claim(lane):
+            if self._claim(lane, queue):
                 started += len(queue)
                 self._start(lane, queue)
         return started
@@ -91,11 +91,17 @@ class Executor:
         with self._idle:
             return self._idle.wait_for(lambda: not self._busy, seconds)
 
-    def _claim(self, lane: str) -> bool:
+    @property
+    def under_way(self) -> tuple[Action, ...]:
+        """What is being done, by lane. Who asks before draining the inbox misses nothing: what is over is in there."""
+        with self._idle:
+            return tuple(action for lane in sorted(self._busy) for action in self._busy[lane])
+
+    def _claim(self, lane: str, queue: Sequence[Action]) -> bool:
         with self._idle:
             if lane in self._busy:
                 return False
-            self._busy.add(lane)
+            self._busy[lane] = queue
             return True
 
     def _start(self, lane: str, queue: Sequence[Action]) -> None:
@@ -114,7 +120,7 @@ class Executor:
                     return
         finally:
             with self._idle:
-                self._busy.discard(lane)
+                self._busy.pop(lane, None)
                 self._idle.notify_all()
             self._inbox.wake()
 

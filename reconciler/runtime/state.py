@@ -25,7 +25,7 @@ from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Nomination, Plan, Source
+from reconciler.model.plan import Action, Nomination, Plan, Source
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.backoff import Backoff
@@ -88,6 +88,8 @@ class State:
         self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
         self.fresh_at: dict[Source, datetime] = {}
         self.proposals: tuple[Proposal, ...] = ()
+        #: What the executor was about when the news that are in by now were not.
+        self.under_way: tuple[Action, ...] = ()
         #: Objects that changed since the slow half was last asked; None for one that is gone.
         self.changes: dict[Ref, Any | None] = {}
         self._interpret, self._witness = interpret, witness
@@ -97,13 +99,14 @@ class State:
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
         self._nominations: tuple[Nomination, ...] = ()
+        self._buffer_pods: Mapping[str, int] = {}
         self._restless: set[str] = set()
         self._settling: dict[tuple[str, str], datetime] = {}
 
     @property
     def synced(self) -> bool:
         """Whether every watched kind has been listed once; before that nothing may be decided."""
-        return len(self._listed) == len(self._watched)
+        return not self.missing()
 
     def missing(self) -> list[str]:
         """The kinds that have not been listed yet."""
@@ -236,6 +239,8 @@ class State:
             self._noticed_claim(old, new, now)
         elif kind is kinds.NODE_POOL and new is not None and _usable(new) and _usable(new) != _usable(old):
             self.batch.reopen(now)
+        elif self.settings.gates.capacity_buffer and kind in kinds.BUFFERS:
+            self._noticed_buffer(kind, old, new, now)
         elif kind is kinds.NODE_CLASS and new is None and old is not None:
             self.catalogues.forget(old.name)
 
@@ -260,6 +265,17 @@ class State:
         if new is None and old is not None:
             self._nominated.pop(old.name, None)
 
+    def _noticed_buffer(self, kind: Kind, old: Any | None, new: Any | None, now: datetime) -> None:
+        """Room is kept for other pods than before, or for none; statuses and counts change nothing about that."""
+        if old is not None and new is not None and old.metadata.generation == new.metadata.generation:
+            return
+        if kind is not kinds.CAPACITY_BUFFER:
+            self.batch.look_again(now)
+        elif new is not None:
+            self.batch.keep(new.metadata.uid, now)
+        elif old is not None:
+            self.batch.keep_no_longer(old.metadata.uid, now)
+
     # --- what a plan leaves -------------------------------------------------------------------------------------
     def planned(self, plan: Plan, now: datetime) -> None:
         """Remember what a plan says beside its actions: nominations, and that the batch was served."""
@@ -267,7 +283,7 @@ class State:
             known = self._nominated.get(nomination.target)
             self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
         if plan.provisioned:
-            self._nominations = plan.nominations
+            self._nominations, self._buffer_pods = plan.nominations, plan.buffer_pods
             self.batch.served(now)
 
     def message_deleted(self, message_id: str) -> None:
@@ -302,6 +318,8 @@ class State:
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._nominated),
             nominations=self._nominations,
+            buffer_pods=self._buffer_pods,
+            under_way=self.under_way,
             fresh_at=MappingProxyType(self.fresh_at),
             proposals=self.proposals,
             not_before=self._not_before(now),

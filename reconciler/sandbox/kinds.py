@@ -1,4 +1,4 @@
-"""The kinds that the sandbox keeps: those that the controller watches, and those that its workload controllers need."""
+"""The kinds that the sandbox keeps: those that the controller knows, and those that other parts of a cluster need."""
 
 from __future__ import annotations
 
@@ -7,33 +7,12 @@ from msgspec import field
 from api.v1.meta import ObjectMeta, Value
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind
-from reconciler.model.objects import LabelSelector, PodTemplate
 
 
 class Plain(Value, frozen=True, kw_only=True):
     """An object of which only the metadata is read."""
 
     metadata: ObjectMeta
-
-
-class WorkloadSpec(Value, frozen=True, kw_only=True):
-    replicas: int = 1
-    selector: LabelSelector | None = None
-    template: PodTemplate = PodTemplate()
-    pod_management_policy: str = "OrderedReady"
-
-
-class WorkloadStatus(Value, frozen=True, kw_only=True):
-    replicas: int = 0
-    ready_replicas: int = 0
-
-
-class Workload(Value, frozen=True, kw_only=True):
-    """A Deployment, ReplicaSet or StatefulSet."""
-
-    metadata: ObjectMeta
-    spec: WorkloadSpec = WorkloadSpec()
-    status: WorkloadStatus = WorkloadStatus()
 
 
 class ObjectReference(Value, frozen=True, kw_only=True):
@@ -64,25 +43,17 @@ class CoordinationLease(Value, frozen=True, kw_only=True):
     spec: LeaseSpec = field(default_factory=LeaseSpec)
 
 
-DEPLOYMENT = Kind("Deployment", "apps/v1", "deployments", Workload)
-REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", Workload)
-STATEFUL_SET = Kind("StatefulSet", "apps/v1", "statefulsets", Workload)
 LEASE = Kind("Lease", "coordination.k8s.io/v1", "leases", CoordinationLease)
 EVENT = Kind("Event", "v1", "events", Event)
 PRIORITY_CLASS = Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", Plain, True)
 CONFIG_MAP = Kind("ConfigMap", "v1", "configmaps", Plain)
 
 ALL = (
-    *kinds.WATCHED,
-    DEPLOYMENT,
-    REPLICA_SET,
-    STATEFUL_SET,
+    *kinds.KNOWN,
     LEASE,
     EVENT,
     PRIORITY_CLASS,
     CONFIG_MAP,
-    kinds.SERVICE,
-    kinds.REPLICATION_CONTROLLER,
 )
 BY_NAME = {kind.name: kind for kind in ALL}
 
@@ -103,9 +74,10 @@ WITH_STATUS = frozenset(
         "Deployment",
         "ReplicaSet",
         "StatefulSet",
+        "CapacityBuffer",
     }
 )
 #: Kinds defined by CustomResourceDefinitions.
-CUSTOM = frozenset({"NodePool", "NodeClaim", "EC2NodeClass"})
+CUSTOM = frozenset({"NodePool", "NodeClaim", "EC2NodeClass", "CapacityBuffer"})
 #: Bookkeeping that no decision depends on: a change of these does not wake the controller.
 QUIET = frozenset({"Lease", "Event"})

@@ -18,7 +18,6 @@ from reconciler.model import kinds as model
 from reconciler.model.objects import Pod
 from reconciler.model.pods import active
 from reconciler.ports import AlreadyExists
-from reconciler.sandbox import kinds
 from reconciler.sandbox.api_server import ApiServer, Key, Record
 from reconciler.sandbox.eviction import ready
 from reconciler.sandbox.manifests import digest
@@ -75,7 +74,7 @@ class Deployments:
     def settle(self) -> bool:
         dirty = self._sets.take_dirty()
         for _, key in dirty:
-            record = self._server.find(kinds.DEPLOYMENT, *key)
+            record = self._server.find(model.DEPLOYMENT, *key)
             if record is not None and not record.value.metadata.deleting:
                 self._reconcile(record)
         return bool(dirty)
@@ -99,7 +98,7 @@ class Deployments:
         fit = sum(r.value.status.ready_replicas for r in sets)
         status = {"replicas": count, "readyReplicas": fit, "availableReplicas": fit}
         status["observedGeneration"] = record.value.metadata.generation
-        self._server.patch(kinds.DEPLOYMENT, *record.key, {"status": status}, subresource="status")
+        self._server.patch(model.DEPLOYMENT, *record.key, {"status": status}, subresource="status")
 
     def _create(self, record: Record, template: Mapping[str, Any], mark: str, replicas: int) -> Record:
         meta = dict(template.get("metadata") or {})
@@ -114,11 +113,11 @@ class Deployments:
                 "template": {**template, "metadata": {**meta, "labels": own}},
             },
         }
-        return self._server.create(kinds.REPLICA_SET, manifest)
+        return self._server.create(model.REPLICA_SET, manifest)
 
     def _scale(self, record: Record, replicas: int) -> None:
         if record.value.spec.replicas != replicas:
-            self._server.patch(kinds.REPLICA_SET, *record.key, {"spec": {"replicas": replicas}})
+            self._server.patch(model.REPLICA_SET, *record.key, {"spec": {"replicas": replicas}})
 
 
 class ReplicaSets:
@@ -131,7 +130,7 @@ class ReplicaSets:
     def settle(self) -> bool:
         dirty = self._pods.take_dirty()
         for _, key in dirty:
-            record = self._server.find(kinds.REPLICA_SET, *key)
+            record = self._server.find(model.REPLICA_SET, *key)
             if record is not None and not record.value.metadata.deleting:
                 self._reconcile(record)
         return bool(dirty)
@@ -149,7 +148,7 @@ class ReplicaSets:
             "readyReplicas": sum(ready(pod) for pod in alive),
             "observedGeneration": record.value.metadata.generation,
         }
-        self._server.patch(kinds.REPLICA_SET, *record.key, {"status": status}, subresource="status")
+        self._server.patch(model.REPLICA_SET, *record.key, {"status": status}, subresource="status")
 
 
 class StatefulSets:
@@ -162,7 +161,7 @@ class StatefulSets:
     def settle(self) -> bool:
         dirty = self._pods.take_dirty()
         for _, key in dirty:
-            record = self._server.find(kinds.STATEFUL_SET, *key)
+            record = self._server.find(model.STATEFUL_SET, *key)
             if record is not None and not record.value.metadata.deleting:
                 self._reconcile(record)
         return bool(dirty)
@@ -185,7 +184,7 @@ class StatefulSets:
             self._server.delete(model.POD, meta.namespace, name)
         fit = sum(ready(pod) and active(pod) for pod in present.values())
         status = {"replicas": len(present), "readyReplicas": fit, "observedGeneration": meta.generation}
-        self._server.patch(kinds.STATEFUL_SET, *record.key, {"status": status}, subresource="status")
+        self._server.patch(model.STATEFUL_SET, *record.key, {"status": status}, subresource="status")
 
     def _create(self, record: Record, name: str) -> None:
         manifest = _pod(record, {"name": name})

@@ -142,7 +142,7 @@ class World:
 
     def scale(self, namespace: str, deployment: str, replicas: int) -> None:
         """Raises AlreadyGone."""
-        self.server.patch(kinds.DEPLOYMENT, namespace, deployment, {"spec": {"replicas": replicas}})
+        self.server.patch(model.DEPLOYMENT, namespace, deployment, {"spec": {"replicas": replicas}})
 
     def objects(self, kind_name: str) -> list[dict[str, Any]]:
         """Copies of all objects of a kind, by namespace and name."""

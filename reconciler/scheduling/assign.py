@@ -58,7 +58,10 @@ class Assignment:
 
     # --- the queue ----------------------------------------------------------------------------------------------
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
-        """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order."""
+        """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order.
+
+        What an earlier call placed stays: those classes come first.
+        """
         requests = {id(cls.requests): cls.requests for cls in classes}
         vectors = {key: self.columns.vector(asked) for key, asked in requests.items()}
         strange = {key for key, asked in requests.items() if self.columns.unknown(asked)}
@@ -75,7 +78,7 @@ class Assignment:
                 done = 0 if cls.number in unknown else self._place_all(cls, pods, needs[cls.number])
                 waiting += together[done:]
             if len(waiting) == len(queue) or not any(_waits(cls) for cls, _ in waiting):
-                self.left = {pod.key: (cls, pod) for cls, pod in waiting}
+                self.left |= {pod.key: (cls, pod) for cls, pod in waiting}
                 return
             queue = waiting
 

@@ -7,9 +7,10 @@ same claim again and meets AlreadyExists, instead of making a second one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from api import labels
 from api.requirements import IN, Requirements, requirement
@@ -29,19 +30,44 @@ _LONGEST_POOL_PART = 54
 def to_claim(snapshot: Snapshot, node: NewNode, *, salt: str, annotations: Mapping[str, str] = {}) -> NodeClaim:
     """The complete NodeClaim of a planned node. `salt` tells apart claims that are planned for the same pods."""
     pool = snapshot.node_pools[node.pool]
+    own = {**_planned(snapshot, node), **annotations}
+    made = _claim(pool, claim_name(snapshot, node, salt), claim_entries(snapshot, node), node.requirements, own)
+    return replace(made, spec=replace(made.spec, resources=ClaimResources(requests=node.requests.texts())))
+
+
+def member_claim(pool: NodePool, name: str, annotations: Mapping[str, str] = {}) -> NodeClaim:
+    """The NodeClaim of a static pool's member: what the template says. Which type it gets is for the launch to choose.
+
+    Raises ValueError when a requirement of the template is malformed.
+    """
+    requirements = pool.requirements()
+    rows = requirements.without(labels.HOSTNAME)
+    entries = tuple(msgspec.convert(entry, Entry) for entry in rows.entries())
+    return _claim(pool, name, entries, requirements, annotations)
+
+
+def member_name(pool: NodePool, which: object) -> str:
+    """`<pool>-<hash>` for the members of a static pool: their number, or whose successors they are."""
+    digest = hashlib.sha256(f"member\n{pool.metadata.uid}\n{which}".encode()).hexdigest()
+    return f"{pool.name[:_LONGEST_POOL_PART]}-{digest[:_NAME_DIGITS]}"
+
+
+def _claim(
+    pool: NodePool, name: str, entries: tuple[Entry, ...], requirements: Requirements, annotations: Mapping[str, str]
+) -> NodeClaim:
     template = pool.spec.template.spec
+    hashes = {labels.NODEPOOL_HASH: nodepool_hash(pool), labels.NODEPOOL_HASH_VERSION: NODEPOOL_HASH_VERSION}
     return NodeClaim(
         metadata=ObjectMeta(
-            name=claim_name(snapshot, node, salt),
-            labels=claim_labels(pool, node.requirements),
-            annotations={**_annotations(snapshot, pool, node), **annotations},
+            name=name,
+            labels=claim_labels(pool, requirements),
+            annotations={**pool.spec.template.metadata.annotations, **hashes, **annotations},
             finalizers=(labels.TERMINATION_FINALIZER,),
             owner_references=(owner_reference(pool),),
         ),
         spec=NodeClaimSpec(
             node_class_ref=template.node_class_ref,
-            requirements=claim_entries(snapshot, node),
-            resources=ClaimResources(requests=node.requests.texts()),
+            requirements=entries,
             taints=template.taints,
             startup_taints=template.startup_taints,
             expire_after=template.expire_after,
@@ -52,7 +78,7 @@ def to_claim(snapshot: Snapshot, node: NewNode, *, salt: str, annotations: Mappi
 
 def claim_name(snapshot: Snapshot, node: NewNode, salt: str) -> str:
     """`<pool>-<hash>` over the salt and the pods' UIDs; a longer hash where a living claim has the short one."""
-    uids = sorted(snapshot.pods[key].metadata.uid if key in snapshot.pods else key for key in node.pods)
+    uids = sorted(_uids(snapshot, node))
     digest = hashlib.sha256("\n".join([salt, node.pool, *uids]).encode()).hexdigest()
     names = (f"{node.pool[:_LONGEST_POOL_PART]}-{digest[:digits]}" for digits in range(_NAME_DIGITS, len(digest)))
     return next(name for name in names if name not in snapshot.node_claims)
@@ -103,12 +129,14 @@ def pod_mark(uid: str) -> str:
     return hashlib.sha256(uid.encode()).hexdigest()[:_MARK_DIGITS]
 
 
-def _annotations(snapshot: Snapshot, pool: NodePool, node: NewNode) -> dict[str, str]:
-    marks = sorted(pod_mark(snapshot.pods[key].metadata.uid) for key in node.pods if key in snapshot.pods)
+def _uids(snapshot: Snapshot, node: NewNode) -> Iterator[str]:
+    """Of the pods that the node is for; a virtual one's is its key."""
+    return (snapshot.pods[key].metadata.uid if key in snapshot.pods else key for key in node.pods)
+
+
+def _planned(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
+    marks = sorted(pod_mark(uid) for uid in _uids(snapshot, node))
     return {
-        **pool.spec.template.metadata.annotations,
-        labels.NODEPOOL_HASH: nodepool_hash(pool),
-        labels.NODEPOOL_HASH_VERSION: NODEPOOL_HASH_VERSION,
         labels.MIN_VALUES_RELAXED: "true" if node.min_values_relaxed else "false",
         labels.PLANNED_PODS: ",".join(marks),
     }

@@ -84,14 +84,14 @@ def classes_of(
     read = {key for pod in samples.values() for key in _label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in samples.values())
-    drafts: dict[tuple[Shape, str, Marks, tuple[Requirements, ...], Attaching, bool], _Draft] = {}
+    drafts: dict[tuple[Shape, str, Marks, tuple[Requirements, ...], Attaching, bool, bool], _Draft] = {}
     for pod, shape in readable:
         own = pod.metadata.labels
         chosen = tuple((key, own[key]) for key in sorted(read & own.keys())) if read and own else ()
         place = pod.metadata.namespace if local else ""
         name = pod.key
         wanted, brings, stays = volumes.get(name, (EMPTY,)), attaching.get(name, NOTHING), name in settled
-        draft = drafts.get(key := (shape, place, chosen, wanted, brings, stays))
+        draft = drafts.get(key := (shape, place, chosen, wanted, brings, stays, pods.virtual(pod)))
         if draft is None:
             draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, brings, stays)
         draft.members.append(pod)

@@ -146,7 +146,7 @@ def _attachable(state: StateNode, snapshot: Snapshot) -> Mapping[str, int]:
 def _settles(state: StateNode, snapshot: Snapshot) -> datetime | None:
     """When the node's pool lets consolidation move pods there; None when it does already, or never will."""
     pool, claim = snapshot.node_pools.get(state.pool_name), state.claim
-    if pool is None or claim is None or not pool.consolidate_after:
+    if pool is None or pool.static or claim is None or not pool.consolidate_after:
         return None
     initialized = claim.condition("Initialized")
     if initialized is None or initialized.status != "True":

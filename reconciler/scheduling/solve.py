@@ -14,6 +14,7 @@ from datetime import timedelta
 from api import labels
 from api.requirements import EMPTY, Requirements
 from reconciler.model.objects import Pod
+from reconciler.model.pods import virtual
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.attachments import attaching
@@ -82,10 +83,11 @@ def solve(
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
     )
-    zones = effective_zones(classes, topology.groups.values(), _zones(templates, places))
+    waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
+    zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
-    search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered, effort)
+    search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort)
     round_ = search.run(snapshot.settings.max_instance_types)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
@@ -116,13 +118,16 @@ class _Round:
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """Rounds of assigning and packing until everything assigned is packed; the first may look for a cheaper answer."""
+    """Rounds of assigning and packing until everything assigned is packed; the first may look for a cheaper answer.
+
+    Virtual pods are the second wave.
+    """
 
     columns: Columns
     topology: Topology
     templates: Sequence[Template]
     places: Places
-    classes: Sequence[PodClass]
+    waves: Sequence[Sequence[PodClass]]
     promises: Mapping[str, str]
     open_new: bool
     scattered: bool
@@ -145,7 +150,8 @@ class _Search:
             template.reset()
         kind = Scattered if self.scattered else Assignment
         assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
-        assignment.run(self.classes, self.promises)
+        for classes in self.waves:
+            assignment.run(classes, self.promises)
         done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in self.templates:

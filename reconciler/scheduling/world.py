@@ -114,10 +114,14 @@ def _columns(snapshot: Snapshot) -> Columns:
     return Columns(sorted(names))
 
 
+def ready(pool: NodePool) -> bool:
+    """Whether nodes may be made from the pool: it is Ready, and not going."""
+    return not pool.metadata.deleting and any(c.type == "Ready" and c.status == "True" for c in pool.status.conditions)
+
+
 def usable(pool: NodePool) -> bool:
-    """Ready, not going, and not static."""
-    ready = any(c.type == "Ready" and c.status == "True" for c in pool.status.conditions)
-    return ready and not pool.metadata.deleting and not pool.static
+    """Whether pods may have nodes made from it: a static one has its number, and no more."""
+    return ready(pool) and not pool.static
 
 
 def _pools(

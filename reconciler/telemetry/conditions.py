@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from api import labels
+from api.v1.meta import ObjectMeta
 from reconciler.telemetry.exposition import head, line
 from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
 _OWN = {"nodeclaim": ("karpenter_sh_nodepool", "karpenter_k8s_aws_ec2nodeclass")}
 _COMMON = ("namespace", "name", "type", "status", "reason")
-_KINDS = ("nodeclaim", "nodepool", "ec2nodeclass")
+_KINDS = ("nodeclaim", "nodepool", "ec2nodeclass", "capacitybuffer")
 #: Objects whose lines are written in one step: about a millisecond.
 _STEP = 20
 _Row = tuple[str, ...]
@@ -34,18 +35,19 @@ class ConditionGauges:
     """`see` belongs to the loop's thread, `text` to any."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, dict[str, _Lines]] = {kind: {} for kind in _KINDS}
+        self._lines: dict[str, dict[tuple[str, str], _Lines]] = {kind: {} for kind in _KINDS}
 
-    def see(self, kind: str, name: str, value: Any | None) -> None:
-        """An object is as it is now, or (None) there no more. `kind` as metrics spell it."""
+    def see(self, kind: str, meta: ObjectMeta, value: Any | None) -> None:
+        """The object of these metadata is as it is now, or (None) there no more. `kind` as metrics spell it."""
+        address = (meta.namespace, meta.name)
         if value is None:
-            self._lines[kind].pop(name, None)
+            self._lines[kind].pop(address, None)
             return
         own = _own_labels(value) if kind in _OWN else ()
-        rows = tuple(("", name, c.type, c.status, c.reason, *own) for c in value.status.conditions)
-        known = self._lines[kind].get(name)
+        rows = tuple((*address, c.type, c.status, c.reason, *own) for c in value.status.conditions)
+        known = self._lines[kind].get(address)
         if known is None or known.rows != rows:
-            self._lines[kind][name] = _Lines(rows)
+            self._lines[kind][address] = _Lines(rows)
 
     def text(self, give_way: GiveWay = at_once) -> bytes:
         """All of them in Prometheus' text format."""

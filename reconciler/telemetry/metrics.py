@@ -147,7 +147,7 @@ class Metrics:
         self.cloud_errors = self._counter("karpenter_cloudprovider_errors_total", *call, "error")
         self.transitions = {
             kind: self._counter(f"operator_{kind}_status_condition_transitions_total", "type", "status", "reason")
-            for kind in ("nodeclaim", "nodepool", "node", "ec2nodeclass")
+            for kind in ("nodeclaim", "nodepool", "node", "ec2nodeclass", "capacitybuffer")
         }
         self.ticks = self._histogram("kerf_tick_duration_seconds", TICKS)
         self.actions = self._counter("kerf_actions_total", "action", "outcome")
@@ -195,6 +195,7 @@ _TOLD = {
     "operator_nodepool_status_condition_transitions": "Condition changes of node pools.",
     "operator_node_status_condition_transitions": "Condition changes of nodes.",
     "operator_ec2nodeclass_status_condition_transitions": "Condition changes of node classes.",
+    "operator_capacitybuffer_status_condition_transitions": "Condition changes of capacity buffers.",
     "kerf_tick_duration_seconds": "One look at everything: snapshot and decision.",
     "kerf_actions": "Actions performed, by how they went.",
     "kerf_errors": "Errors that a tick, a watch or a poll ran into.",

@@ -27,7 +27,12 @@ _STEPS = {
     "Registered": "registered nodeclaim",
     "Initialized": "initialized nodeclaim",
 }
-_WITH_CONDITIONS = {"NodeClaim": "nodeclaim", "NodePool": "nodepool", "EC2NodeClass": "ec2nodeclass"}
+_WITH_CONDITIONS = {
+    "NodeClaim": "nodeclaim",
+    "NodePool": "nodepool",
+    "EC2NodeClass": "ec2nodeclass",
+    "CapacityBuffer": "capacitybuffer",
+}
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -60,7 +65,7 @@ class Witness:
             return
         if kind.name in _WITH_CONDITIONS:
             seen: Any = old if new is None else new
-            self._metrics.conditions.see(_WITH_CONDITIONS[kind.name], seen.metadata.name, new)
+            self._metrics.conditions.see(_WITH_CONDITIONS[kind.name], seen.metadata, new)
             if telling and old is not None and new is not None:
                 self._conditions(kind, old, new)
         if not telling:

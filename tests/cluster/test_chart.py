@@ -4,6 +4,7 @@ it, and who hands its CA on."""
 from __future__ import annotations
 
 import subprocess
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -39,11 +40,18 @@ def may_write_secrets(objects: Objects) -> bool:
     return any("secrets" in rule["resources"] for role in roles for rule in role["rules"])
 
 
-def watchable(objects: Objects) -> set[tuple[str, str]]:
-    """The groups and resources that the controller may list and watch everywhere."""
+def listed(objects: Objects) -> list[tuple[str, str]]:
+    """The groups and resources that the controller may list and watch everywhere, as often as a rule says so."""
     rules = objects["ClusterRole", "kerf"]["rules"]
     rows = [r for r in rules if {"list", "watch"} <= set(r["verbs"])]
-    return {(group, resource) for row in rows for group in row["apiGroups"] for resource in row["resources"]}
+    return [(group, resource) for row in rows for group in row["apiGroups"] for resource in row["resources"]]
+
+
+def verbs(objects: Objects, group: str, resource: str) -> set[str]:
+    """What the controller may do with a resource, anywhere."""
+    rules = objects["ClusterRole", "kerf"]["rules"]
+    found = (rule["verbs"] for rule in rules if group in rule["apiGroups"] and resource in rule["resources"])
+    return {verb for row in found for verb in row}
 
 
 def options(objects: Objects) -> Options:
@@ -67,13 +75,32 @@ DEFAULT_SPREAD = """podTopologySpread:
 """
 
 
-@pytest.mark.parametrize("config", ["", DEFAULT_SPREAD], ids=["as it is", "with default spread constraints"])
-def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: ControlPlane, config: str) -> None:
-    escaped = config.replace(",", "\\,").replace("{", "\\{").replace("}", "\\}")
-    objects = rendered(control_plane, *([f"settings.schedulerConfig={escaped}"] if config else []))
+#: What may be asked for, and the values of the chart that do.
+_ASKED = {
+    "spread": "settings.schedulerConfig=" + DEFAULT_SPREAD.replace(",", "\\,").replace("{", "\\{").replace("}", "\\}"),
+    "buffers": "settings.featureGates.capacityBuffer=true",
+    "static": "settings.featureGates.staticCapacity=true",
+}
+#: Kinds whose status the controller writes, and reads again after a conflict.
+_WITH_OUR_STATUS = {"buffers": ("autoscaling.x-k8s.io", "capacitybuffers")}
+
+
+@pytest.mark.parametrize("asked", [set(c) for n in range(len(_ASKED) + 1) for c in combinations(_ASKED, n)], ids=str)
+def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: ControlPlane, asked: set[str]) -> None:
+    objects = rendered(control_plane, *(_ASKED[one] for one in sorted(asked)))
     settings = options(objects).settings
-    assert bool(settings.default_constraints) == bool(config)
-    assert watchable(objects) == {(kind.group, kind.plural) for kind in kinds.watched(settings)}
+    gates = settings.gates
+    assert {
+        "spread": bool(settings.default_constraints),
+        "buffers": gates.capacity_buffer,
+        "static": gates.static_capacity,
+    } == {one: one in asked for one in _ASKED}
+    watched = listed(objects)
+    assert set(watched) == {(kind.group, kind.plural) for kind in kinds.watched(settings)}
+    assert len(watched) == len(set(watched))
+    for one, (group, plural) in _WITH_OUR_STATUS.items():
+        assert verbs(objects, group, plural) == ({"get", "list", "watch"} if one in asked else set())
+        assert verbs(objects, group, f"{plural}/status") == ({"patch"} if one in asked else set())
 
 
 def test_switches_that_are_off_reach_the_controller(control_plane: ControlPlane) -> None:

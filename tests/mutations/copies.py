@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.mutations.planted import BUGS, Bug
+from tests.mutations.bug import Bug
+from tests.mutations.planted import BUGS
 
 ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("api", "reconciler", "webhook", "tests")

@@ -6,49 +6,7 @@ A piece must occur exactly once in its file, so that a change of the source that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
-
-class DoesNotApply(Exception):
-    """A piece of source that should be replaced occurs never, or more than once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """In `file` (relative to the root of the repository), `new` takes the place of `old`."""
-
-    file: str
-    old: str
-    new: str
-
-    def applied(self, text: str) -> str:
-        """The file's text with the change. Raises DoesNotApply."""
-        count = text.count(self.old)
-        if count != 1:
-            raise DoesNotApply(f"{self.file} has {count} times, not once:\n{self.old}")
-        return text.replace(self.old, self.new)
-
-
-@dataclass(frozen=True, slots=True)
-class Bug:
-    """`breaks` says in one sentence what goes wrong.
-
-    `tests` (pytest's node IDs) fail with it, one after another by themselves; so does one of these `seeds` of the
-    simulation (none where none is known to).
-    """
-
-    name: str
-    breaks: str
-    edits: tuple[Edit, ...]
-    tests: tuple[str, ...]
-    seeds: range = range(0)
-
-    def plant(self, root: Path) -> None:
-        """Change the sources below `root`. Raises DoesNotApply."""
-        for edit in self.edits:
-            file = root / edit.file
-            file.write_text(edit.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
+from tests.mutations.bug import Bug, Edit
 
 
 def _rule(name: str) -> str:
@@ -427,6 +385,48 @@ BUGS = (
         (
             "tests/unit/telemetry/test_pod_times.py"
             "::test_a_new_leader_knows_since_when_pods_wait_but_not_what_was_decided",
+        ),
+    ),
+    Bug(
+        "what is under way is forgotten",
+        "While the creation of a static pool's member is under way, another one is created in its place.",
+        (
+            Edit(
+                "reconciler/provisioning/static.py",
+                "    wanted = missing - len(asked)\n",
+                "    wanted = missing\n",
+            ),
+        ),
+        (
+            "tests/unit/provisioning/test_static.py"
+            "::test_what_is_being_created_counts_whatever_becomes_of_the_others_meanwhile",
+        ),
+    ),
+    Bug(
+        "room before pods",
+        "Room that CapacityBuffers keep is found before pods that exist have a place.",
+        (
+            Edit(
+                "reconciler/scheduling/solve.py",
+                "for late in (False, True))",
+                "for late in (True, False))",
+            ),
+        ),
+        ("tests/unit/scheduling/test_buffers.py::test_real_pods_take_what_room_there_is_and_virtual_ones_make_way",),
+    ),
+    Bug(
+        "room that is not missed",
+        "A node goes as empty although a CapacityBuffer keeps room there.",
+        (
+            Edit(
+                "reconciler/disruption/methods.py",
+                "return _Wish(empty and not held, ",
+                "return _Wish(empty, ",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_buffers.py::test_an_empty_node_where_room_is_kept_stays_and_that_is_said",
+            "tests/simulation/test_capacity_buffers.py::test_a_controller_that_takes_over_keeps_them",
         ),
     ),
 )

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from tests.mutations.bug import Bug, DoesNotApply, Edit
 from tests.mutations.copies import ROOT, Broken, copy, found, named_tests, run, unmutated
-from tests.mutations.planted import BUGS, Bug, DoesNotApply, Edit
+from tests.mutations.planted import BUGS
 
 RULES = "tests/simulation/test_rules.py"
 _each = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))

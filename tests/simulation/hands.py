@@ -9,9 +9,8 @@ from typing import Any
 from api import labels
 from api.v1.conditions import TRUE, get
 from reconciler.model import kinds
-from reconciler.model.kinds import Kind
+from reconciler.model.kinds import STATEFUL_SET, Kind
 from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.kinds import STATEFUL_SET
 from reconciler.sandbox.kubelets import NOT_READY
 from reconciler.sandbox.manifests import copied
 from reconciler.sandbox.weather import Weather

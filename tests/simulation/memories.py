@@ -19,7 +19,7 @@ def difference(plan: Plan, anew: Plan) -> Iterator[str]:
         yield f"memory: due {plan.next_due}, without it {anew.next_due}"
     if replace(plan, next_due=None) == replace(anew, next_due=None):
         return
-    for name in ("actions", "refusals", "events", "nominations", "gauges", "provisioned"):
+    for name in ("actions", "refusals", "events", "nominations", "gauges", "provisioned", "buffer_pods"):
         mine, theirs = getattr(plan, name), getattr(anew, name)
         if mine == theirs:
             continue

@@ -9,9 +9,8 @@ from typing import Any
 from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
-from reconciler.model.kinds import Kind
+from reconciler.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
 from reconciler.model.objects import Node, Pod
-from reconciler.sandbox.kinds import DEPLOYMENT, STATEFUL_SET
 from reconciler.sandbox.world import World
 
 

@@ -12,14 +12,19 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from reconciler.decide import decide
 from reconciler.model import kinds
+from reconciler.model.memory import Memory
+from reconciler.model.plan import Plan
 from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.leader import Leader
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
+from tests.simulation.memories import difference
 from tests.simulation.scripts import TYPES
 from tests.simulation.trouble import HARMLESS, READS, Killed, lives
 from tests.worlds import deployment, node_class, node_pool
@@ -92,18 +97,36 @@ def of(subject: str, error: BaseException) -> Trouble:
 
 
 class Play:
-    """A world and the controller at work in it. Tests that need another world than the stage's build on this."""
+    """A world and the controller at work in it. Tests that need another world than the stage's build on this.
 
-    def __init__(self, world: World, cloud: Any = None) -> None:
-        self.world, self._cloud = world, cloud or world.cloud
+    Where plans are made `twice`, `differences` has what those with memory say otherwise than those without.
+    """
+
+    twice = False
+
+    def __init__(self, world: World, cloud: Any = None, settings: Settings = SETTINGS) -> None:
+        self.world, self._cloud, self._settings = world, cloud or world.cloud, settings
+        self.differences: list[str] = []
         self.controller = self.hire()
 
     def hire(self, may_act: Callable[[], bool] = lambda: True) -> Controller:
         """Another controller on the same world, one that remembers nothing."""
         world = self.world
         return Controller(
-            kube=world.kube, cloud=self._cloud, clock=world.clock, settings=SETTINGS, inline=True, may_act=may_act
+            kube=world.kube,
+            cloud=self._cloud,
+            clock=world.clock,
+            settings=self._settings,
+            inline=True,
+            may_act=may_act,
+            decide=self._decide,
         )
+
+    def _decide(self, snapshot: Snapshot, memory: Memory) -> Plan:
+        plan = decide(snapshot, memory)
+        if self.twice:
+            self.differences += difference(plan, decide(snapshot))
+        return plan
 
     def restart(self) -> None:
         self.controller = self.hire()
@@ -122,6 +145,7 @@ class Stage(Play):
         disruption: Mapping[str, Any] = STILL,
         pool: Mapping[str, Any] | None = None,
         weather: Weather | None = None,
+        settings: Settings = SETTINGS,
     ) -> None:
         self.seam = Seam()
         self._leader: Leader | None = None
@@ -129,7 +153,7 @@ class Stage(Play):
         world.apply(node_class())
         world.apply(node_pool("general", {"disruption": disruption, **(pool or {})}))
         world.apply(deployment("web", {"replicas": replicas, **ALONE}))
-        super().__init__(world)
+        super().__init__(world, settings=settings)
         #: Those that only watch; `controller` is the one that acts.
         self.standbys: list[Controller] = []
 
@@ -172,6 +196,7 @@ class Stage(Play):
                 self.seam.fails.clear()
                 self.seam.loses.clear()
                 self.restart()
+        assert not self.differences
         assert until is None or until(), f"not so after {seconds} s"
 
     def settle(self) -> None:

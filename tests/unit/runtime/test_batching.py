@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Batch
-from reconciler.runtime.batching import AGAIN, BatchWindow
+from reconciler.runtime.batching import AGAIN, BUFFERS_AGAIN, BatchWindow
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = Settings(cluster_name="c", batch_idle=timedelta(seconds=1), batch_max=timedelta(seconds=10))
@@ -71,3 +71,34 @@ def test_new_room_lets_what_was_served_in_vain_ask_at_once() -> None:
     window.served(after(1))
     window.reopen(after(2))
     assert window.due(after(2), SETTINGS) == after(3)
+
+
+def test_a_buffer_opens_it_and_asks_again_for_as_long_as_it_is_there() -> None:
+    window = BatchWindow()
+    window.keep("buffer", START)
+    assert window.at(START) == Batch(START, START, maiden=True)
+    window.served(after(1))
+    assert window.due(after(1), SETTINGS) == after(1) + BUFFERS_AGAIN
+    assert window.at(after(30)) is None
+    assert window.at(after(31)) == Batch(after(31), after(31))
+    window.served(after(32))
+    window.trigger("pod", after(33))
+    window.served(after(34))
+    assert window.due(after(34), SETTINGS) == after(34) + AGAIN
+    window.forget("pod")
+    assert window.due(after(34), SETTINGS) == after(34) + BUFFERS_AGAIN
+    window.keep_no_longer("buffer", after(40))
+    assert window.at(after(40)) == Batch(after(40), after(40))
+    window.served(after(41))
+    assert window.due(after(41), SETTINGS) is None
+
+
+def test_what_buffers_may_refer_to_matters_only_where_there_are_buffers() -> None:
+    window = BatchWindow()
+    window.look_again(START)
+    window.keep_no_longer("unknown", START)
+    assert window.at(START) is None
+    window.keep("buffer", START)
+    window.served(after(1))
+    window.look_again(after(2))
+    assert window.at(after(2)) == Batch(after(2), after(2))

@@ -208,10 +208,12 @@ def test_lanes_run_side_by_side_and_one_under_way_takes_nothing_new() -> None:
         assert setting.executor.submit([label("a", "1"), label("a", "2"), label("b", "3")]) == 3
         assert kube.entered.acquire(timeout=5)
         assert kube.entered.acquire(timeout=5)
+        assert setting.executor.under_way == (label("a", "1"), label("a", "2"), label("b", "3"))
         assert setting.executor.submit([label("a", "4"), label("b", "5")]) == 0
         assert not setting.executor.finish(0.01)
         kube.let_go.set()
         assert setting.executor.finish(5)
+        assert setting.executor.under_way == ()
     assert sorted(kube.patched) == ["1", "2", "3"]
     assert kube.patched.index("1") < kube.patched.index("2")
 

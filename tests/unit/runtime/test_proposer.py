@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod, PodSpec
+from reconciler.model.plan import Plan, Reason, TerminateInstance
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.model.workloads import StoredTemplate
 from reconciler.runtime.inbox import Changed, Inbox, Proposed, Removed
 from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from reconciler.runtime.state import State
@@ -26,6 +29,12 @@ def tell(snapshot: Snapshot) -> tuple[Proposal, ...]:
     pods = frozenset(pod.metadata.name for pod in snapshot.pods.values())
     instances = tuple(sorted(snapshot.nominated_until))
     return (Proposal(str(snapshot.now), "R", "k", instances, (), os.getpid(), seen, pods),)
+
+
+def tell_of_buffers(snapshot: Snapshot) -> tuple[Proposal, ...]:
+    """What the worker knows of CapacityBuffers, and of what is being done."""
+    names = (*snapshot.capacity_buffers, *snapshot.pod_templates, *snapshot.buffer_pods)
+    return (Proposal(str(len(snapshot.under_way)), "R", "k", names, (), 0, {}),)
 
 
 def die_on_request(snapshot: Snapshot) -> tuple[Proposal, ...]:
@@ -86,6 +95,21 @@ def test_the_worker_sees_what_changed_and_only_that_is_sent() -> None:
         assert second.pods == {"p", "q"}
         assert second.saving == first.saving
         assert second.id == str(asking.now)
+    finally:
+        asking.proposer.close()
+
+
+def test_the_worker_sees_buffers_and_what_is_under_way() -> None:
+    asking = Asking(lambda inbox: ProcessProposer(inbox, think=tell_of_buffers))
+    try:
+        meta = ObjectMeta(name="x", namespace="d", uid="x", resource_version="1")
+        asking.state.take(Changed(kinds.CAPACITY_BUFFER, CapacityBuffer(metadata=meta)), NOW)
+        asking.state.take(Changed(kinds.POD_TEMPLATE, StoredTemplate(metadata=meta)), NOW)
+        asking.state.planned(Plan(provisioned=True, buffer_pods={"node/a": 1}), NOW)
+        asking.state.under_way = (TerminateInstance(instance_id="i", reason=Reason("Test")),)
+        told = asking.ask()
+        assert told is not None
+        assert (told.id, told.candidates) == ("1", ("d/x", "d/x", "node/a"))
     finally:
         asking.proposer.close()
 

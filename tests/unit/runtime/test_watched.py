@@ -10,9 +10,10 @@ import pytest
 from api import labels
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
-from reconciler.model.objects import LabelSelector, ReplicaSet, SelectorSpec, TopologySpreadConstraint
+from reconciler.model.objects import LabelSelector, TopologySpreadConstraint
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.model.workloads import ReplicaSet, WorkloadSpec
 from reconciler.ports import Forbidden
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.inbox import Changed, Inbox, Proposed
@@ -92,7 +93,7 @@ def test_the_worker_knows_them_too() -> None:
     inbox, state = Inbox(), State(SPREAD, build=lambda *_: (), interpret=lambda m: None)
     meta = ObjectMeta(name="rs", namespace="d", uid="u", resource_version="1")
     selector = LabelSelector(match_labels={"app": "web"})
-    value = ReplicaSet(metadata=meta, spec=SelectorSpec(selector=selector))
+    value = ReplicaSet(metadata=meta, spec=WorkloadSpec(selector=selector))
     state.take(Changed(kinds.REPLICA_SET, value), START)
     proposer = ProcessProposer(inbox, think=tell)
     try:

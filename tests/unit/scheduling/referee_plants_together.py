@@ -6,7 +6,8 @@ from typing import Any
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.model.objects import ReplicaSet, ReplicationController, Service, StatefulSet, TopologySpreadConstraint
+from reconciler.model.objects import ReplicationController, Service, TopologySpreadConstraint
+from reconciler.model.workloads import ReplicaSet, StatefulSet
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import Choice, Plant, going, namespace, new, put
 

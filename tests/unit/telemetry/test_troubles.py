@@ -114,7 +114,7 @@ def test_a_scrape_gives_way_before_each_small_step() -> None:
     told, steps = Telemetry.quiet(Written(), VirtualClock()), list[int]()  # type: ignore[arg-type]
     for number in range(41):
         one = claim(Condition(type="Drained"))
-        told.metrics.conditions.see("nodeclaim", f"c-{number}", one)
+        told.metrics.conditions.see("nodeclaim", ObjectMeta(name=f"c-{number}"), one)
     assert told.metrics.text(lambda: steps.append(1)) == told.metrics.text()
     assert len(steps) == 1 + 3  # what is not a condition; 20 claims, 20 claims, 1 claim
 
