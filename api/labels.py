@@ -97,6 +97,8 @@ TAGGED = f"{AWS_GROUP}/tagged"
 CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 TERMINATION_TIMESTAMP = f"{GROUP}/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED = f"{GROUP}/nodeclaim-min-values-relaxed"
+PRICE_OVERLAY = f"{GROUP}/price-overlay-applied"
+CAPACITY_OVERLAY = f"{GROUP}/capacity-overlay-applied"
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 #: Ours: the fleet call a claim belongs to, the call's request, the instance that was chosen for it (written with the

@@ -31,7 +31,7 @@ SILENCE_SECONDS = 75.0
 _MERGE = "application/merge-patch+json"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 #: Of everything that an event may be about.
-_API_VERSIONS = {"Lease": "coordination.k8s.io/v1", **{kind.name: kind.api_version for kind in kinds.WATCHED}}
+_API_VERSIONS = {"Lease": "coordination.k8s.io/v1", **{kind.name: kind.api_version for kind in kinds.KNOWN}}
 
 
 @contextmanager
@@ -60,7 +60,7 @@ class KubeClient:
         burst: int = 300,
     ) -> None:
         self._transport = Transport(load, user_agent=user_agent, qps=qps, burst=burst)
-        self._decoders = {kind.name: KindDecoder(kind, on_poison) for kind in kinds.WATCHED}
+        self._decoders = {kind.name: KindDecoder(kind, on_poison) for kind in kinds.KNOWN}
         self._count = itertools.count()
 
     @classmethod

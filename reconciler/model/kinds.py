@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
+from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
 from reconciler.model import objects
+from reconciler.model.settings import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Kind:
 NODE_POOL = Kind("NodePool", "karpenter.sh/v1", "nodepools", NodePool, True)
 NODE_CLAIM = Kind("NodeClaim", "karpenter.sh/v1", "nodeclaims", NodeClaim, True)
 NODE_CLASS = Kind("EC2NodeClass", "karpenter.k8s.aws/v1", "ec2nodeclasses", EC2NodeClass, True)
+NODE_OVERLAY = Kind("NodeOverlay", "karpenter.sh/v1alpha1", "nodeoverlays", NodeOverlay, True)
 NODE = Kind("Node", "v1", "nodes", objects.Node, True)
 POD = Kind("Pod", "v1", "pods", objects.Pod)
 PDB = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", objects.PodDisruptionBudget)
@@ -47,7 +51,7 @@ PV = Kind("PersistentVolume", "v1", "persistentvolumes", objects.PersistentVolum
 STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", objects.StorageClass, True)
 VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", objects.VolumeAttachment, True)
 
-#: Everything that is watched, in the order in which it is first listed: what others refer to comes first.
+#: Everything that is always watched, in the order in which it is first listed: what others refer to comes first.
 WATCHED = (
     NODE_POOL,
     NODE_CLASS,
@@ -62,7 +66,16 @@ WATCHED = (
     PDB,
     POD,
 )
-BY_NAME = {kind.name: kind for kind in WATCHED}
+#: What is watched only with a feature gate, by the gate's name in `FeatureGates`; listed before the others.
+GATED: Mapping[str, tuple[Kind, ...]] = {"node_overlay": (NODE_OVERLAY,)}
+#: Every kind that may be watched.
+KNOWN = (*(kind for gated in GATED.values() for kind in gated), *WATCHED)
+BY_NAME = {kind.name: kind for kind in KNOWN}
+
+
+def watched(gates: FeatureGates) -> tuple[Kind, ...]:
+    """The kinds that are watched with these gates, in the order in which they are first listed."""
+    return (*(kind for gate, gated in GATED.items() if getattr(gates, gate) for kind in gated), *WATCHED)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,4 +99,4 @@ def ref(value: Value) -> Ref:
     return Ref.of(_BY_TYPE[type(value)], value)
 
 
-_BY_TYPE: dict[type[Any], Kind] = {kind.type: kind for kind in WATCHED}
+_BY_TYPE: dict[type[Any], Kind] = {kind.type: kind for kind in KNOWN}

@@ -91,7 +91,8 @@ class Controller:
         self._propose_at = clock.now()
         self._threads: list[threading.Thread] = []
         self._reflectors = [
-            Reflector(kind, kube, clock, self.inbox, self.telemetry.watch_failed) for kind in kinds.WATCHED
+            Reflector(kind, kube, clock, self.inbox, self.telemetry.watch_failed)
+            for kind in kinds.watched(settings.gates)
         ]
         self._executor = Executor(
             kube,

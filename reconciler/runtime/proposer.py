@@ -217,9 +217,9 @@ class Worker:
         self._facts: dict[str, Any] = {}
         self._decoders = {
             kind.name: msgspec.msgpack.Decoder(list[kind.type])  # type: ignore[name-defined]
-            for kind in kinds.WATCHED
+            for kind in kinds.KNOWN
         }
-        self._interners = {kind.name: interner(kind) for kind in kinds.WATCHED}
+        self._interners = {kind.name: interner(kind) for kind in kinds.KNOWN}
 
     def take(self, piece: _Piece) -> None:
         kind = kinds.BY_NAME[piece.kind]

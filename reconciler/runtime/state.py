@@ -91,7 +91,7 @@ class State:
         #: Objects that changed since the slow half was last asked; None for one that is gone.
         self.changes: dict[Ref, Any | None] = {}
         self._interpret, self._witness = interpret, witness
-        self._listed: set[str] = set()
+        self._watched, self._listed = kinds.watched(settings.gates), set[str]()
         self._doubted: set[Source] = set()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
@@ -102,11 +102,11 @@ class State:
     @property
     def synced(self) -> bool:
         """Whether every watched kind has been listed once; before that nothing may be decided."""
-        return len(self._listed) == len(kinds.WATCHED)
+        return not self.missing()
 
     def missing(self) -> list[str]:
         """The kinds that have not been listed yet."""
-        return [kind.name for kind in kinds.WATCHED if kind.name not in self._listed]
+        return [kind.name for kind in self._watched if kind.name not in self._listed]
 
     @property
     def restless(self) -> bool:
@@ -233,7 +233,7 @@ class State:
             self._noticed_node(old, new, now)
         elif kind is kinds.NODE_CLAIM:
             self._noticed_claim(old, new, now)
-        elif kind is kinds.NODE_POOL and new is not None and _usable(new) and _usable(new) != _usable(old):
+        elif _makes_room(kind, old, new):
             self.batch.reopen(now)
         elif kind is kinds.NODE_CLASS and new is None and old is not None:
             self.catalogues.forget(old.name)
@@ -336,6 +336,13 @@ def _grace(value: Any) -> int:
         return 0
     seconds = value.spec.termination_grace_period_seconds
     return 30 if seconds is None else seconds
+
+
+def _makes_room(kind: Kind, old: Any | None, new: Any | None) -> bool:
+    """Whether pods may find a place now that they did not before: a NodePool became usable, a NodeOverlay another."""
+    if kind is kinds.NODE_POOL:
+        return new is not None and _usable(new) is not None and _usable(new) != _usable(old)
+    return kind is kinds.NODE_OVERLAY and (old is None or new is None or old.spec != new.spec)
 
 
 def _usable(pool: NodePool | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The kinds that the sandbox keeps: those that the controller watches, and those that its workload controllers need."""
+"""The kinds that the sandbox keeps: those that a controller may watch, and those that workload controllers need."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ CONFIG_MAP = Kind("ConfigMap", "v1", "configmaps", Plain)
 SERVICE = Kind("Service", "v1", "services", Plain)
 
 ALL = (
-    *kinds.WATCHED,
+    *kinds.KNOWN,
     DEPLOYMENT,
     REPLICA_SET,
     STATEFUL_SET,
@@ -92,6 +92,7 @@ WITH_STATUS = frozenset(
         "NodePool",
         "NodeClaim",
         "EC2NodeClass",
+        "NodeOverlay",
         "Node",
         "Pod",
         "PodDisruptionBudget",
@@ -106,6 +107,6 @@ WITH_STATUS = frozenset(
     }
 )
 #: Kinds defined by CustomResourceDefinitions.
-CUSTOM = frozenset({"NodePool", "NodeClaim", "EC2NodeClass"})
+CUSTOM = frozenset({"NodePool", "NodeClaim", "EC2NodeClass", "NodeOverlay"})
 #: Bookkeeping that no decision depends on: a change of these does not wake the controller.
 QUIET = frozenset({"Lease", "Event"})

@@ -120,7 +120,7 @@ class _Packing:
         if not holding.any():
             return None
         rooms, prices, types = shape.room[holding], shape.price[holding], shape.types[holding]
-        scores = served_worth(start, self.stocks, rooms) / prices
+        scores = served_worth(start, self.stocks, rooms) / np.maximum(prices, 1)
         tried = sorted(range(len(types)), key=lambda i: (-scores[i], int(prices[i]), int(types[i])))[:_TRIED]
         fillings = [self._fill(start, rooms[i], int(types[i])) for i in tried]
         rated = [(self._density(full), -n, full) for n, full in enumerate(fillings) if len(full.types())]

@@ -38,7 +38,7 @@ def _new_node(done: Packed, dealt: dict[Item, int]) -> NewNode:
     return NewNode(
         pool=template.name,
         requirements=requirements.without(labels.HOSTNAME),
-        instance_types=tuple(table.names[int(i)] for i in done.types),
+        instance_types=tuple(dict.fromkeys(table.names[int(i)] for i in done.types)),
         requests=table.columns.resources(full.used + overhead),
         pods=tuple(pods),
         price=int(shape.price_at[done.types].min()),

@@ -1,6 +1,8 @@
-"""A NodeClass's instance types as columns: allocatable and capacity matrices, prices by (zone, capacity type).
+"""Instance types as columns: allocatable and capacity matrices, prices by (zone, capacity type).
 
-What a requirement leaves of the types is a boolean vector, worked out once per distinct requirement and kept.
+A type of which some offerings have a capacity of their own is there once for each capacity, with the offerings that
+have it: so a row has one room, and a price only where that room is to be had. What a requirement leaves of the types is
+a boolean vector, worked out once per distinct requirement and kept.
 """
 
 from __future__ import annotations
@@ -55,16 +57,15 @@ class Columns:
 
 
 class TypeTable:
-    """The types of one NodeClass, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
+    """The types of one catalogue, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
 
     A market is one (zone, capacity type, zone ID); a price there is NO_PRICE when it cannot be had now.
     """
 
     def __init__(self, catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> None:
-        self.types = tuple(sorted(catalogue, key=lambda t: t.name))
+        self.types = tuple(group for t in sorted(catalogue, key=lambda t: t.name) for group in t.groups())
         self.names = tuple(t.name for t in self.types)
         self.columns = columns
-        self.at = {name: i for i, name in enumerate(self.names)}
         self.allocatable = np.array([columns.vector(t.allocatable) for t in self.types], dtype=np.int64)
         self.allocatable = self.allocatable.reshape(len(self.types), len(columns.names))
         self.markets = sorted({(o.zone, o.capacity_type, o.zone_id) for t in self.types for o in t.offerings})
@@ -127,6 +128,30 @@ class TypeTable:
             amounts = [1 if resource == "nodes" else t.capacity[resource] for t in self.types]
             self._capacity[resource] = np.array(amounts, dtype=np.int64)
         return self._capacity[resource]
+
+
+class Tables:
+    """The type tables of a snapshot, one for each catalogue: those of node classes, and where NodeOverlays change
+    something, those of NodePools."""
+
+    def __init__(self, snapshot: Snapshot, columns: Columns) -> None:
+        catalogues = {("", name): types for name, types in snapshot.catalogues.items()} | dict(snapshot.overlaid)
+        different = {id(catalogue): catalogue for catalogue in catalogues.values()}
+        made = {place: _tried(catalogue, columns, snapshot) for place, catalogue in different.items()}
+        self._known = {key: made[id(catalogue)] for key, catalogue in catalogues.items()}
+
+    def of(self, pool_name: str, class_name: str) -> TypeTable | Exception | None:
+        """The types that a pool (or, for "", anybody) can launch from a class; what is wrong with them; None when they
+        are not known."""
+        own = self._known.get((pool_name, class_name))
+        return self._known.get(("", class_name)) if own is None else own
+
+
+def _tried(catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> TypeTable | Exception:
+    try:
+        return TypeTable(catalogue, columns, snapshot)
+    except Exception as error:
+        return error
 
 
 def _meet(one: Requirement, two: Requirement) -> bool:

@@ -1,0 +1,87 @@
+"""NodeOverlay, karpenter.sh/v1alpha1: what is to be believed of instance types instead of what the cloud says of them.
+
+An overlay gives the offerings that meet its requirements another price, and their types resources that the cloud does
+not know of. Prices are texts in dollars per hour there, and integers in millionths of a dollar everywhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from msgspec import field
+
+from api.requirements import Requirements
+from api.resources import Resources
+from api.v1.meta import Condition, Entry, ObjectMeta, Value
+from api.v1.nodepool import parse_entries
+
+#: Beyond this price none is told from another; it is still less than what cannot be had at all.
+MOST: Final = 1 << 48
+_MICRO: Final = 1_000_000
+_LONGEST: Final = 100
+_AMOUNT: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """An amount (in millionths of a dollar per hour) and a share of what is known; a `fixed` price needs none."""
+
+    amount: Fraction
+    share: Fraction
+    fixed: bool = False
+
+    def of(self, known: int) -> int:
+        """The price of what was believed to cost `known`: a whole number between 0 and `MOST`."""
+        return max(0, min(MOST, round(self.amount + self.share * known)))
+
+
+class NodeOverlaySpec(Value, frozen=True, kw_only=True):
+    requirements: tuple[Entry, ...] = ()
+    price: str | None = None
+    price_adjustment: str | None = None
+    capacity: Mapping[str, str | int | float] = field(default_factory=dict)
+    weight: int = 0
+
+
+class NodeOverlayStatus(Value, frozen=True, kw_only=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class NodeOverlay(Value, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: NodeOverlaySpec = NodeOverlaySpec()
+    status: NodeOverlayStatus = NodeOverlayStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    def requirements(self) -> Requirements:
+        """Raises ValueError on a malformed entry."""
+        return parse_entries(self.spec.requirements)
+
+    def resources(self) -> Resources:
+        """What it says of capacity. Raises ValueError on a malformed quantity."""
+        return Resources.parse(self.spec.capacity)
+
+    def price(self) -> Price | None:
+        """What it says of the price; None when it says nothing. Raises ValueError on what is no price."""
+        if self.spec.price is not None:
+            return Price(_number(self.spec.price) * _MICRO, Fraction(0), fixed=True)
+        change = self.spec.price_adjustment
+        if change is None:
+            return None
+        if change.endswith("%"):
+            return Price(Fraction(0), 1 + _number(change[:-1]) / 100)
+        return Price(_number(change) * _MICRO, Fraction(1))
+
+
+def _number(text: str) -> Fraction:
+    """Raises ValueError; an exponent, which might take for ever, is no price."""
+    if len(text) > _LONGEST or not _AMOUNT.fullmatch(text):
+        raise ValueError(f"{text[:_LONGEST]!r} is not an amount of money")
+    return Fraction(text)
