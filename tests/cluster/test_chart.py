@@ -1,4 +1,5 @@
-"""The chart's webhook certificate, as Helm renders it: who makes it, who may write it, and who hands its CA on."""
+"""The chart as Helm renders it: who makes the webhook's certificate, who may write it, who hands its CA on; and what
+the controller may do only with a feature gate."""
 
 from __future__ import annotations
 
@@ -35,6 +36,12 @@ def may_write_secrets(objects: Objects) -> bool:
     return any("secrets" in rule["resources"] for role in roles for rule in role["rules"])
 
 
+def allowed(objects: Objects, resource: str) -> set[str]:
+    """What the controller may do with a resource, anywhere."""
+    rules = objects["ClusterRole", "kerf"]["rules"]
+    return {verb for rule in rules if resource in rule["resources"] for verb in rule["verbs"]}
+
+
 def configurations(objects: Objects) -> list[Any]:
     return [objects[f"{which}WebhookConfiguration", "kerf"] for which in ("Mutating", "Validating")]
 
@@ -42,6 +49,17 @@ def configurations(objects: Objects) -> list[Any]:
 def mounted(objects: Objects) -> str:
     volumes = objects["Deployment", "kerf-webhook"]["spec"]["template"]["spec"]["volumes"]
     return next(v["secret"]["secretName"] for v in volumes if "secret" in v)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("gate", [False, True])
+def test_overlays_may_be_read_and_told_of_only_with_their_feature_gate(control_plane: ControlPlane, gate: bool) -> None:
+    objects = rendered(control_plane, f"settings.featureGates.nodeOverlay={str(gate).lower()}")
+    assert allowed(objects, "nodeoverlays") == ({"get", "list", "watch"} if gate else set())
+    assert allowed(objects, "nodeoverlays/status") == ({"patch"} if gate else set())
+    (container,) = objects["Deployment", "kerf"]["spec"]["template"]["spec"]["containers"]
+    assert f"NodeOverlay={str(gate).lower()}" in next(
+        r["value"] for r in container["env"] if r["name"] == "FEATURE_GATES"
+    )
 
 
 def test_by_default_the_controller_makes_the_certificate(control_plane: ControlPlane) -> None:
