@@ -69,8 +69,8 @@ FACTS = tuple(f.name for f in fields(Snapshot) if f.name not in {*FIELDS.values(
 
 
 class Cluster:
-    """Indexes over watched objects. `apply`, `remove` and `snapshot` cost O(1), but for the first snapshot after a change
-    of what NodeOverlays are about."""
+    """Indexes over watched objects. `apply`, `remove` and `snapshot` cost O(1); the first snapshot after a change that
+    concerns NodeOverlays works out their effect."""
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, Any]] = {kind.name: {} for kind in kinds.KNOWN}
