@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from api import labels
+from api.resources import Resources
 from api.v1.meta import decode
 from api.v1.nodeoverlay import NodeOverlay
 from reconciler.disruption.candidates import Blocker, Candidate, candidate, known_candidate
@@ -18,9 +20,10 @@ from reconciler.disruption.simulation import Solve
 from reconciler.disruption.view import view
 from reconciler.model import kinds
 from reconciler.model.cluster import Cluster
+from reconciler.model.instance_type import Offering
 from reconciler.model.memory import Memory
 from reconciler.model.settings import FeatureGates, Settings
-from tests.unit.disruption.worlds import CATALOGUE, NOW, claim, elsewhere, node, on_new_nodes, pod, pool, snapshot
+from tests.unit.disruption.worlds import CATALOGUE, NOW, ZONE, claim, elsewhere, node, on_new_nodes, pod, pool, snapshot
 
 GATE = Settings("test", gates=FeatureGates(node_overlay=True))
 SMALL = on_new_nodes("t3.small")
@@ -69,6 +72,19 @@ def test_what_a_deletion_saves_is_reckoned_at_the_overlays_price() -> None:
     _, found = judged(overlay("m5.large", price="7"), elsewhere("b"))
     assert isinstance(found, Move)
     assert found.saving == 7_000_000
+
+
+def test_a_replacement_costs_what_the_offerings_ask_that_hold_the_pods() -> None:
+    """`on_new_nodes` plans nodes for half a core; in the second zone, and only there, the small type has that much."""
+    small = replace(CATALOGUE[2], allocatable=Resources({"cpu": 400, "memory": 2**30, "pods": 9}))
+    dear, cheap = Offering("t3.small", ZONE, "on-demand", 120_000), Offering("t3.small", "z2", "on-demand", 20_000)
+    types = (*CATALOGUE[:2], replace(small, offerings=(dear, replace(cheap, capacity=Resources({"cpu": 2000})))))
+    seen = view(snapshot(pair(), catalogues={"default": types}))
+    found = candidate(seen, "a")
+    assert isinstance(found, Candidate)
+    move = judge(seen, found, SMALL)
+    assert isinstance(move, Move)
+    assert move.saving == 76_000
 
 
 @pytest.mark.parametrize(("settings", "starts"), [(Settings("test"), True), (GATE, False)])
