@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Final
 
 from msgspec import field
@@ -28,15 +29,25 @@ _AMOUNT: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """An amount (in millionths of a dollar per hour) and a share of what is known; a `fixed` price needs none."""
+    """What becomes of a known price: `amount` more than its `share`, both in so many `parts` of a millionth of a dollar
+    per hour. A `fixed` price does not depend on what is known."""
 
-    amount: Fraction
-    share: Fraction
-    fixed: bool = False
+    amount: int
+    share: int
+    parts: int
+    fixed: bool
+
+    @classmethod
+    def exactly(cls, dollars: Fraction, share: Fraction, *, fixed: bool = False) -> Price:
+        amount = dollars * _MICRO
+        parts = lcm(amount.denominator, share.denominator)
+        return cls(int(amount * parts), int(share * parts), parts, fixed)
 
     def of(self, known: int) -> int:
-        """The price of what was believed to cost `known`: a whole number between 0 and `MOST`."""
-        return max(0, min(MOST, round(self.amount + self.share * known)))
+        """The price of what was believed to cost `known`: a whole number between 0 and `MOST`, half to even."""
+        whole, rest = divmod(self.amount + self.share * known, self.parts)
+        up = 2 * rest > self.parts or (2 * rest == self.parts and whole % 2 == 1)
+        return max(0, min(MOST, whole + up))
 
 
 class NodeOverlaySpec(Value, frozen=True, kw_only=True):
@@ -71,13 +82,13 @@ class NodeOverlay(Value, frozen=True, kw_only=True):
     def price(self) -> Price | None:
         """What it says of the price; None when it says nothing. Raises ValueError on what is no price."""
         if self.spec.price is not None:
-            return Price(_number(self.spec.price) * _MICRO, Fraction(0), fixed=True)
+            return Price.exactly(_number(self.spec.price), Fraction(0), fixed=True)
         change = self.spec.price_adjustment
         if change is None:
             return None
         if change.endswith("%"):
-            return Price(Fraction(0), 1 + _number(change[:-1]) / 100)
-        return Price(_number(change) * _MICRO, Fraction(1))
+            return Price.exactly(Fraction(0), 1 + _number(change[:-1]) / 100)
+        return Price.exactly(_number(change), Fraction(1))
 
 
 def _number(text: str) -> Fraction:

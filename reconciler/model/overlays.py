@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from api import labels
-from api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirements
+from api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements
 from api.resources import Resources
 from api.v1.meta import Entry, encode
 from api.v1.nodeoverlay import NodeOverlay, Price
@@ -118,6 +118,8 @@ def _problems(overlay: NodeOverlay) -> list[str]:
 # --- one catalogue ----------------------------------------------------------------------------------------------
 #: Types that an overlay reaches, by place in the catalogue, each with the places of the offerings it is about.
 _Reach = tuple[tuple[int, tuple[int, ...]], ...]
+#: Zone, capacity type and zone ID.
+_Market = tuple[str, str, str]
 
 
 def _sheets(
@@ -125,15 +127,48 @@ def _sheets(
 ) -> dict[PoolKey, _Sheet]:
     """A sheet for each pool; pools of one class share it when they are the same in what overlays ask about."""
     asked = {key for reading in readings for key in reading.wanted}
+    types = {name: _Types(catalogue) for name, catalogue in catalogues.items()}
     known: dict[tuple[str, Requirements], _Sheet] = {}
     found: dict[PoolKey, _Sheet] = {}
     for pool in sorted(pools, key=lambda pool: pool.name):
-        if not pool.managed or pool.class_name not in catalogues:
+        if not pool.managed or pool.class_name not in types:
             continue
         own = Requirements.of_labels({k: v for k, v in pool.template_labels().items() if labels.normalise(k) in asked})
-        sheet = known.setdefault((pool.class_name, own), _Sheet(catalogues[pool.class_name], own))
+        sheet = known.setdefault((pool.class_name, own), _Sheet(types[pool.class_name], own))
         found[pool.name, pool.class_name] = sheet
     return found
+
+
+class _Types:
+    """A catalogue, and which of its types meet a demand: worked out once for each value of a label."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._rows: dict[str, tuple[list[Requirement | None], list[int]]] = {}
+        self._meeting: dict[tuple[Requirement, Requirement | None], list[bool]] = {}
+
+    def meeting(self, wanted: Requirement, own: Requirement | None) -> list[bool]:
+        """For each type whether it meets the demand, when the pool has its `own` demand of the label."""
+        known = self._meeting.get((wanted, own))
+        if known is None:
+            rows, places = self._rows_of(wanted.key)
+            good = [_meets(row, own, wanted) for row in rows]
+            known = self._meeting[wanted, own] = [good[place] for place in places]
+        return known
+
+    def _rows_of(self, key: str) -> tuple[list[Requirement | None], list[int]]:
+        """The distinct demands that types make of a label, and each type's place in them."""
+        if key not in self._rows:
+            codes: dict[Requirement | None, int] = {}
+            places = [codes.setdefault(t.requirements.get(key), len(codes)) for t in self.catalogue]
+            self._rows[key] = (list(codes), places)
+        return self._rows[key]
+
+
+def _meets(one: Requirement | None, other: Requirement | None, wanted: Requirement) -> bool:
+    """Whether a node of which the label is known by one, the other or both can be what is wanted."""
+    both = other if one is None else one if other is None else one.intersection(other)
+    return wanted.operator in (NOT_IN, DOES_NOT_EXIST) if both is None else both.meets(wanted)
 
 
 class _Sheet:
@@ -143,8 +178,8 @@ class _Sheet:
     that say something of it, the one that counts first.
     """
 
-    def __init__(self, catalogue: Catalogue, own: Requirements) -> None:
-        self._catalogue, self._own = catalogue, own
+    def __init__(self, types: _Types, own: Requirements) -> None:
+        self._types, self._catalogue, self._own = types, types.catalogue, own
         self._prices: dict[int, dict[int, list[_Reading]]] = {}
         self._amounts: dict[int, dict[str, list[_Reading]]] = {}
 
@@ -153,15 +188,15 @@ class _Sheet:
         if reading.nothing:
             return ()
         try:
-            found = ((i, _offered(t, reading)) for i, t in enumerate(self._catalogue) if self._meets(t, reading.wanted))
-            return tuple((i, offers) for i, offers in found if offers)
+            places: Iterable[int] = range(len(self._catalogue))
+            for wanted in reading.wanted.values():
+                good = self._types.meeting(wanted, self._own.get(wanted.key))
+                places = [place for place in places if good[place]]
+            known: dict[_Market, bool] = {}
+            found = ((place, _offered(self._catalogue[place], reading.market, known)) for place in places)
+            return tuple((place, offers) for place, offers in found if offers)
         except Exception:  # of types that make no sense nothing is made; who makes nodes of them says so
             return ()
-
-    def _meets(self, instance_type: InstanceType, wanted: Requirements) -> bool:
-        known = instance_type.requirements
-        both = self._own & (known[key] for key in wanted if key in known)
-        return both.compatible(wanted)
 
     def clash(self, reading: _Reading, reach: _Reach) -> Reason | None:
         """Why the overlay is refused: another one of its weight came first with something that it sets too."""
@@ -199,16 +234,26 @@ class _Sheet:
         prices = self._prices.get(i, {})
         own = {resource: said[0].amounts[resource] for resource, said in self._amounts.get(i, {}).items()}
         return replace(
-            instance_type.with_capacity(own),
+            instance_type.with_capacity(own) if own else instance_type,
             offerings=tuple(_priced(o, prices.get(j, ())) for j, o in enumerate(instance_type.offerings)),
             price_overlay=bool(prices),
             capacity_overlay=bool(own),
         )
 
 
-def _offered(instance_type: InstanceType, reading: _Reading) -> tuple[int, ...]:
-    offerings = enumerate(instance_type.offerings)
-    return tuple(j for j, o in offerings if not reading.market or o.requirements().compatible(reading.market))
+def _offered(instance_type: InstanceType, market: Requirements, known: dict[_Market, bool]) -> tuple[int, ...]:
+    """The places of the offerings that meet what is wanted of a market; `known` are the answers for some of these."""
+    if not market:
+        return tuple(range(len(instance_type.offerings)))
+    found = []
+    for place, offering in enumerate(instance_type.offerings):
+        sold = (offering.zone, offering.capacity_type, offering.zone_id)
+        good = known.get(sold)
+        if good is None:
+            good = known[sold] = offering.requirements().compatible(market)
+        if good:
+            found.append(place)
+    return tuple(found)
 
 
 def _equal(said: Iterable[_Reading], reading: _Reading) -> _Reading | None:

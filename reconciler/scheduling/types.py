@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api import labels
-from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
+from api.requirements import Requirement, Requirements
 from api.resources import Resources
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.snapshot import Snapshot
@@ -25,7 +25,6 @@ Bools = NDArray[np.bool_]
 NO_PRICE = 1 << 60
 #: More than any machine has of anything (256 TiB of memory), and 32,000 of it still fit in 64 bits.
 MOST = 1 << 48
-_ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 OFFERING_KEYS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID)
 
 
@@ -101,7 +100,7 @@ class TypeTable:
         known = self._masks.get(row)
         if known is None:
             rows, places = self.rows_of(row.key)
-            good = np.array([*(_meet(r, row) for r in rows), True], dtype=np.bool_)
+            good = np.array([*(r.meets(row) for r in rows), True], dtype=np.bool_)
             known = self._masks[row] = good[places]
         return known
 
@@ -131,28 +130,26 @@ class TypeTable:
 
 
 class Tables:
-    """The type tables of a snapshot, one for each catalogue: those of node classes, and where NodeOverlays change
-    something, those of NodePools."""
+    """The type tables of a snapshot, each made when it is first asked for: one for each catalogue, be it a node class's
+    or, where NodeOverlays change something, a NodePool's."""
 
     def __init__(self, snapshot: Snapshot, columns: Columns) -> None:
-        catalogues = {("", name): types for name, types in snapshot.catalogues.items()} | dict(snapshot.overlaid)
-        different = {id(catalogue): catalogue for catalogue in catalogues.values()}
-        made = {place: _tried(catalogue, columns, snapshot) for place, catalogue in different.items()}
-        self._known = {key: made[id(catalogue)] for key, catalogue in catalogues.items()}
+        self._snapshot, self._columns = snapshot, columns
+        self._made: dict[int, TypeTable | Exception] = {}
 
     def of(self, pool_name: str, class_name: str) -> TypeTable | Exception | None:
         """The types that a pool (or, for "", anybody) can launch from a class; what is wrong with them; None when they
         are not known."""
-        own = self._known.get((pool_name, class_name))
-        return self._known.get(("", class_name)) if own is None else own
+        catalogue = self._snapshot.types_for(pool_name, class_name)
+        if not catalogue:
+            return None
+        made = self._made.get(id(catalogue))
+        if made is None:
+            made = self._made[id(catalogue)] = self._tried(catalogue)
+        return made
 
-
-def _tried(catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> TypeTable | Exception:
-    try:
-        return TypeTable(catalogue, columns, snapshot)
-    except Exception as error:
-        return error
-
-
-def _meet(one: Requirement, two: Requirement) -> bool:
-    return one.intersects(two) or (one.operator in _ABSENCE and two.operator in _ABSENCE)
+    def _tried(self, catalogue: Catalogue) -> TypeTable | Exception:
+        try:
+            return TypeTable(catalogue, self._columns, self._snapshot)
+        except Exception as error:
+            return error
