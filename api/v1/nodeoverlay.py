@@ -20,7 +20,7 @@ from api.resources import Resources
 from api.v1.meta import Condition, Entry, ObjectMeta, Value
 from api.v1.nodepool import parse_entries
 
-#: Beyond this price none is told from another; it is still less than what cannot be had at all.
+#: Beyond this no price or amount is told from another; such a price is still less than what cannot be had at all.
 MOST: Final = 1 << 48
 _MICRO: Final = 1_000_000
 _LONGEST: Final = 100
@@ -76,8 +76,10 @@ class NodeOverlay(Value, frozen=True, kw_only=True):
         return parse_entries(self.spec.requirements)
 
     def resources(self) -> Resources:
-        """What it says of capacity. Raises ValueError on a malformed quantity."""
-        return Resources.parse(self.spec.capacity)
+        """What it says of capacity, nothing of it less than 0 or more than `MOST`. Raises ValueError on a malformed
+        quantity."""
+        amounts = Resources.parse(self.spec.capacity)
+        return Resources({name: max(0, min(MOST, amount)) for name, amount in amounts.items()})
 
     def price(self) -> Price | None:
         """What it says of the price; None when it says nothing. Raises ValueError on what is no price."""

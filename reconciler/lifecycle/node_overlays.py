@@ -12,21 +12,23 @@ from api.v1.conditions import FALSE, TRUE
 from api.v1.meta import Condition
 from api.v1.nodeoverlay import NodeOverlay
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, changed, unreadable
-from reconciler.model.plan import NOTHING, Plan, Reason
+from reconciler.lifecycle.writes import changed, unreadable
+from reconciler.model.plan import NOTHING, Plan, Reason, Refusal
 
 _VALID = "ValidationSucceeded"
 
 
 def reconcile(view: View, overlay: NodeOverlay) -> Plan:
-    """The overlay's next write."""
+    """The overlay's next write; one that is applied nowhere is refused as well."""
     if not view.snapshot.settings.gates.node_overlay or overlay.metadata.deleting:
         return NOTHING
     if overlay.metadata.unreadable:
         return unreadable(overlay)
     after = replace(overlay, status=replace(overlay.status, conditions=_conditions(view, overlay)))
     reason = Reason("OverlayStatus", f"node overlay {overlay.name}")
-    return act(*changed(overlay, after, "UpdateOverlay", reason))
+    fault = view.snapshot.overlay_faults.get(overlay.name)
+    refusals = () if fault is None else (Refusal(f"nodeoverlay/{overlay.name}", fault),)
+    return Plan(actions=changed(overlay, after, "UpdateOverlay", reason), refusals=refusals)
 
 
 def _conditions(view: View, overlay: NodeOverlay) -> tuple[Condition, ...]:

@@ -67,6 +67,8 @@ def test_one_that_is_refused_says_why_and_is_not_ready() -> None:
     assert conditions(known, "odd")["ValidationSucceeded"] == ("False", "RuntimeValidation")
     assert "KERF-NO-102" in message(known, "odd")
     assert conditions(known, "b")["Ready"] == ("True", "Ready")
+    refused = {refusal.subject: refusal.reason.code for refusal in known.decide().refusals}
+    assert refused == {"nodeoverlay/a": "Conflict", "nodeoverlay/odd": "RuntimeValidation"}
 
 
 def test_when_the_other_one_goes_or_changes_it_is_applied() -> None:

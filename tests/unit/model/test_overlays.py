@@ -127,6 +127,12 @@ def test_a_known_amount_is_replaced_and_huge_pages_are_taken_from_memory() -> No
     assert greedy.allocatable["memory"] == 0
 
 
+@pytest.mark.parametrize(("text", "expected"), [("-3", 0), ("9" * 40, MOST), ("1500m", 2), ("0", 0)])
+def test_an_amount_is_whole_and_never_negative(text: str, expected: int) -> None:
+    found = types(over(overlay("o", capacity={"example.com/x": text})))["one"]
+    assert found.allocatable["example.com/x"] == expected
+
+
 def test_each_resource_is_the_heaviest_overlays() -> None:
     light = overlay("z", capacity={"example.com/x": "1", "example.com/y": "1"})
     found = types(over(light, overlay("a", weight=3, capacity={"example.com/x": "7"})))["one"]
