@@ -70,6 +70,10 @@ class Requirement:
         small, large = (self, other) if not self.complement else (other, self)
         return any(large.has(v) and small._within(v) for v in small.values)
 
+    def meets(self, other: Requirement) -> bool:
+        """Whether a node can satisfy both: by a value, or, where both accept that, without the label."""
+        return self.intersects(other) or (self.operator in _ABSENCE and other.operator in _ABSENCE)
+
     def any_value(self) -> str | None:
         """A value that satisfies the requirement: the least listed one, or the least integer not excluded."""
         if not self.complement:
@@ -174,7 +178,7 @@ class Requirements(Mapping[str, Requirement]):
         Two demands that a label be absent, or not have some values, never conflict.
         """
         small, large = (self, other) if len(self) <= len(other) else (other, self)
-        clashes = [key for key in small if key in large and not _meet(self[key], other[key])]
+        clashes = [key for key in small if key in large and not self[key].meets(other[key])]
         return min(clashes, default=None)
 
     def incompatible(self, wanted: Requirements, undefined_ok: frozenset[str] = frozenset()) -> str | None:
@@ -217,10 +221,6 @@ class Requirements(Mapping[str, Requirement]):
 
 
 EMPTY = Requirements()
-
-
-def _meet(one: Requirement, two: Requirement) -> bool:
-    return one.intersects(two) or (one.operator in _ABSENCE and two.operator in _ABSENCE)
 
 
 def _combine(one: Requirement, two: Requirement) -> frozenset[str]:

@@ -18,6 +18,7 @@ TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
 NODEPOOL_DEPENDENTS = ("ValidationSucceeded", "NodeClassReady")
 NODECLAIM_DEPENDENTS = ("Launched", "Registered", "Initialized")
+NODEOVERLAY_DEPENDENTS = ("ValidationSucceeded",)
 NODECLASS_DEPENDENTS = (
     "AMIsReady",
     "SubnetsReady",

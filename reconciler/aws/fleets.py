@@ -59,9 +59,10 @@ def parameters(request: FleetRequest) -> dict[str, Any]:
         "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in TAGGED],
     }
     if request.capacity_type == labels.SPOT:
-        call["SpotOptions"] = {"AllocationStrategy": "price-capacity-optimized"}
+        strategy = "capacity-optimized-prioritized" if request.prioritized else "price-capacity-optimized"
+        call["SpotOptions"] = {"AllocationStrategy": strategy}
     else:
-        call["OnDemandOptions"] = {"AllocationStrategy": "lowest-price"}
+        call["OnDemandOptions"] = {"AllocationStrategy": "prioritized" if request.prioritized else "lowest-price"}
     if request.context:
         call["Context"] = request.context
     return call

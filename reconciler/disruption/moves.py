@@ -76,7 +76,8 @@ def _cheaper(view: View, candidate: Candidate, new: NewNode) -> NewNode | Blocke
         return Blocker("SpotToSpotDisabled", "replacing spot by spot needs the gate SpotToSpotConsolidation")
     if labels.SPOT in new.capacity_types and labels.RESERVED not in new.capacity_types:
         new = _pinned_to_spot(new)
-    types = view.types_of(view.snapshot.node_pools[new.pool])
+    known = view.types_of(view.snapshot.node_pools[new.pool])
+    types = {name: known[name].holding(new.requests) for name in new.instance_types if name in known}
     kept = [
         name for name in new.instance_types if _beats(view.snapshot, types.get(name), new.requirements, candidate.price)
     ]

@@ -46,8 +46,8 @@ class View:
         return tuple(found[key] for key in sorted(found))
 
     def types_of(self, pool: NodePool) -> Mapping[str, InstanceType]:
-        """A NodePool's instance types by name."""
-        return self.turn.one(_TYPES, self.each, pool.class_name)
+        """A NodePool's instance types by name, as NodeOverlays have them."""
+        return self.turn.one(_TYPES, self.each, pool.name)
 
     def requirements_of(self, pool: NodePool) -> Requirements | None:
         """What the template requires of labels; None when that cannot be read."""
@@ -60,8 +60,9 @@ def view(snapshot: Snapshot, turn: Turn | None = None) -> View:
 
 
 # --- what is known of single objects ----------------------------------------------------------------------------
-def _types(view: View, class_name: str) -> tuple[Mapping[str, InstanceType], None]:
-    return {t.name: t for t in view.snapshot.catalogues.get(class_name, ())}, None
+def _types(view: View, pool_name: str) -> tuple[Mapping[str, InstanceType], None]:
+    pool = view.snapshot.node_pools[pool_name]
+    return {t.name: t for t in view.snapshot.types_for(pool_name, pool.class_name)}, None
 
 
 def _requirements(view: View, pool_name: str) -> tuple[Requirements | None, None]:
@@ -75,7 +76,7 @@ def _command(view: View, claim_name: str) -> tuple[Command | None, None]:
     return view.command(claim_name), None
 
 
-_TYPES: Step[View, Mapping[str, InstanceType]] = Step("types", "catalogues", _types, speaks=lambda _: False)
+_TYPES: Step[View, Mapping[str, InstanceType]] = Step("types", "node_pools", _types, speaks=lambda _: False)
 _REQUIREMENTS: Step[View, Requirements | None] = Step(
     "requirements", "node_pools", _requirements, speaks=lambda _: False
 )

@@ -54,8 +54,9 @@ def available(
     for type_ in catalogue:
         if not named.has(type_.name):
             continue  # the usual reason, and the quickest to see
-        if type_.requirements.conflict(wanted) is None and requests.fits(type_.allocatable):
-            offerings = tuple(o for o in type_.offerings if o.key not in stocked_out and _suits(o, wanted))
+        if type_.requirements.conflict(wanted) is None:
+            roomy = type_.holding(requests).offerings
+            offerings = tuple(o for o in roomy if o.key not in stocked_out and _suits(o, wanted))
             if offerings:
                 found.append(Candidate(type_, offerings))
     return found

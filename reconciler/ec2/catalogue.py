@@ -69,8 +69,16 @@ def _offerings(info: InstanceTypeInfo, region: Region, zone_ids: dict[str, str],
                 if capacity_type == labels.ON_DEMAND
                 else region.spot.get((info.name, zone))
             )
-            available = usable and price is not None and zone in offered and zone in zone_ids
-            yield Offering(info.name, zone, capacity_type, price or 0, available, zone_ids.get(zone, ""))
+            possible = usable and zone in offered and zone in zone_ids
+            yield Offering(
+                info.name,
+                zone,
+                capacity_type,
+                price or 0,
+                available=possible and price is not None,
+                zone_id=zone_ids.get(zone, ""),
+                unpriced=possible and price is None,
+            )
 
 
 def _zone_ids(facts: ClassFacts) -> dict[str, str]:

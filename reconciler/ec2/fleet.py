@@ -56,6 +56,7 @@ def equal_launch(claim: NodeClaim) -> Hashable:
         tuple(sorted((t.key, t.value, t.effect) for t in spec.taints)),
         tuple(sorted((t.key, t.value, t.effect) for t in spec.startup_taints)),
         claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, "false"),
+        _repriced(claim),
     )
 
 
@@ -103,7 +104,13 @@ def plan(
         overrides=overrides,
         tags=dict(sorted({**tags.launch(node_class, pool_name, cluster.name), labels.LAUNCH_GROUP: group}.items())),
         context="" if relaxed else node_class.spec.context or "",
+        prioritized=_repriced(claim),
     )
+
+
+def _repriced(claim: NodeClaim) -> bool:
+    """Whether the claim was planned with prices that EC2 knows nothing of, so that it must not go by its own."""
+    return claim.metadata.annotations.get(labels.PRICE_OVERLAY) == "true"
 
 
 def group_of(claims: Sequence[NodeClaim], attempt: int) -> str:

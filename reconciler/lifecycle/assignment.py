@@ -40,8 +40,10 @@ def pairs(view: View, waiting: Iterable[NodeClaim]) -> Mapping[str, Instance]:
 
 def assign(progress: Progress, instance: Instance) -> Progress:
     """The claim with its instance: labels and the choice in the metadata, the machine in the status."""
-    claim, types = progress.claim, progress.view.snapshot.catalogues.get(progress.claim.spec.node_class_ref.name, ())
-    kind = next((t for t in types if t.name == instance.instance_type), None)
+    claim = progress.claim
+    types = progress.view.snapshot.types_for(claim.pool_name, claim.spec.node_class_ref.name)
+    sold = (t for t in types if t.name == instance.instance_type)
+    kind = next((t.launched(instance.zone, instance.capacity_type) for t in sold), None)
     if claim.metadata.annotations.get(labels.INSTANCE) != instance.id:
         return _with_labels(progress, instance, kind)
     status = instances.claim_status(claim, instance, kind)

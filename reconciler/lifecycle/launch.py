@@ -254,7 +254,7 @@ def _planned(view: View, members: Sequence[NodeClaim], attempt: int) -> FleetReq
         members,
         pool=snapshot.node_pools.get(first.pool_name),
         node_class=node_class,
-        catalogue=snapshot.catalogues.get(node_class.name, ()),
+        catalogue=snapshot.types_for(first.pool_name, node_class.name),
         cluster=snapshot.cluster,
         settings=snapshot.settings,
         out_of_stock=snapshot.out_of_stock,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from api.v1.nodeclaim import NodeClaim
-from reconciler.lifecycle import garbage, launch, node_classes, node_pools, termination
+from reconciler.lifecycle import garbage, launch, node_classes, node_overlays, node_pools, termination
 from reconciler.lifecycle.consistency import check
 from reconciler.lifecycle.initialization import initialize
 from reconciler.lifecycle.liveness import give_up
@@ -33,7 +33,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     return joined(
         (
             *_launches(turn, whole, each),
-            *(said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES)),
+            *(said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES, OVERLAYS)),
             *_pools(turn, whole, each),
             guarded("garbage", partial(garbage.collect, turn)),
         )
@@ -84,6 +84,10 @@ def _class(view: View, name: str) -> Plan:
     return node_classes.reconcile(view, view.snapshot.node_classes[name])
 
 
+def _overlay(view: View, name: str) -> Plan:
+    return node_overlays.reconcile(view, view.snapshot.node_overlays[name])
+
+
 def _pools(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     pools = whole.snapshot.node_pools
     held = node_pools.held(turn.all(node_pools.MEMBERS, each), pools)
@@ -96,3 +100,4 @@ WAITING = Step("waiting claims", "node_claims", _waits, speaks=bool)
 CLAIMS = planning("claims", "node_claims", "nodeclaim", _claim)
 NODES = planning("nodes", "nodes", "node", _node)
 CLASSES = planning("node classes", "node_classes", "ec2nodeclass", _class)
+OVERLAYS = planning("node overlays", "node_overlays", "nodeoverlay", _overlay)

@@ -171,7 +171,8 @@ class FleetRequest(Value, frozen=True, kw_only=True):
     """One CreateFleet call of type `instant`. `group` is its client token and the tag of its instances.
 
     It is written to its claims before the call, so that a repeat after a crash is the same call, to the byte.
-    `members` names the claims; one instance is asked for each.
+    `members` names the claims; one instance is asked for each. `prioritized`: the overrides' prices are their order,
+    whatever EC2 asks for them.
     """
 
     group: str
@@ -181,6 +182,7 @@ class FleetRequest(Value, frozen=True, kw_only=True):
     overrides: tuple[Override, ...]
     tags: Mapping[str, str] = {}
     context: str = ""
+    prioritized: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,11 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
 from reconciler.model.grouping import Grouping
+from reconciler.model.instance_type import Catalogue
 from reconciler.model.journal import Journal
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
+from reconciler.model.overlays import NOTHING, Overlaid, Overlays
 from reconciler.model.pdbs import PdbIndex
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot, StateNode
@@ -35,6 +37,7 @@ _NO_INSTANCES = InstanceIndex({}, {})
 FIELDS: Mapping[str, str] = {
     "NodePool": "node_pools",
     "EC2NodeClass": "node_classes",
+    "NodeOverlay": "node_overlays",
     "NodeClaim": "node_claims",
     "Node": "nodes",
     "Pod": "pods",
@@ -68,13 +71,14 @@ _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
 }
 
 _INDEXES = {name for rows in _GROUPINGS.values() for name, _ in rows}
-_INDEXES |= {"state_nodes", "pdb_budgets", "pdb_selectors", "journal"}
+_INDEXES |= {"state_nodes", "pdb_budgets", "pdb_selectors", "overlaid", "overlay_faults", "journal"}
 #: The fields of a Snapshot that do not come from here: who makes one gives them.
 FACTS = tuple(f.name for f in fields(Snapshot) if f.name not in {*FIELDS.values(), *_INDEXES})
 
 
 class Cluster:
-    """Indexes over watched objects. `apply` and `remove` cost O(1); `snapshot` costs O(1)."""
+    """Indexes over watched objects. `apply`, `remove` and `snapshot` cost O(1); the first snapshot after a change that
+    concerns NodeOverlays works out their effect."""
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, Any]] = {kind.name: {} for kind in kinds.KNOWN}
@@ -86,6 +90,7 @@ class Cluster:
         self._groupings = {kind: [Grouping(*row, self._journal) for row in rows] for kind, rows in _GROUPINGS.items()}
         by_name = {grouping.name: grouping for rows in self._groupings.values() for grouping in rows}
         self._pdbs = PdbIndex(self._journal)
+        self._overlays = Overlays()
         self._claims_of, self._nodes_of = by_name["claims_by_provider"].view, by_name["nodes_by_provider"].view
         #: The resource version of each kind's latest complete list.
         self._listed_at: dict[str, int] = {}
@@ -186,6 +191,8 @@ class Cluster:
             self._index_node(old, new)
         elif kind is kinds.PDB:
             self._pdbs.replace(old, new)
+        elif kind in (kinds.NODE_POOL, kinds.NODE_OVERLAY):
+            self._overlays.follow(old, new)
 
     def _index_pod(self, key: str, old: Pod | None, new: Pod | None) -> None:
         for name in dict.fromkeys(pod.spec.node_name for pod in (old, new) if pod is not None):
@@ -248,9 +255,12 @@ class Cluster:
         pods_by_key = tables.pop("pods")
         if not isinstance(facts.get("instances", _NO_INSTANCES), InstanceIndex):
             facts["instances"] = InstanceIndex.of(facts["instances"])
+        overlaid = self._overlaid(facts.get("catalogues", {})) if settings.gates.node_overlay else NOTHING
         return Snapshot(
             now=now,
             settings=settings,
+            overlaid=overlaid.catalogues,
+            overlay_faults=overlaid.faults,
             state_nodes=MappingProxyType(self._state_nodes),
             pdb_budgets=self._pdbs.budgets,
             pdb_selectors=self._pdbs.selectors,
@@ -259,6 +269,11 @@ class Cluster:
             **tables,
             **facts,
         )
+
+    def _overlaid(self, catalogues: Mapping[str, Catalogue]) -> Overlaid:
+        """Worked out when overlays, pools or catalogues have changed; else it is the same object as before."""
+        overlays, pools = self._objects[kinds.NODE_OVERLAY.name], self._objects[kinds.NODE_POOL.name]
+        return self._overlays.over(overlays, pools, catalogues)
 
 
 def build(objects: Iterable[Any], *, now: datetime, settings: Settings, **facts: Any) -> Snapshot:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from api import labels
 from api.requirements import IN, Requirements, requirement
@@ -10,6 +11,7 @@ from api.resources import Resources
 
 #: A (type, zone, capacity type) that can be bought.
 OfferingKey = tuple[str, str, str]
+_HUGE_PAGES = "hugepages-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,8 @@ class Offering:
     """One zone and capacity type of a type. `price` is in millionths of a dollar per hour.
 
     `available` says that the price is known and the zone has a usable subnet; what is out of stock for now is not
-    here but in `Snapshot.out_of_stock`.
+    here but in `Snapshot.out_of_stock`. One that is `unpriced` would be available if its price were known. `capacity`
+    is what machines from here have instead of what the type has of these resources.
     """
 
     instance_type: str
@@ -26,6 +29,8 @@ class Offering:
     price: int
     available: bool = True
     zone_id: str = ""
+    capacity: Resources | None = None
+    unpriced: bool = False
 
     @property
     def key(self) -> OfferingKey:
@@ -40,13 +45,57 @@ class Offering:
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """`allocatable` is capacity less kube-reserved, system-reserved and the eviction threshold."""
+    """`allocatable` is capacity less kube-reserved, system-reserved and the eviction threshold.
+
+    `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity.
+    """
 
     name: str
     requirements: Requirements
     capacity: Resources
     allocatable: Resources
     offerings: tuple[Offering, ...]
+    price_overlay: bool = False
+    capacity_overlay: bool = False
+
+    def with_capacity(self, own: Mapping[str, int]) -> InstanceType:
+        """The same with these amounts of some resources; what the system keeps of each is what it was.
+
+        Huge pages are memory that nothing else can have.
+        """
+        left = {**self.allocatable}
+        for name, amount in own.items():
+            left[name] = amount - (self.capacity[name] - self.allocatable[name])
+        pages = sum(own[name] - self.capacity[name] for name in own if name.startswith(_HUGE_PAGES))
+        if pages:
+            left["memory"] = max(left.get("memory", 0) - pages, 0)
+        return replace(self, capacity=Resources({**self.capacity, **own}), allocatable=Resources(left))
+
+    def groups(self) -> tuple[InstanceType, ...]:
+        """The type once for each capacity that offerings of it have, with these offerings; its own comes first."""
+        if all(offering.capacity is None for offering in self.offerings):
+            return (self,)
+        grouped: dict[Resources | None, list[Offering]] = {None: []}
+        for offering in self.offerings:
+            grouped.setdefault(offering.capacity, []).append(offering)
+        return tuple(
+            replace(self if own is None else self.with_capacity(own), offerings=tuple(offerings))
+            for own, offerings in grouped.items()
+            if offerings
+        )
+
+    def holding(self, requests: Resources) -> InstanceType:
+        """The type with only those offerings whose machines have room for so much."""
+        if requests.fits(self.allocatable) and all(offering.capacity is None for offering in self.offerings):
+            return self
+        rooms = [group for group in self.groups() if requests.fits(group.allocatable)]
+        return replace(self, offerings=tuple(offering for group in rooms for offering in group.offerings))
+
+    def launched(self, zone: str, capacity_type: str) -> InstanceType:
+        """The type as a machine from this zone and capacity type has it."""
+        sold = (o for o in self.offerings if (o.zone, o.capacity_type) == (zone, capacity_type))
+        own = next((offering.capacity for offering in sold), None)
+        return self if own is None else self.with_capacity(own)
 
 
 #: The types that a NodePool can use, by name.

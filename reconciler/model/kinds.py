@@ -12,6 +12,7 @@ from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
+from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
 from reconciler.model import objects, workloads
 from reconciler.model.settings import Settings
@@ -42,6 +43,7 @@ class Kind:
 NODE_POOL = Kind("NodePool", "karpenter.sh/v1", "nodepools", NodePool, True)
 NODE_CLAIM = Kind("NodeClaim", "karpenter.sh/v1", "nodeclaims", NodeClaim, True)
 NODE_CLASS = Kind("EC2NodeClass", "karpenter.k8s.aws/v1", "ec2nodeclasses", EC2NodeClass, True)
+NODE_OVERLAY = Kind("NodeOverlay", "karpenter.sh/v1alpha1", "nodeoverlays", NodeOverlay, True)
 NODE = Kind("Node", "v1", "nodes", objects.Node, True)
 POD = Kind("Pod", "v1", "pods", objects.Pod)
 PDB = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", objects.PodDisruptionBudget)
@@ -78,10 +80,12 @@ WATCHED = (
 )
 #: What pods belong to: watched while there are default spread constraints, whose selectors come from these.
 WORKLOADS = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
+#: What overlays say of types and prices: watched with the gate NodeOverlay.
+OVERLAYS = (NODE_OVERLAY,)
 #: CapacityBuffers and what they refer to: watched with the gate CapacityBuffer.
 BUFFERS = (POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, CAPACITY_BUFFER)
 #: All that may be watched.
-KNOWN = tuple(dict.fromkeys((*WORKLOADS, *BUFFERS, *WATCHED)))
+KNOWN = tuple(dict.fromkeys((*WORKLOADS, *BUFFERS, *OVERLAYS, *WATCHED)))
 BY_NAME = {kind.name: kind for kind in KNOWN}
 
 
@@ -92,6 +96,8 @@ def watched(settings: Settings) -> tuple[Kind, ...]:
         wanted |= {*WORKLOADS}
     if settings.gates.capacity_buffer:
         wanted |= {*BUFFERS}
+    if settings.gates.node_overlay:
+        wanted |= {*OVERLAYS}
     return tuple(kind for kind in KNOWN if kind in wanted)
 
 

@@ -28,6 +28,8 @@ T = TypeVar("T")
 _COMPARED = (
     "class_facts",
     "catalogues",
+    "overlaid",
+    "overlay_faults",
     "instances",
     "instances_by_group",
     "out_of_stock",

@@ -17,13 +17,15 @@ from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
+from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
 from reconciler.model import objects, workloads
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
+from reconciler.model.overlays import PoolKey
 from reconciler.model.pdbs import Budget, Selectors
-from reconciler.model.plan import Action, Nomination, Source
+from reconciler.model.plan import Action, Nomination, Reason, Source
 from reconciler.model.settings import Settings
 
 
@@ -189,6 +191,7 @@ class Snapshot:
     settings: Settings
     node_pools: Mapping[str, NodePool] = field(default_factory=dict)
     node_classes: Mapping[str, EC2NodeClass] = field(default_factory=dict)
+    node_overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)
     node_claims: Mapping[str, NodeClaim] = field(default_factory=dict)
     nodes: Mapping[str, objects.Node] = field(default_factory=dict)
     #: Claims and nodes paired; by claim name, or `node/<name>` for a Node without a claim.
@@ -231,6 +234,10 @@ class Snapshot:
     #: What AWS made of each EC2NodeClass, and the types each can launch.
     class_facts: Mapping[str, ClassFacts] = field(default_factory=dict)
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)
+    #: The types of those NodePools of which NodeOverlays change anything, by pool and class (see `types_for`); and why
+    #: overlays are applied nowhere, by overlay.
+    overlaid: Mapping[PoolKey, Catalogue] = field(default_factory=dict)
+    overlay_faults: Mapping[str, Reason] = field(default_factory=dict)
     #: Live instances of this cluster by ID, own launches included before Describe shows them.
     instances: InstanceIndex = field(default_factory=lambda: InstanceIndex({}, {}))
     #: Offerings that are out of stock, until when.
@@ -261,6 +268,12 @@ class Snapshot:
         limit = self.now - self.settings.stale_after
         found = [self.fresh_at.get(source) for source in sources]
         return all(at is not None and limit <= at <= self.now for at in found)
+
+    def types_for(self, pool_name: str, class_name: str) -> Catalogue:
+        """The types that a NodePool can launch from a node class, as overlays have them; without a pool (""), the
+        class's own. Empty while the class's are not known."""
+        own = self.overlaid.get((pool_name, class_name))
+        return self.catalogues.get(class_name, ()) if own is None else own
 
     def detached(self) -> Snapshot:
         """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""

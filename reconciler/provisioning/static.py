@@ -103,7 +103,7 @@ def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]
             (member_claim(pool, name),),
             pool=pool,
             node_class=node_class,
-            catalogue=snapshot.catalogues.get(node_class.name, ()),
+            catalogue=snapshot.types_for(pool.name, node_class.name),
             cluster=snapshot.cluster,
             settings=snapshot.settings,
             out_of_stock=snapshot.out_of_stock,

@@ -237,7 +237,7 @@ class State:
             self._noticed_node(old, new, now)
         elif kind is kinds.NODE_CLAIM:
             self._noticed_claim(old, new, now)
-        elif kind is kinds.NODE_POOL and new is not None and _usable(new) and _usable(new) != _usable(old):
+        elif _makes_room(kind, old, new):
             self.batch.reopen(now)
         elif self.settings.gates.capacity_buffer and kind in kinds.BUFFERS:
             self._noticed_buffer(kind, old, new, now)
@@ -355,6 +355,13 @@ def _grace(value: Any) -> int:
         return 0
     seconds = value.spec.termination_grace_period_seconds
     return 30 if seconds is None else seconds
+
+
+def _makes_room(kind: Kind, old: Any | None, new: Any | None) -> bool:
+    """Whether pods may find a place now that they did not before: a NodePool became usable, a NodeOverlay another."""
+    if kind is kinds.NODE_POOL:
+        return new is not None and _usable(new) is not None and _usable(new) != _usable(old)
+    return kind is kinds.NODE_OVERLAY and (old is None or new is None or old.spec != new.spec)
 
 
 def _usable(pool: NodePool | None) -> int | None:

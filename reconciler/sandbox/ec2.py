@@ -216,14 +216,23 @@ class Ec2:
 
     # --- launching ------------------------------------------------------------------------------------------------
     def _launch_one(self, request: FleetRequest, errors: dict[tuple[str, str], FleetError]) -> Machine | None:
-        """The cheapest override that can be had; what could not is noted."""
-        ordered = sorted(request.overrides, key=lambda o: (o.price, o.instance_type, o.zone))
+        """The first override that can be had, by the request's order or else by price; what could not is noted."""
+        ordered = sorted(request.overrides, key=lambda o: (self._rank(request, o), o.instance_type, o.zone))
         for override in ordered:
             fault = self._fault(override, request.capacity_type)
             if fault is None:
                 return self._launch(request, override)
             errors[(override.instance_type, override.zone)] = fault
         return None
+
+    def _rank(self, request: FleetRequest, override: Override) -> int:
+        """What EC2 itself asks for an override, unless the request says in which order to try."""
+        kind, own = override.instance_type, override.price
+        if request.prioritized:
+            return own
+        if request.capacity_type == labels.SPOT:
+            return self.region.spot.get((kind, override.zone), own)
+        return self.region.on_demand.get(kind, own)
 
     def _fault(self, override: Override, capacity_type: str) -> FleetError | None:
         kind, zone = override.instance_type, override.zone

@@ -63,6 +63,7 @@ WITH_STATUS = frozenset(
         "NodePool",
         "NodeClaim",
         "EC2NodeClass",
+        "NodeOverlay",
         "Node",
         "Pod",
         "PodDisruptionBudget",
@@ -78,6 +79,6 @@ WITH_STATUS = frozenset(
     }
 )
 #: Kinds defined by CustomResourceDefinitions.
-CUSTOM = frozenset({"NodePool", "NodeClaim", "EC2NodeClass", "CapacityBuffer"})
+CUSTOM = frozenset({"NodePool", "NodeClaim", "EC2NodeClass", "NodeOverlay", "CapacityBuffer"})
 #: Bookkeeping that no decision depends on: a change of these does not wake the controller.
 QUIET = frozenset({"Lease", "Event"})

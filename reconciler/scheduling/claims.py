@@ -139,4 +139,16 @@ def _planned(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
     return {
         labels.MIN_VALUES_RELAXED: "true" if node.min_values_relaxed else "false",
         labels.PLANNED_PODS: ",".join(marks),
+        **_overlay_notes(snapshot, node),
     }
+
+
+def _overlay_notes(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
+    """Whether NodeOverlays have changed the price or the capacity of a type that the claim lists."""
+    listed, pool = set(node.instance_types[: snapshot.settings.max_instance_types]), snapshot.node_pools[node.pool]
+    types = [t for t in snapshot.overlaid.get((pool.name, pool.class_name), ()) if t.name in listed]
+    told = {
+        labels.PRICE_OVERLAY: any(t.price_overlay for t in types),
+        labels.CAPACITY_OVERLAY: any(t.capacity_overlay for t in types),
+    }
+    return {annotation: "true" for annotation, holds in told.items() if holds}

@@ -201,7 +201,7 @@ class Filling:
         if joint is None:
             return False
         own = self.template.shape(other)
-        return bool(np.median(self.template.shape(joint).price_at[own.types] / own.price) <= _AS_DEAR)
+        return bool(np.median(self.template.shape(joint).price_at[own.types] / np.maximum(own.price, 1)) <= _AS_DEAR)
 
 
 def _part(mix: Mix, number: int) -> Mix:

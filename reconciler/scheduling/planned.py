@@ -70,7 +70,7 @@ def _listed(done: Packed) -> _Listed:
     return _Listed(
         requirements.without(labels.HOSTNAME),
         relaxed,
-        tuple(table.names[int(i)] for i in done.types),
+        tuple(dict.fromkeys(table.names[int(i)] for i in done.types)),
         template.overhead[done.types].min(axis=0),
         int(template.shape(done.requirements).price_at[done.types].min()),
         tuple(sorted({m[0] for m in markets})),

@@ -19,7 +19,7 @@ from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort
 from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents
-from reconciler.scheduling.types import NO_PRICE, Columns, Ints, TypeTable
+from reconciler.scheduling.types import NO_PRICE, Columns, Ints, Tables, TypeTable
 from reconciler.scheduling.volumes import Attachment
 
 
@@ -62,7 +62,7 @@ class Surveyor:
         self,
         snapshot: Snapshot,
         columns: Columns,
-        tables: Mapping[str, TypeTable],
+        tables: Tables,
         daemons: Sequence[Daemon],
         sites: Mapping[str, Site],
         residents: Mapping[str, Residents],
@@ -97,7 +97,8 @@ class Surveyor:
     def _open(self, key: str, site: Site) -> Target | None:
         claim = site.state.claim
         assert claim is not None
-        opened = _open_claim(claim, self._tables.get(claim.spec.node_class_ref.name), self._daemons)
+        table = self._tables.of(claim.pool_name, claim.spec.node_class_ref.name)
+        opened = _open_claim(claim, table, self._daemons) if isinstance(table, TypeTable) else None
         if opened is None:
             return None
         possible, free = opened
@@ -144,12 +145,8 @@ class _Shares:
         return known
 
 
-def _open_claim(
-    claim: NodeClaim, table: TypeTable | None, daemons: Sequence[Daemon]
-) -> tuple[Requirements, Ints] | None:
+def _open_claim(claim: NodeClaim, table: TypeTable, daemons: Sequence[Daemon]) -> tuple[Requirements, Ints] | None:
     """What is certain of a claim that has not been launched: label values, and the least room of its types."""
-    if table is None or not table.types:
-        return None
     wanted = claim.requirements() & Requirements.of_labels(claim.metadata.labels)
     mask = np.ones(len(table.types), dtype=np.bool_)
     for row in wanted.values():
@@ -158,6 +155,8 @@ def _open_claim(
     mask &= (table.price[:, markets].min(axis=1, initial=NO_PRICE) < NO_PRICE) if markets.any() else False
     if not mask.any():
         return None
+    holding = mask & (table.allocatable >= table.columns.vector(claim.requests())).all(axis=1)
+    mask = holding if holding.any() else mask  # a launch names only what holds the requests
     rooms = [
         table.allocatable[row] - _daemon_share(table, int(row), wanted, claim.spec.taints, daemons)
         for row in np.flatnonzero(mask)

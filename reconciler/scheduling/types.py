@@ -1,6 +1,8 @@
-"""A NodeClass's instance types as columns: allocatable and capacity matrices, prices by (zone, capacity type).
+"""Instance types as columns: allocatable and capacity matrices, prices by (zone, capacity type).
 
-What a requirement leaves of the types is a boolean vector, worked out once per distinct requirement and kept.
+A type of which some offerings have a capacity of their own is there once for each capacity, with the offerings that
+have it: so a row has one room, and a price only where that room is to be had. What a requirement leaves of the types is
+a boolean vector, worked out once per distinct requirement and kept.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api import labels
-from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
+from api.requirements import Requirement, Requirements
 from api.resources import Resources
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.snapshot import Snapshot
@@ -23,7 +25,6 @@ Bools = NDArray[np.bool_]
 NO_PRICE = 1 << 60
 #: More than any machine has of anything (256 TiB of memory), and 32,000 of it still fit in 64 bits.
 MOST = 1 << 48
-_ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 OFFERING_KEYS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID)
 
 
@@ -55,16 +56,15 @@ class Columns:
 
 
 class TypeTable:
-    """The types of one NodeClass, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
+    """The types of one catalogue, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
 
     A market is one (zone, capacity type, zone ID); a price there is NO_PRICE when it cannot be had now.
     """
 
     def __init__(self, catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> None:
-        self.types = tuple(sorted(catalogue, key=lambda t: t.name))
+        self.types = tuple(group for t in sorted(catalogue, key=lambda t: t.name) for group in t.groups())
         self.names = tuple(t.name for t in self.types)
         self.columns = columns
-        self.at = {name: i for i, name in enumerate(self.names)}
         self.allocatable = np.array([columns.vector(t.allocatable) for t in self.types], dtype=np.int64)
         self.allocatable = self.allocatable.reshape(len(self.types), len(columns.names))
         self.markets = sorted({(o.zone, o.capacity_type, o.zone_id) for t in self.types for o in t.offerings})
@@ -100,7 +100,7 @@ class TypeTable:
         known = self._masks.get(row)
         if known is None:
             rows, places = self.rows_of(row.key)
-            good = np.array([*(_meet(r, row) for r in rows), True], dtype=np.bool_)
+            good = np.array([*(r.meets(row) for r in rows), True], dtype=np.bool_)
             known = self._masks[row] = good[places]
         return known
 
@@ -129,5 +129,27 @@ class TypeTable:
         return self._capacity[resource]
 
 
-def _meet(one: Requirement, two: Requirement) -> bool:
-    return one.intersects(two) or (one.operator in _ABSENCE and two.operator in _ABSENCE)
+class Tables:
+    """The type tables of a snapshot, each made when it is first asked for: one for each catalogue, be it a node class's
+    or, where NodeOverlays change something, a NodePool's."""
+
+    def __init__(self, snapshot: Snapshot, columns: Columns) -> None:
+        self._snapshot, self._columns = snapshot, columns
+        self._made: dict[int, TypeTable | Exception] = {}
+
+    def of(self, pool_name: str, class_name: str) -> TypeTable | Exception | None:
+        """The types that a pool (or, for "", anybody) can launch from a class; what is wrong with them; None when they
+        are not known."""
+        catalogue = self._snapshot.types_for(pool_name, class_name)
+        if not catalogue:
+            return None
+        made = self._made.get(id(catalogue))
+        if made is None:
+            made = self._made[id(catalogue)] = self._tried(catalogue)
+        return made
+
+    def _tried(self, catalogue: Catalogue) -> TypeTable | Exception:
+        try:
+            return TypeTable(catalogue, self._columns, self._snapshot)
+        except Exception as error:
+            return error

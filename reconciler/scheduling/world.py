@@ -28,7 +28,7 @@ from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.tallies import Tallies
 from reconciler.scheduling.targets import Surveyor
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.types import Columns, TypeTable
+from reconciler.scheduling.types import Columns, Tables, TypeTable
 
 NO_TYPES = "NoCompatibleInstanceTypes"
 BACK_OFF = "BackOff"
@@ -81,33 +81,22 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     columns = _columns(snapshot)
     found, residents = sites(turn or Memory().turn(snapshot))
     counted = census.take(snapshot, residents)
-    tables, faults = _tables(snapshot, columns)
+    tables = Tables(snapshot, columns)
     ignore_devices = snapshot.settings.ignore_dra_requests
     daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod, ignore_devices=ignore_devices)
     surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents)
     states = snapshot.state_nodes.values()
     tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])
-    pools, problems = _pools(snapshot, columns, tables, daemons, faults)
+    pools, problems = _pools(snapshot, columns, tables, daemons)
     places = Places.of(surveyor.targets(), columns)
     return Ground(columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems)
 
 
-def _tables(snapshot: Snapshot, columns: Columns) -> tuple[dict[str, TypeTable], dict[str, Exception]]:
-    """The types of each class; and the classes whose types make no sense."""
-    tables: dict[str, TypeTable] = {}
-    faults: dict[str, Exception] = {}
-    for name in sorted(snapshot.catalogues):
-        try:
-            tables[name] = TypeTable(snapshot.catalogues[name], columns, snapshot)
-        except Exception as error:
-            faults[name] = error
-    return tables, faults
-
-
 def _columns(snapshot: Snapshot) -> Columns:
     names = {"cpu", "memory", "pods"}
-    for catalogue in snapshot.catalogues.values():
+    for catalogue in (*snapshot.catalogues.values(), *snapshot.overlaid.values()):
         names.update(*(t.allocatable for t in catalogue))
+        names.update(*(o.capacity for t in catalogue for o in t.offerings if o.capacity is not None))
     for state in snapshot.state_nodes.values():
         for source in (state.node, state.claim):
             names.update(source.status.allocatable if source is not None else ())
@@ -127,9 +116,8 @@ def usable(pool: NodePool) -> bool:
 def _pools(
     snapshot: Snapshot,
     columns: Columns,
-    tables: Mapping[str, TypeTable],
+    tables: Tables,
     daemons: Sequence[Daemon],
-    faults: Mapping[str, Exception],
 ) -> tuple[tuple[tuple[Template, Usage], ...], dict[str, PodRefusal]]:
     """A pool with a malformed requirement or limit, or with a class at fault, loses only itself."""
     found: list[tuple[Template, Usage]] = []
@@ -142,9 +130,9 @@ def _pools(
             continue
         if not usable(pool):
             continue
-        table = tables.get(pool.class_name) or TypeTable((), columns, snapshot)
-        if pool.class_name in faults:
-            problems[name] = _invalid(faults[pool.class_name])
+        table = tables.of(name, pool.class_name) or TypeTable((), columns, snapshot)
+        if isinstance(table, Exception):
+            problems[name] = _invalid(table)
             continue
         try:
             check_pool(pool)

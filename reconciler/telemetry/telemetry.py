@@ -13,7 +13,7 @@ from typing import Any
 from api import labels
 from api.resources import Resources
 from api.v1.nodepool import NodePool
-from reconciler.model import kinds
+from reconciler.model import kinds, overlays
 from reconciler.model.cloud import FleetResult
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import (
@@ -65,7 +65,7 @@ _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 #: Pods that are refused before any placement is tried.
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
-_TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR})
+_TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR, overlays.CONFLICT, overlays.INVALID})
 #: What Kerf cannot do yet.
 _TO_KNOW = frozenset({"ResourceClaims"})
 #: Of what is not there any more there is no number left.

@@ -15,7 +15,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +49,7 @@ class Installation:
 
     With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does. With
     `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see `wait`).
+    `values` are further values of the chart.
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class Installation:
         families: tuple[str, ...] = FAMILIES,
         proxied: bool = False,
         kept_running: bool = False,
+        values: Mapping[str, str] = {},
     ) -> None:
-        self.control_plane, self._folder, self._webhook = control_plane, folder, webhook
+        self.control_plane, self._folder, self._webhook, self._values = control_plane, folder, webhook, values
         self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
         self._proxied, self._kept_running = proxied, kept_running
         #: The processes that have ended by themselves, one entry each time.
@@ -106,6 +108,7 @@ class Installation:
             "settings.clusterName": CLUSTER_NAME,
             "settings.clusterEndpoint": self.control_plane.server,
             "settings.interruptionQueue": CLUSTER_NAME,
+            **self._values,
         }
         inside = {"webhook.timeoutSeconds": "1"}
         outside = {

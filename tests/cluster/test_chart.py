@@ -79,10 +79,14 @@ DEFAULT_SPREAD = """podTopologySpread:
 _ASKED = {
     "spread": "settings.schedulerConfig=" + DEFAULT_SPREAD.replace(",", "\\,").replace("{", "\\{").replace("}", "\\}"),
     "buffers": "settings.featureGates.capacityBuffer=true",
+    "overlays": "settings.featureGates.nodeOverlay=true",
     "static": "settings.featureGates.staticCapacity=true",
 }
 #: Kinds whose status the controller writes, and reads again after a conflict.
-_WITH_OUR_STATUS = {"buffers": ("autoscaling.x-k8s.io", "capacitybuffers")}
+_WITH_OUR_STATUS = {
+    "buffers": ("autoscaling.x-k8s.io", "capacitybuffers"),
+    "overlays": ("karpenter.sh", "nodeoverlays"),
+}
 
 
 @pytest.mark.parametrize("asked", [set(c) for n in range(len(_ASKED) + 1) for c in combinations(_ASKED, n)], ids=str)
@@ -93,6 +97,7 @@ def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: Con
     assert {
         "spread": bool(settings.default_constraints),
         "buffers": gates.capacity_buffer,
+        "overlays": gates.node_overlay,
         "static": gates.static_capacity,
     } == {one: one in asked for one in _ASKED}
     watched = listed(objects)

@@ -153,6 +153,19 @@ def test_a_fleet_gives_one_instance_per_member_of_the_cheapest_type(account: Acc
         assert one.launched.utcoffset() is not None
 
 
+@pytest.mark.parametrize("capacity_type", [labels.ON_DEMAND, labels.SPOT])
+@pytest.mark.parametrize("prioritized", [False, True])
+def test_a_fleet_goes_by_ec2s_prices_unless_it_is_told_to_go_by_those_of_the_request(
+    account: Account, group: str, capacity_type: str, prioritized: bool
+) -> None:
+    """Which a NodeOverlay may have made others."""
+    asked = request(account, f"{group[:40]}-{capacity_type}-{prioritized}", capacity_type=capacity_type)
+    turned = tuple(msgspec.structs.replace(o, price=1 if o.instance_type == "m5.large" else 2) for o in asked.overrides)
+    wanted = msgspec.structs.replace(asked, overrides=turned, prioritized=prioritized)
+    (launched,) = account.cloud.create_fleet(wanted).instances
+    assert launched.instance_type == ("m5.large" if prioritized else "c5.large")
+
+
 def test_what_a_fleet_says_of_an_instance_is_what_is_listed_later(account: Account, group: str) -> None:
     told = account.cloud.create_fleet(request(account, group)).instances[0]
     account.eventually(lambda: listed(account, told.id) is not None)

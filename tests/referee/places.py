@@ -6,7 +6,7 @@ A node that is not there yet is judged by every (type, zone, capacity type) that
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from api import labels
 from api.requirements import Requirements
@@ -19,6 +19,7 @@ from reconciler.model.snapshot import Snapshot, StateNode
 from tests.referee.answers import Answer, Violation
 from tests.referee.daemons import Daemons
 from tests.referee.needs import HostPort
+from tests.referee.overlays import overlaid
 from tests.referee.selecting import affinity_holds, selector_holds
 
 Labels = Mapping[str, str]
@@ -103,15 +104,41 @@ def _unlaunched(snapshot: Snapshot, daemons: Daemons, state: StateNode, claim: N
     requirements = claim.requirements() & Requirements.of_labels(claim.metadata.labels)
     rooms: dict[str, Resources] = {}
     outcomes: list[Labels] = []
-    for one in snapshot.catalogues.get(claim.spec.node_class_ref.name, ()):
-        own = outcomes_of(snapshot, requirements, {}, one)
-        if own:
-            outcomes += own
-            rooms[one.name] = one.allocatable - daemons.most(claim.spec.taints, own).requests
+    for one in _listed(snapshot, claim):
+        for name, sold in launchable(one, claim.requests()).items():
+            own = outcomes_of(snapshot, requirements, {}, sold)
+            if own:
+                outcomes += own
+                rooms[name] = sold.allocatable - daemons.most(claim.spec.taints, own).requests
     return Place(state.name, outcomes, state.taints, rooms)
 
 
+def _listed(snapshot: Snapshot, claim: NodeClaim) -> Iterable[InstanceType]:
+    """The types that a claim may be launched as; those of its pool while they are of the same class."""
+    pool = snapshot.node_pools.get(claim.pool_name)
+    if pool is not None and pool.class_name == claim.spec.node_class_ref.name:
+        return overlaid(snapshot, pool)
+    return snapshot.catalogues.get(claim.spec.node_class_ref.name, ())
+
+
 # --- what a node may become ---------------------------------------------------------------------------------------
+def launchable(one: InstanceType, requests: Resources) -> dict[str, InstanceType]:
+    """What a launch may make of a type for so much: the type itself, and apart from it each offering with a capacity of
+    its own, by a name that tells them apart. The system keeps as much there as it does of the type."""
+    plain = tuple(o for o in one.offerings if o.capacity is None)
+    if len(plain) == len(one.offerings):
+        return {one.name: one}
+    found = {one.name: replace(one, offerings=plain)} if plain else {}
+    for offer in one.offerings:
+        if offer.capacity is not None:
+            kept = one.capacity - one.allocatable
+            room = Resources({**one.allocatable, **{r: amount - kept[r] for r, amount in offer.capacity.items()}})
+            found[f"{one.name} in {offer.zone} as {offer.capacity_type}"] = replace(
+                one, allocatable=room, offerings=(offer,)
+            )
+    return {n: k for n, k in found.items() if all(k.allocatable[r] >= amount for r, amount in requests.items())}
+
+
 def outcomes_of(snapshot: Snapshot, requirements: Requirements, own: Labels, one: InstanceType) -> list[Labels]:
     """The label sets of a node of this type under the requirements, one for each offering; `own` are its pool's.
 

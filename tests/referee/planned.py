@@ -16,7 +16,8 @@ from reconciler.model.snapshot import Snapshot
 from tests.referee.answers import Answer, PlannedNode, Violation
 from tests.referee.daemons import Daemons
 from tests.referee.needs import HostPort, requests
-from tests.referee.places import Labels, Place, offers, outcomes_of
+from tests.referee.overlays import overlaid
+from tests.referee.places import Labels, Place, launchable, offers, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Planned:
     def __init__(self, snapshot: Snapshot, daemons: Daemons, by_key: Mapping[str, Pod]) -> None:
         self._snapshot, self._daemons, self._by_key = snapshot, daemons, by_key
         self._shapes: dict[Any, Shape] = {}
+        #: Whether what a node asks for may decide where it can be launched.
+        self._apart = any(o.capacity for types in snapshot.catalogues.values() for t in types for o in t.offerings)
 
     def place(self, node: PlannedNode, number: int) -> Place:
         pool = self._snapshot.node_pools.get(node.pool)
@@ -65,7 +68,7 @@ class Planned:
             yield Violation("requests", f"a new node of {node.pool} requests less than its pods")
 
     def _shape(self, node: PlannedNode) -> Shape:
-        key = (node.pool, node.requirements, node.instance_types)
+        key = (node.pool, node.requirements, node.instance_types, node.requests if self._apart else None)
         if key not in self._shapes:
             pool = self._snapshot.node_pools.get(node.pool)
             self._shapes[key] = _nowhere(node) if pool is None else _shape(self._snapshot, self._daemons, pool, node)
@@ -78,7 +81,7 @@ def _nowhere(node: PlannedNode) -> Shape:
 
 def types_of(snapshot: Snapshot, pool: NodePool) -> dict[str, InstanceType]:
     """The types that a NodePool can use, by name."""
-    return {t.name: t for t in snapshot.catalogues.get(pool.class_name, ())}
+    return {t.name: t for t in overlaid(snapshot, pool)}
 
 
 def stands_aside(pool: NodePool) -> str:
@@ -103,15 +106,17 @@ def _shape(snapshot: Snapshot, daemons: Daemons, pool: NodePool, node: PlannedNo
         if name not in known:
             problems.append(Violation("types", f"{name} is no type of {node.pool}"))
             continue
-        become = outcomes_of(snapshot, node.requirements, own, known[name])
-        if not become:
+        for apart, one in launchable(known[name], node.requests).items():
+            become = outcomes_of(snapshot, node.requirements, own, one)
+            if become:
+                share = daemons.most(taints, become)
+                outcomes += become
+                rooms[apart] = one.allocatable - share.requests
+                cheapest = min(o.price for o in offers(snapshot, node.requirements, one))
+                prices[name] = min(cheapest, prices.get(name, cheapest))
+                ports.append(share.ports)
+        if name not in prices:
             problems.append(Violation("offering", f"{name} has no offering for a new node of {node.pool}"))
-            continue
-        share = daemons.most(taints, become)
-        outcomes += become
-        rooms[name] = known[name].allocatable - share.requests
-        prices[name] = min(o.price for o in offers(snapshot, node.requirements, known[name]))
-        ports.append(share.ports)
     problems += _min_values(snapshot, pool, node, known)
     return Shape(tuple(outcomes), rooms, prices, frozenset().union(*ports), (*problems,))
 

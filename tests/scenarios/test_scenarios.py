@@ -1,9 +1,9 @@
 """Scenarios: small worlds as YAML. Each file tells a story in steps, and after each step what must be true.
 
-A scenario is a list of steps. Verbs: `apply` (a manifest), `stage` (the usual node class, with a pool when `pool` is
-given: its template spec and disruption), `deploy` (name, replicas and pod spec of a Deployment), `scale`, `delete`,
-`stock_out`, `reclaim` (a spot instance), `remember` (the claims as they are now), `run` (virtual time), `expect`. An
-expectation must hold at once; with `within` the world runs until it does.
+A scenario is a list of steps. Verbs: `gates` (feature gates; first of all), `apply` (a manifest), `stage` (the usual
+node class, with a pool when `pool` is given: its template spec and disruption), `deploy` (name, replicas and pod spec
+of a Deployment), `scale`, `delete`, `stock_out`, `reclaim` (a spot instance), `remember` (the claims as they are now),
+`run` (virtual time), `expect`. An expectation must hold at once; with `within` the world runs until it does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 
 from api import durations, labels
 from reconciler.model.plan import Plan
-from reconciler.model.settings import Settings
+from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.world import World
 from tests.worlds import deployment, node_class, node_pool
@@ -34,13 +34,7 @@ class Story:
 
     def __init__(self) -> None:
         self.world = World(seed=11)
-        self._controller = Controller(
-            kube=self.world.kube,
-            cloud=self.world.cloud,
-            clock=self.world.clock,
-            settings=Settings(cluster_name="sandbox", interruption_queue="sandbox"),
-            inline=True,
-        )
+        self.do_gates({})
         self.refusals: dict[str, str] = {}
         self._remembered: dict[str, set[str]] = {}
 
@@ -58,6 +52,15 @@ class Story:
     def play(self, step: Mapping[str, Any]) -> None:
         for verb, given in step.items():
             getattr(self, f"do_{verb}")(given)
+
+    def do_gates(self, given: Mapping[str, bool]) -> None:
+        self._controller = Controller(
+            kube=self.world.kube,
+            cloud=self.world.cloud,
+            clock=self.world.clock,
+            settings=Settings("sandbox", interruption_queue="sandbox", gates=FeatureGates(**given)),
+            inline=True,
+        )
 
     def do_stage(self, given: Mapping[str, Any]) -> None:
         self.world.apply(node_class())
@@ -134,6 +137,10 @@ class Story:
     def see_pools(self, wanted: Mapping[str, int]) -> dict[str, int]:
         nodes = Counter(n["metadata"]["labels"].get(labels.NODEPOOL) for n in self.world.objects("Node"))
         return {pool: nodes[pool] for pool in wanted}
+
+    def see_types(self, wanted: Mapping[str, int]) -> dict[str, int]:
+        nodes = Counter(n["metadata"]["labels"].get(labels.INSTANCE_TYPE) for n in self.world.objects("Node"))
+        return {name: nodes[name] for name in wanted}
 
     def see_zones(self, _: object) -> int:
         return len({n["metadata"]["labels"][labels.ZONE] for n in self.world.objects("Node")})

@@ -38,7 +38,7 @@ class PoisonedKube:
     def __init__(self, kube: Any, poison: Mapping[Kind, Sequence[Mapping[str, Any]]]) -> None:
         self._kube = kube
         self.problems: list[str] = []
-        self._decoders = {kind.name: KindDecoder(kind, self._told) for kind in kinds.WATCHED}
+        self._decoders = {kind.name: KindDecoder(kind, self._told) for kind in kinds.KNOWN}
         self.objects: dict[Ref, Mapping[str, Any]] = {}
         for kind, manifests in poison.items():
             for number, manifest in enumerate(manifests):
@@ -139,6 +139,10 @@ def _daemon(spec: Any) -> dict[str, Any]:
     return {"spec": {"template": {"spec": spec}}}
 
 
+def _overlay(spec: Any) -> dict[str, Any]:
+    return {"spec": {"requirements": [], "price": "0.01", **spec} if isinstance(spec, dict) else spec}
+
+
 def _affinity(row: Mapping[str, Any]) -> dict[str, Any]:
     terms = {"nodeSelectorTerms": [{"matchExpressions": [row]}]}
     return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
@@ -173,6 +177,23 @@ POISON: dict[Kind, list[dict[str, Any]]] = {
         {"spec": {"amiSelectorTerms": [{"alias": "nonsense@@"}], "kubelet": {"maxPods": -9}}, "status": READY},
         {"spec": {"userData": LONG, "tags": {"": ""}}, "status": {"amis": "junk", "conditions": 3}},
         {"spec": {"blockDeviceMappings": [{"ebs": {"volumeSize": "1e99999"}}]}, "status": READY},
+    ],
+    kinds.NODE_OVERLAY: [
+        _overlay("nothing"),
+        _overlay({"requirements": "all"}),
+        _overlay({"requirements": [{"key": 3}]}),
+        _overlay(_row("", "In", "a")),
+        _overlay(_row("topology.kubernetes.io/zone", "Perhaps", LONG)),
+        _overlay(_row("karpenter.k8s.aws/instance-cpu", "Gt", "many")),
+        _overlay({"price": 7}),
+        _overlay({"price": "1e99999"}),
+        _overlay({"price": None, "priceAdjustment": "a little"}),
+        _overlay({"price": "9" * 5000}),
+        _overlay({"capacity": {"cpu": "1"}}),
+        _overlay({"capacity": {"example.com/x": "1e99999", "": "1"}}),
+        _overlay({"capacity": ["example.com/x"]}),
+        _overlay({"weight": "heavy"}),
+        _overlay({"price": None, "capacity": {"example.com/x": "-5"}}),
     ],
     kinds.NODE_CLAIM: [
         _claim("nothing"),

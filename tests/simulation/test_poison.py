@@ -11,7 +11,7 @@ import pytest
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import Plan
-from reconciler.model.settings import Settings
+from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.world import World
 from tests.simulation.chaos import bugs
@@ -39,7 +39,8 @@ class Story:
     def __init__(self, poison: Mapping[Kind, Sequence[Mapping[str, Any]]]) -> None:
         self.world = World(seed=5, types=("c5.xlarge", "m5.xlarge", "m5.2xlarge", "r5.xlarge"))
         self.kube = PoisonedKube(self.world.kube, poison)
-        settings = Settings(cluster_name="sandbox", interruption_queue="sandbox")
+        gates = FeatureGates(node_overlay=True)
+        settings = Settings(cluster_name="sandbox", interruption_queue="sandbox", gates=gates)
         self.controller = Controller(
             kube=self.kube,  # type: ignore[arg-type]
             cloud=self.world.cloud,
@@ -90,10 +91,10 @@ class Story:
 
 
 def test_every_watched_kind_is_poisoned() -> None:
-    assert set(POISON) == set(kinds.WATCHED)
+    assert set(POISON) == set(kinds.KNOWN)
 
 
-@pytest.mark.parametrize("kind", kinds.WATCHED, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", kinds.KNOWN, ids=lambda kind: kind.name)
 def test_poison_stops_nothing_else_and_is_told_of(kind: Kind) -> None:
     story = Story({kind: POISON[kind]})
     story.lives()
@@ -112,6 +113,7 @@ def test_poison_stops_nothing_else_and_is_told_of(kind: Kind) -> None:
 HARMLESS: dict[Kind, set[str]] = {
     kinds.NODE_CLAIM: {"poison-6", "poison-7", "poison-11"},
     kinds.DAEMON_SET: {"poison-4"},
+    kinds.NODE_OVERLAY: {"poison-14"},
 }
 
 

@@ -209,6 +209,13 @@ def test_the_call_of_a_spot_fleet() -> None:
     assert "OnDemandOptions" not in call
 
 
+def test_a_fleet_whose_prices_ec2_does_not_know_goes_by_their_order() -> None:
+    call = parameters(replace(REQUEST, prioritized=True))
+    assert call["OnDemandOptions"] == {"AllocationStrategy": "prioritized"}
+    call = parameters(replace(REQUEST, capacity_type="spot", prioritized=True))
+    assert call["SpotOptions"] == {"AllocationStrategy": "capacity-optimized-prioritized"}
+
+
 def test_overrides_go_with_their_template() -> None:
     second = replace(TEMPLATE, name="karpenter.k8s.aws/2")
     moved = replace(REQUEST.overrides[1], template=second.name)

@@ -58,6 +58,19 @@ def test_an_unknown_price_makes_an_offering_unavailable() -> None:
     assert available(found) == {("us-west-2b", "spot")}
 
 
+def test_what_only_lacks_a_price_is_told_from_what_cannot_be_had() -> None:
+    """A NodeOverlay can tell a price; a subnet, or a zone that sells the type, it cannot."""
+    rows = (Subnet("subnet-a", "us-west-2a", "usw2-az1", 5), Subnet("subnet-b", "us-west-2b", "usw2-az2", 5))
+    sold = {"m5.large": frozenset({"us-west-2a", "us-west-2c"})}
+    unknown = replace(region("m5.large"), zones_by_type=sold, spot={}, on_demand={})
+    found = build(node_class(), facts(subnets=rows), unknown, SETTINGS)[0]
+    assert {(o.zone, o.capacity_type) for o in found.offerings if o.unpriced} == {
+        ("us-west-2a", "on-demand"),
+        ("us-west-2a", "spot"),
+    }
+    assert not any(o.unpriced for o in one("m5.large").offerings)
+
+
 @pytest.mark.parametrize("name", ["g5.xlarge", "inf2.xlarge", "m5.large", "m7g.large"])
 def test_a_type_that_no_image_fits_stays_listed(name: str) -> None:
     standard_arm = tuple(i for i in ec2_facts.images() if i.architecture == "arm64" and i.variant == "standard")

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.resources import Resources
 from api.v1 import conditions, meta
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import fleet
@@ -71,6 +72,13 @@ BOTH = (CAPACITY_TYPE, "In", ["spot", "on-demand"])
 
 def typed(*wanted: str) -> tuple[str, str, list[str]]:
     return (TYPE, "In", list(wanted))
+
+
+def repriced(name: str, *rows: tuple[str, str, list[str]]) -> NodeClaim:
+    """A claim that was planned with the prices of NodeOverlays."""
+    made = claim(name, *rows)
+    notes = {**made.metadata.annotations, labels.PRICE_OVERLAY: "true"}
+    return replace(made, metadata=replace(made.metadata, annotations=notes))
 
 
 # --- the request ------------------------------------------------------------------------------------------------
@@ -322,6 +330,24 @@ def test_exotic_types_only_where_nothing_else_will_do() -> None:
     assert names(request(claim("a", requests={"nvidia.com/gpu": "1"}), types=types)) == ["g5.xlarge"]
     least = claim("a", (TYPE, "In", list(EXOTIC)), min_values={TYPE: 2})
     assert set(names(request(least, types=types))) == set(EXOTIC)
+
+
+def test_an_offering_with_a_capacity_of_its_own_is_named_for_what_only_it_holds() -> None:
+    extra = Resources({"example.com/extra": 2})
+    types = tuple(
+        copy(t, offerings=tuple(copy(o, capacity=extra) if o.zone == ZONES[1] else o for o in t.offerings))
+        for t in catalogue("m5.large", "c5.large")
+    )
+    found = request(claim("a", requests={"example.com/extra": "1"}), types=types)
+    assert {(o.instance_type, o.zone) for o in found.overrides} == {("c5.large", ZONES[1]), ("m5.large", ZONES[1])}
+    assert {o.zone for o in request(claim(), types=types).overrides} == set(ZONES)
+    assert problem(claim("a", requests={"example.com/extra": "3"}), types=types).kind == fleet.CAPACITY
+
+
+def test_a_claim_with_the_prices_of_overlays_is_launched_by_their_order_and_with_its_like() -> None:
+    assert request(repriced("a")).prioritized
+    assert not request(claim()).prioritized
+    assert equal_launch(repriced("a")) == equal_launch(repriced("b")) != equal_launch(claim("c"))
 
 
 def dear_spot(*dear: str) -> Catalogue:

@@ -18,7 +18,7 @@ from reconciler.model.kinds import Ref
 from reconciler.model.memory import Memory
 from reconciler.model.objects import Node, Pod, PodSpec
 from reconciler.model.plan import EvictPod, PatchObject, Plan, Reason, Source
-from reconciler.model.settings import Settings
+from reconciler.model.settings import FeatureGates, Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Listing, Unavailable
 from reconciler.runtime.controller import AFTER_A_BUG, AT_LEAST_EVERY, Controller
@@ -401,10 +401,13 @@ class Reluctant:
         """Nothing is open."""
 
 
-def test_a_list_that_failed_is_not_put_off_by_a_clock_that_is_set_back() -> None:
+@pytest.mark.parametrize("gates", [FeatureGates(), FeatureGates(node_overlay=True)])
+def test_a_list_that_failed_is_not_put_off_by_a_clock_that_is_set_back(gates: FeatureGates) -> None:
+    """Of any kind; one behind a feature gate is not even asked for while that is closed."""
     world, clock, kube = World(), SetBack(), Reluctant()
-    loop = Controller(kube=kube, cloud=world.cloud, clock=clock, settings=Settings(cluster_name="sandbox"))  # type: ignore[arg-type]
-    every = {kind.name for kind in kinds.WATCHED}
+    settings = Settings(cluster_name="sandbox", gates=gates)
+    loop = Controller(kube=kube, cloud=world.cloud, clock=clock, settings=settings)  # type: ignore[arg-type]
+    every = {kind.name for kind in kinds.WATCHED} | ({"NodeOverlay"} if gates.node_overlay else set())
     loop.start()
     try:
         assert _soon(lambda: kube.refused == every)

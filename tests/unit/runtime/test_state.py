@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+from msgspec.structs import replace
+
 from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import ObjectMeta
+from api.v1.meta import Condition, ObjectMeta
+from api.v1.nodeoverlay import NodeOverlay, NodeOverlaySpec, NodeOverlayStatus
 from reconciler.model import kinds
 from reconciler.model.cloud import ClassFacts, Region
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.plan import Source
-from reconciler.model.settings import Settings
-from reconciler.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Resolved
+from reconciler.model.settings import FeatureGates, Settings
+from reconciler.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved
 from reconciler.runtime.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SAID = NodeOverlayStatus(conditions=(Condition(type="Ready", status="True"),))
 
 
 def state() -> State:
@@ -51,6 +56,30 @@ def test_the_first_snapshot_already_says_that_types_cannot_be_worked_out() -> No
     assert "odd" not in seen.catalogues
     assert seen.class_facts["odd"].problems
     assert told == ["odd"]
+
+
+# --- feature gates ----------------------------------------------------------------------------------------------
+GATE = FeatureGates(node_overlay=True)
+
+
+@pytest.mark.parametrize(("gates", "missing"), [(FeatureGates(), []), (GATE, ["NodeOverlay"])])
+def test_what_is_watched_only_with_its_gate_is_waited_for_only_with_it(gates: FeatureGates, missing: list[str]) -> None:
+    known = State(Settings(cluster_name="c", gates=gates), build=lambda *_: (), interpret=lambda _: None)
+    for kind in kinds.WATCHED:
+        known.take(Listed(kind, (), "1", NOW), NOW)
+    assert (known.missing(), known.synced) == (missing, not missing)
+
+
+def test_an_overlay_that_comes_changes_or_goes_has_waiting_pods_looked_at_at_once() -> None:
+    known = State(Settings(cluster_name="c", gates=GATE), build=lambda *_: (), interpret=lambda _: None)
+    known.batch.trigger("pod", NOW)
+    one = NodeOverlay(metadata=ObjectMeta(name="o", uid="u", resource_version="1"))
+    dearer = replace(one, metadata=replace(one.metadata, resource_version="2"), spec=NodeOverlaySpec(price="1"))
+    told = replace(dearer, metadata=replace(one.metadata, resource_version="3"), status=SAID)
+    for news, opens in ((one, True), (dearer, True), (told, False), (None, True)):
+        known.batch.served(NOW)
+        known.take(Removed(kinds.NODE_OVERLAY, "", "o") if news is None else Changed(kinds.NODE_OVERLAY, news), NOW)
+        assert (known.batch.at(NOW) is not None) is opens
 
 
 # --- doubt ------------------------------------------------------------------------------------------------------
