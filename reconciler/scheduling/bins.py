@@ -53,6 +53,15 @@ class Stock:
             tuple(bond.group for bond in hosts if bond.group.kind == ANTI and bond.required),
         )
 
+    @property
+    def together(self) -> int:
+        """How many of the pods may be on one node."""
+        most = 1 if self.item.cls.ports else MANY
+        for bond in self.hosts:
+            if bond.self_match and bond.group.kind in (SPREAD, ANTI):
+                most = min(most, bond.max_skew if bond.group.kind == SPREAD else 1)
+        return most
+
     def apart(self, number: int) -> dict[Group, int]:
         """How many nodes so many of the pods need at least, by the group that keeps them apart."""
         return {

@@ -159,18 +159,35 @@ def _shapes(found: Iterable[Pod]) -> tuple[dict[str, Shape], dict[str, Exception
     """Each pod's shape; and the pods whose constraints cannot even be looked through."""
     shapes: dict[str, Shape] = {}
     unreadable: dict[str, Exception] = {}
-    known: set[bytes] = set()
+    same: dict[tuple[int, ...], Shape] = {}
     for pod in found:
         try:
-            shape = shape_of(pod)
-            if shape[0] not in known:
+            # pods of one workload share their parts (see kube/interning), so most need no second look
+            parts = tuple([id(part) if part else 0 for part in _parts(pod)])
+            shape = same.get(parts)
+            if shape is None:
+                shape = same[parts] = shape_of(pod)
                 _label_keys(pod)
         except Exception as error:
             unreadable[pod.key] = error
         else:
-            known.add(shape[0])
             shapes[pod.key] = shape
     return shapes, unreadable
+
+
+def _parts(pod: Pod) -> tuple[object, ...]:
+    """What scheduling reads of a pod, labels and volumes aside."""
+    spec = pod.spec
+    return (
+        spec.node_selector,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.containers,
+        spec.init_containers,
+        spec.overhead,
+        spec.resources,
+    )
 
 
 def shape_of(pod: Pod) -> Shape:

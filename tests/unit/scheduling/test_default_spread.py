@@ -144,7 +144,13 @@ def test_pods_of_one_workload_stay_of_one_class() -> None:
     assert len({shape_of(one) for one in found}) == 1
     topology = Topology(ground.tallies, ground.templates(frozenset()), found, frozenset(), frozenset())
     classes, odd = classes_of(
-        found, volumes={}, attaching={}, settled=frozenset(), topology=topology, respect_preferences=True, soft_taints=False
+        found,
+        volumes={},
+        attaching={},
+        settled=frozenset(),
+        topology=topology,
+        respect_preferences=True,
+        soft_taints=False,
     )
     assert ([len(one.members) for one in classes], odd) == ([9], {})
     assert [len(node.pods) for node in solve(snapshot, pods, ground=ground).new_nodes] == [1] * 9

@@ -92,3 +92,28 @@ def test_what_is_left_over_of_the_last_node_is_not_bought() -> None:
     roomy = (w.instance_type("four", 5, 8, pods=20), w.instance_type("two", 3, 4, pods=20))
     answer = w.solved(w.pool(), *w.replicas(6, "p", "1"), catalogue=roomy)
     assert sorted(len(node.pods) for node in answer.new_nodes) in ([2, 4], [2, 2, 2])
+
+
+def test_few_pods_are_covered_by_any_number_of_sizes() -> None:
+    """Thirteen pods of a core: eight, four and one cost less than any two sizes that hold them."""
+    sizes = tuple(w.instance_type(f"of-{n}", n + 1, 64, pods=20, price=n * 100_000) for n in (1, 4, 8))
+    answer = w.solved(w.pool(), *w.replicas(13, "p", "1"), catalogue=sizes)
+    assert sorted(len(node.pods) for node in answer.new_nodes) == [1, 4, 8]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pods_that_must_be_on_demand_are_not_crowded_out_by_those_that_need_not(seed: int) -> None:
+    """No more is spent on on-demand nodes than for these pods alone: others would pay what spot does not ask."""
+    catalogue = read_catalogue(msgspec.json.encode(workloads.families()))
+    pods = read_pods(msgspec.json.encode(workloads.workload("services", 300, seed)))
+    bound = [p for p in pods if labels.ON_DEMAND in p.spec.node_selector.values()]
+    alone = _solved(snapshot_of(bound, catalogue, None)).price
+    together = _solved(snapshot_of(pods, catalogue, None)).new_nodes
+    assert sum(node.price for node in together if labels.SPOT not in node.capacity_types) <= 1.05 * alone
+
+
+def test_pods_of_one_size_are_counted_and_not_poured() -> None:
+    """Two cores hold one such pod, three hold two: the larger is the better buy though it costs more a core."""
+    sizes = (w.instance_type("of-1", 2, 64, price=200_000), w.instance_type("of-2", 3, 64, price=310_000))
+    answer = w.solved(w.pool(), *w.replicas(10, "p", "1100m"), catalogue=sizes)
+    assert [node.instance_types[0] for node in answer.new_nodes] == ["of-2"] * 5
