@@ -117,3 +117,22 @@ def test_pods_of_one_size_are_counted_and_not_poured() -> None:
     sizes = (w.instance_type("of-1", 2, 64, price=200_000), w.instance_type("of-2", 3, 64, price=310_000))
     answer = w.solved(w.pool(), *w.replicas(10, "p", "1100m"), catalogue=sizes)
     assert [node.instance_types[0] for node in answer.new_nodes] == ["of-2"] * 5
+
+
+def test_who_must_share_a_host_does_so_on_one_that_leaves_enough_types() -> None:
+    """minValues asks for two types, and only the larger holds three pods: two share a node, and the third waits."""
+    types = (w.instance_type("four", 4, 64), w.instance_type("sixteen", 16, 64))
+    pool = w.pool(requirements=[{"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 2}])
+    near = w.between("podAffinity", labels.HOSTNAME, "a")
+    answer = w.solved(pool, *w.replicas(3, "a", "1500m", labels={"app": "a"}, affinity=near), catalogue=types)
+    assert [len(node.pods) for node in answer.new_nodes] == [2]
+    assert len(answer.unplaced) == 1
+
+
+def test_who_is_more_important_has_what_limits_leave() -> None:
+    """Limits leave one of two nodes; the other one would serve four pods for its price, and this one a single pod."""
+    types = (w.instance_type("five", 5, 8), w.instance_type("arm", 5, 8, arch="arm64"))
+    most = w.pod("most", "900m", priority=1000, nodeSelector={labels.ARCH: "arm64"})
+    least = w.replicas(4, "least", "1", nodeSelector={labels.ARCH: "amd64"})
+    answer = w.solved(w.pool(limits={"cpu": "5"}), *least, most, catalogue=types)
+    assert sorted(answer.unplaced) == [pod.key for pod in least]
