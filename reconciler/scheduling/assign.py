@@ -70,6 +70,7 @@ class Assignment:
         queue = [(cls, pod) for cls in classes for pod in cls.members]
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
+        self._opening.looking = len(queue)
         while queue:
             waiting: list[Entry] = []
             for _, entries in groupby(queue, key=lambda entry: entry[0].number):

@@ -53,6 +53,15 @@ class Stock:
             tuple(bond.group for bond in hosts if bond.group.kind == ANTI and bond.required),
         )
 
+    @property
+    def together(self) -> int:
+        """How many of the pods may be on one node."""
+        most = 1 if self.item.cls.ports else MANY
+        for bond in self.hosts:
+            if bond.self_match and bond.group.kind in (SPREAD, ANTI):
+                most = min(most, bond.max_skew if bond.group.kind == SPREAD else 1)
+        return most
+
     def apart(self, number: int) -> dict[Group, int]:
         """How many nodes so many of the pods need at least, by the group that keeps them apart."""
         return {
@@ -123,13 +132,17 @@ class Bin:
                 self.owners[bond.group] = self.owners.get(bond.group, 0) + number
 
     def types(self) -> NDArray[np.intp]:
-        """Places of the types that hold everything here, cheapest first, within limits and clear of daemons' ports."""
+        """Places of the types that hold everything here, cheapest first, within limits and clear of daemons' ports.
+
+        None when they are too few for minValues.
+        """
         shape = self.template.shape(self.requirements)
         good = shape.holding(self.used)
         for mask in (self.template.within_limits(), self.template.free_of_ports(self.ports)):
             if mask is not None:
                 good &= mask[shape.types]
-        return shape.types[good]
+        types, strict = shape.types[good], self.template.min_values and self.template.strict_min_values
+        return types[:0] if strict and self.template.shortfall(types) else types
 
 
 def steps_of(need: Ints) -> Steps:

@@ -13,7 +13,7 @@ from reconciler.model import pods
 from reconciler.model.objects import Pod, PodAffinity
 from reconciler.model.selectors import selector_of
 from reconciler.scheduling.attachments import NOTHING, Attaching
-from reconciler.scheduling.groups import Bond, Group
+from reconciler.scheduling.groups import SPREAD, Bond, Group
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.requirements_of import Demand, ladder
 from reconciler.scheduling.topology import Topology
@@ -73,7 +73,7 @@ def classes_of(
     respect_preferences: bool,
     soft_taints: bool,
 ) -> tuple[list[PodClass], dict[str, Exception]]:
-    """The pods' classes, largest requests first, and the pods that make no sense with the reason.
+    """The pods' classes in the order in which they are placed, and the pods that make no sense with the reason.
 
     `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
     keys of pods that run somewhere now.
@@ -84,14 +84,15 @@ def classes_of(
     read = {key for pod in samples.values() for key in _label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in samples.values())
-    drafts: dict[tuple[Shape, str, Marks, tuple[Requirements, ...], Attaching, bool, bool], _Draft] = {}
+    drafts: dict[tuple[object, ...], _Draft] = {}
     for pod, shape in readable:
         own = pod.metadata.labels
         chosen = tuple((key, own[key]) for key in sorted(read & own.keys())) if read and own else ()
         place = pod.metadata.namespace if local else ""
         name = pod.key
         wanted, brings, stays = volumes.get(name, (EMPTY,)), attaching.get(name, NOTHING), name in settled
-        draft = drafts.get(key := (shape, place, chosen, wanted, brings, stays, pods.virtual(pod)))
+        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays)
+        draft = drafts.get(key)
         if draft is None:
             draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, brings, stays)
         draft.members.append(pod)
@@ -152,25 +153,50 @@ def age(pod: Pod) -> tuple[str, str, str]:
 
 
 def _order(group: PodClass) -> tuple[object, ...]:
-    return (-group.requests["cpu"], -group.requests["memory"], age(group.sample))
+    """Who is more important first; then who must be spread, before those who are merely counted."""
+    bound = any(bond.group.kind == SPREAD for bond in group.rungs[-1].bonds)
+    return (
+        -group.sample.spec.priority,
+        not bound,
+        -group.requests["cpu"],
+        -group.requests["memory"],
+        age(group.sample),
+    )
 
 
 def _shapes(found: Iterable[Pod]) -> tuple[dict[str, Shape], dict[str, Exception]]:
     """Each pod's shape; and the pods whose constraints cannot even be looked through."""
     shapes: dict[str, Shape] = {}
     unreadable: dict[str, Exception] = {}
-    known: set[bytes] = set()
+    same: dict[tuple[int, ...], Shape] = {}
     for pod in found:
         try:
-            shape = shape_of(pod)
-            if shape[0] not in known:
+            # pods of one workload share their parts (see kube/interning), so most need no second look
+            parts = tuple([id(part) if part else 0 for part in _parts(pod)])
+            shape = same.get(parts)
+            if shape is None:
+                shape = same[parts] = shape_of(pod)
                 _label_keys(pod)
         except Exception as error:
             unreadable[pod.key] = error
         else:
-            known.add(shape[0])
             shapes[pod.key] = shape
     return shapes, unreadable
+
+
+def _parts(pod: Pod) -> tuple[object, ...]:
+    """What scheduling reads of a pod, labels and volumes aside."""
+    spec = pod.spec
+    return (
+        spec.node_selector,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.containers,
+        spec.init_containers,
+        spec.overhead,
+        spec.resources,
+    )
 
 
 def shape_of(pod: Pod) -> Shape:

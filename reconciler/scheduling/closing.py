@@ -34,12 +34,12 @@ class Packed:
 def close(template: Template, drafts: Sequence[Draft], most: int) -> tuple[list[Packed], list[Draft]]:
     """The nodes that may be had, and those that may not.
 
-    Within limits those that serve most for their price come first.
+    Within limits those with the most important pods come first, then those that serve most for their price.
     """
     holding = _holding(template, drafts)
     order = list(range(len(drafts)))
     if template.remaining is not None:
-        order.sort(key=lambda i: -_density(template, drafts[i], holding[i]))
+        order.sort(key=lambda i: (-_priority(drafts[i]), -_density(template, drafts[i], holding[i])))
     known: _Known = {}
     done: list[Packed] = []
     refused: list[Draft] = []
@@ -84,6 +84,10 @@ def _types(template: Template, draft: Draft, good: Bools, most: int, known: _Kno
         types = shape.types[good]
         known[key] = listing(template, draft.requirements, types, most) if len(types) else None
     return known[key]
+
+
+def _priority(draft: Draft) -> int:
+    return max((stock.item.cls.sample.spec.priority for stock in draft.content), default=0)
 
 
 def _density(template: Template, draft: Draft, good: Bools) -> float:

@@ -14,7 +14,7 @@ from api.requirements import Requirements
 from reconciler.scheduling.bins import Bin, Stock, needs_company
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.rack import Draft, Rack
-from reconciler.scheduling.sizes import Mix, Noise, Sizes, shares
+from reconciler.scheduling.sizes import PER_NODE, Mix, Noise, Sizes, shares
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
@@ -58,9 +58,8 @@ class Filling:
             if left[stock]:
                 self._open(rack, stock, left, noise)
                 left[stock] -= self._seat(rack, stock, left[stock])
-            size = self.sizes.for_one(stock.served, stock.item.need) if left[stock] else None
-            if size is not None:
-                left[stock] -= rack.add(stock, left[stock], size, stock.served)
+            if left[stock]:
+                left[stock] -= self._add(rack, stock, left[stock])
         return rack.drafts()
 
     def _weights(self, amounts: Mapping[Stock, int]) -> dict[int, float]:
@@ -77,7 +76,7 @@ class Filling:
     def _adopt(self, rack: Rack, together: Iterable[Bin], left: dict[Stock, int]) -> None:
         stocks = {stock.item: stock for stock in self.stocks}
         for full in together:
-            size = self.sizes.for_one(full.requirements, full.used)
+            size = self.sizes.alone(full.requirements, full.used)
             content: dict[Stock, int] = {}
             for item, number in full.content:
                 content[stocks[item]] = content.get(stocks[item], 0) + number
@@ -101,11 +100,18 @@ class Filling:
         return bool((rack.room(stock)[self.columns] >= self._demand(left, {stock.lane})[self.columns]).all())
 
     def _grow(self, rack: Rack, stock: Stock, number: int) -> int:
-        size = self.sizes.for_one(stock.served, stock.item.need)
+        """Let nodes grow for so many pods while that costs less than nodes for them alone; how many found a place."""
+        mix = self.sizes.mix(stock.served, stock.item.need * number, number, unit=stock.item.need)
+        budget = float(sum((size.price + PER_NODE) * nodes for size, nodes in mix))
         found = 0
-        while size is not None and found < number and rack.grow(stock, self.sizes, size.price):
-            found += 1
+        while found < number and (extra := rack.grow(stock, self.sizes, budget)) is not None:
+            found, budget = found + 1, budget - extra
         return found
+
+    def _add(self, rack: Rack, stock: Stock, number: int) -> int:
+        """Nodes for these pods alone; how many they hold."""
+        size = self.sizes.alone(stock.served, stock.item.need, apart=stock.together < number)
+        return rack.add(stock, number, size, stock.served) if size is not None else 0
 
     # --- new nodes ----------------------------------------------------------------------------------------------
     def _forced_lanes(self, stocks: Sequence[Stock]) -> dict[int, int]:
@@ -143,8 +149,9 @@ class Filling:
 
     def _mix(self, stock: Stock, left: Mapping[Stock, int], noise: Noise | None = None) -> Mix:
         """What serves what is left of the stock's lane."""
-        pods = sum(number for other, number in left.items() if other.lane == stock.lane)
-        return self.sizes.mix(stock.served, self._demand(left, {stock.lane}), pods, 0, noise)
+        lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
+        unit = stock.item.need if len({id(other.item.need) for other in lane}) == 1 else None
+        return self.sizes.mix(stock.served, self._demand(left, {stock.lane}), sum(lane.values()), 0, noise, unit)
 
     def _open(self, rack: Rack, stock: Stock, left: Mapping[Stock, int], noise: Noise | None) -> None:
         """Empty nodes for what is left of a stock's lane."""

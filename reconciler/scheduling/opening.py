@@ -88,7 +88,12 @@ class _Limit:
 
 
 class Opening:
-    """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing)."""
+    """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing).
+
+    `looking`: how many pods look for a place.
+    """
+
+    looking = 1
 
     def __init__(self, templates: Sequence[Template], caps: Mapping[ItemKey, int]) -> None:
         self.items: dict[ItemKey, Item] = {}
@@ -187,8 +192,9 @@ class Opening:
         return known
 
     def _ways(self, cls: PodClass, number: int, routes: Sequence[_Route], need: Ints) -> Iterator[_Way]:
+        company = 1 << (self.looking // max(len(routes), 1)).bit_length()
         for route in routes:
-            cost = route.template.unit_cost(route.served, need, cls.ports)
+            cost = route.template.unit_cost(route.served, need, cls.ports, company)
             if cost is not None:
                 yield _Way(route, cost, (cls.number, number, route.alternative, route.pins))
 

@@ -19,8 +19,9 @@ from reconciler.scheduling.sizes import Size, Sizes
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import NO_PRICE, Bools, Ints
 
-#: A joiner may narrow a node's offerings if its price stays within this factor.
-_NARROWING = 1.02
+#: A joiner may narrow a node's offerings if its price stays within this factor; and joins none that costs so many times
+#: what it would pay for the same type.
+_NARROWING, _DEAR = 1.02, 1.5
 #: Nodes count as equally like a pod when their likeness (0 to 1) differs by no more; one that it would narrow counts
 #: as so much less alike.
 _ALIKE, _LESS_ALIKE = 0.02, 0.5
@@ -62,7 +63,7 @@ class Rack:
         self.fullness = 1.0
         self.meant: dict[Stock, list[tuple[Size, int]]] = {}
         self._numbers: dict[tuple[Requirements, Size], int] = {}
-        self._joints: dict[int, Indices] = {}
+        self._joints: dict[tuple[int, bool], Indices] = {}
         self._requirements: list[Requirements] = []
         self._lot_of: dict[Requirements, int] = {}
         self._lots: list[int] = []
@@ -107,7 +108,7 @@ class Rack:
 
     def add(self, stock: Stock, number: int, size: Size, requirements: Requirements) -> int:
         """New nodes of a size for so many pods of a stock; how many went."""
-        each = min(self.most_new(stock, size), number)
+        each = min(self.most_new(stock, size), stock.together, number)
         if each <= 0:
             return 0
         nodes = -(-number // each)
@@ -125,16 +126,16 @@ class Rack:
         able = self._joint(stock)[self._kind[: self.size]] >= 0 if self.size else np.zeros(0, dtype=np.bool_)
         return np.asarray(self._free[:, : self.size][:, able].sum(axis=1))
 
-    def grow(self, stock: Stock, sizes: Sizes, most: float) -> bool:
-        """Let the node grow for one pod for which that costs least; False if it costs `most` or more."""
+    def grow(self, stock: Stock, sizes: Sizes, most: float) -> float | None:
+        """Let the node grow for one pod for which that costs least, and how much; None if it costs `most` or more."""
         if not self.size:
-            return False
-        joint = self._joint(stock)[self._kind[: self.size]]
+            return None
+        joint = self._joint(stock, dear=True)[self._kind[: self.size]]
         able = np.where(joint >= 0, 1, 0)
         self._bound(stock, able)
         nodes = np.flatnonzero(able)[:_MOST_GROWN]
         if not len(nodes):
-            return False
+            return None
         used = self._used(nodes)
         extra = np.full(len(nodes), np.inf)
         then = np.zeros(len(nodes), dtype=np.intp)
@@ -148,14 +149,14 @@ class Rack:
             extra[here[good]], then[here] = grown[good] - now[good], rows[len(here) :]
         best = int(extra.argmin())
         if extra[best] >= most:
-            return False
+            return None
         node, requirements = int(nodes[best]), self._requirements[lots[best]]
         size = sizes.at(requirements, int(then[best]))
         room = np.maximum(size.room, used[best] + stock.item.need)
         self._free[:, node] += room - self.kinds[self._kind[node]].size.room
         self._kind[node] = self._number(Kind(requirements, Size(size.place, room, size.price)))
         self._put(stock, nodes[best : best + 1], np.ones(1, dtype=np.int64))
-        return True
+        return float(extra[best])
 
     def _used(self, nodes: Indices) -> Ints:
         return np.asarray(self._rooms[self._kind[nodes]] - self._free[:, nodes].T)
@@ -168,13 +169,7 @@ class Rack:
 
     def most_new(self, stock: Stock, size: Size) -> int:
         """How many pods of a stock a new node of this size can take."""
-        most = min((int(size.room[column]) // need for column, need in stock.steps), default=MANY)
-        for bond in stock.hosts:
-            if bond.group.kind == SPREAD and bond.self_match:
-                most = min(most, bond.max_skew)
-            elif bond.group.kind == ANTI and bond.self_match:
-                most = min(most, 1)
-        return min(most, 1) if stock.item.cls.ports else most
+        return min((int(size.room[column]) // need for column, need in stock.steps), default=stock.together)
 
     def _bound(self, stock: Stock, most: Ints) -> None:
         """Lower `most` to what hostname constraints and host ports admit."""
@@ -225,24 +220,27 @@ class Rack:
                 self.ports[node] = (*self.ports.get(node, ()), *stock.item.cls.ports)
 
     # --- kinds --------------------------------------------------------------------------------------------------
-    def _joint(self, stock: Stock) -> Indices:
-        """For each kind the kind that its nodes become when pods of the stock join, -1 where they may not."""
-        found = self._joints.get(stock.lane, np.zeros(0, dtype=np.intp))
+    def _joint(self, stock: Stock, *, dear: bool = False) -> Indices:
+        """For each kind the kind that its nodes become when pods of the stock join, -1 where they may not.
+
+        Nodes that cost much more than what the pods ask for themselves are left to those who need them, unless `dear`.
+        """
+        found = self._joints.get((stock.lane, dear), np.zeros(0, dtype=np.intp))
         while len(found) < len(self.kinds):  # a joint kind may be new
-            more = [self._joined(kind, stock.served, len(found) + i) for i, kind in enumerate(self.kinds[len(found) :])]
-            found = self._joints[stock.lane] = np.concatenate([found, np.array(more, dtype=np.intp)])
+            later = enumerate(self.kinds[len(found) :], len(found))
+            more = [self._joined(kind, stock.served, number, dear) for number, kind in later]
+            found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.intp)])
         return found
 
-    def _joined(self, kind: Kind, served: Requirements, number: int) -> int:
+    def _joined(self, kind: Kind, served: Requirements, number: int, dear: bool) -> int:
         joint = self.template.join(kind.requirements, served)
         if joint is None:
             return -1
-        if joint == kind.requirements:
-            return number
-        prices = [int(self.template.shape(r).price_at[kind.size.place]) for r in (kind.requirements, joint)]
-        if prices[1] == NO_PRICE or prices[1] > prices[0] * _NARROWING:
+        place = kind.size.place
+        then, now, own = (int(self.template.shape(r).price_at[place]) for r in (joint, kind.requirements, served))
+        if then == NO_PRICE or then > now * _NARROWING or (then > own * _DEAR and not dear):
             return -1
-        return self._number(Kind(joint, kind.size))
+        return number if joint == kind.requirements else self._number(Kind(joint, kind.size))
 
     def _number(self, kind: Kind) -> int:
         key = (kind.requirements, kind.size)

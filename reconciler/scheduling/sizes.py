@@ -7,7 +7,8 @@ the same price have it: a claim that can be launched as any of them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +35,12 @@ _MARGIN, _WRONG = 0.05, (0.02, 0.1, 0.3)
 _LOSS, _NEIGHBOURS = 1.06, 1
 #: So few pods go where whole nodes cost least; what a byte is worth to them is not asked.
 _FEW = 4
+#: A demand that fits on so few nodes is covered by any number of sizes, not by two.
+_WHOLE = 24
+#: No more combinations than these are looked at, and none that is not cheaper by a thousandth.
+_STEPS, _STEPS_AT_RANDOM, _STRICTLY = 4000, 400, 0.999
+#: Such a cover is to hold a little more than the demand, for pods do not divide.
+_SLACK = 1.01
 Noise = np.random.Generator
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -51,9 +58,13 @@ class Size:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Frontier:
-    """The types under some requirements that no cheaper one outdoes, cheapest first, by row of the shape."""
+    """The types under some requirements that no cheaper one outdoes, cheapest first, by row of the shape.
+
+    `room` are the columns that are needed of the `whole`.
+    """
 
     rows: Rows
+    whole: Ints
     room: Floats
     price: Floats
 
@@ -81,32 +92,51 @@ class Sizes:
         self._known: _Known = template.remembered(key, _Known)
 
     def mix(
-        self, requirements: Requirements, demand: Ints, pods: int, least: int = 0, noise: Noise | None = None
+        self,
+        requirements: Requirements,
+        demand: Ints,
+        pods: int,
+        least: int = 0,
+        noise: Noise | None = None,
+        unit: Ints | None = None,
     ) -> Mix:
         """Sizes and how many nodes of each to fill, so that the demand of so many pods is served for the least money.
 
         There are to be `least` nodes at least. With `noise` prices are taken a little wrong, and so other mixes that
-        are about as good are found.
+        are about as good are found. `unit` is what each pod needs, if all need the same: then pods are counted.
         """
-        frontier, wanted = self._frontier(requirements), demand[self._columns].astype(np.float64)
+        frontier = self._frontier(requirements)
         if not len(frontier.rows):
             return []
+        wanted = self._in_units(demand[None, :], unit)[0] if unit is None else np.array([float(pods)])
+        every = frontier.room if unit is None else self._in_units(frontier.whole, unit)
         price, best = frontier.price, _BEST
         if noise is not None:
             wanted = wanted * (1 + noise.uniform(0, _MARGIN))
             price = price * (1 + noise.random(len(price)) * noise.choice(_WRONG))
             best = _BEST_AT_RANDOM
-        whole = np.ceil(_times(wanted, frontier.room)) * price
+        whole = np.ceil(_times(wanted, every)) * price
         rows = np.sort(np.argsort(whole, kind="stable")[:best])
         if pods > _FEW:
-            value = self._values(requirements, frontier, wanted)
+            value = self._values(requirements, frontier, wanted) if unit is None else np.maximum(every[:, 0], 1e-9)
             rows = np.union1d(rows, np.argsort(price / value, kind="stable")[:best])
         if least > 1:
-            rows, wanted = _about(frontier.room, wanted / least), wanted * _LOSS
+            rows, wanted = _about(every, wanted / least), wanted * _LOSS
         sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]
-        room = np.array([size.room[self._columns] for size in sizes], dtype=np.float64)
+        room = self._in_units(np.array([size.room for size in sizes]), unit)
         numbers = _best_pair(room, price[rows], wanted, max(pods, least), least)
+        if least <= 1 and 1 < sum(numbers.values()) <= _WHOLE:
+            slack, steps = 1.0 if unit is not None else _SLACK, _STEPS if noise is None else _STEPS_AT_RANDOM
+            numbers = _cheaper_cover(room, price[rows], wanted * slack, numbers, steps)
         return [(sizes[i], number) for i, number in sorted(numbers.items()) if number]
+
+    def _in_units(self, rooms: Ints, unit: Ints | None) -> Floats:
+        """Rooms [rooms, columns of the table] by the columns that count, or as numbers of equal pods [rooms, 1]."""
+        if unit is None:
+            return rooms[:, self._columns].astype(np.float64)
+        needed = np.flatnonzero(unit)
+        pods = (rooms[:, needed] // unit[needed]).min(axis=1, keepdims=True)
+        return np.asarray(pods.clip(min=0), dtype=np.float64)
 
     def _values(self, requirements: Requirements, frontier: _Frontier, wanted: Floats) -> Floats:
         """What each type's room is worth to the lane, by its demand when it is first looked at."""
@@ -142,15 +172,15 @@ class Sizes:
         """The size of a row that `holding` found."""
         return self._at(requirements, int(self._frontier(requirements).rows[row]))
 
-    def for_one(self, requirements: Requirements, need: Ints) -> Size | None:
-        """The size that holds one pod for the least price of its share; None if none does."""
+    def alone(self, requirements: Requirements, need: Ints, *, apart: bool = False) -> Size | None:
+        """The size that holds a pod for the least price of its share (at all, if pods keep apart); None: none does."""
         shape = self._template.shape(requirements)
-        open_ = self._open(shape)
-        good = open_[(shape.room[open_] >= need).all(axis=1)]
+        rows = self._open(shape)
+        good = rows[(shape.room[rows] >= need).all(axis=1)]
         if not len(good):
             return None
-        share = (need / np.maximum(shape.room[good], 1)).max(axis=1) * shape.price[good]
-        return self._size(shape, int(good[np.argmin(share)]), need)
+        share = 1.0 if apart else (need / np.maximum(shape.room[good], 1)).max(axis=1)
+        return self._size(shape, int(good[np.argmin(share * shape.price[good])]), need)
 
     def _open(self, shape: Shape) -> Rows:
         """Rows of the shape's types that limits admit."""
@@ -163,9 +193,9 @@ class Sizes:
             shape = self._template.shape(requirements)
             rows = self._open(shape)
             rows = rows[_undominated(shape.room[np.ix_(rows, self._columns)])]
-            room = shape.room[np.ix_(rows, self._columns)].astype(np.float64)
-            price = (shape.price[rows] + PER_NODE).astype(np.float64)
-            known = self._known.frontiers[requirements] = _Frontier(rows, room, price)
+            whole, price = shape.room[rows], (shape.price[rows] + PER_NODE).astype(np.float64)
+            room = whole[:, self._columns].astype(np.float64)
+            known = self._known.frontiers[requirements] = _Frontier(rows, whole, room, price)
         return known
 
     def _size(self, shape: Shape, row: int, need: Ints | None = None) -> Size:
@@ -229,6 +259,40 @@ def _best_pair(room: Floats, price: Floats, wanted: Floats, most: int, least: in
     numbers = {i: int(first[i, step])}
     numbers[j] = numbers.get(j, 0) + int(second[i, step, j])
     return numbers
+
+
+def _cheaper_cover(room: Floats, price: Floats, wanted: Floats, known: dict[int, int], most: int) -> dict[int, int]:
+    """Numbers of any of the sizes that cover what is wanted for less than the `known` ones, if some are found.
+
+    Sizes are tried in the order of what they give for their price. What the demand is worth at the prices of a linear
+    program is the least that it can cost, so most combinations need no look.
+    """
+    shares = room / np.maximum(wanted, 1)
+    worth = duals(shares, price)
+    order = np.argsort(price / np.maximum(shares @ worth, 1e-9), kind="stable").tolist()
+    rows: list[list[float]] = shares[order].tolist()
+    costs: list[float] = price[order].tolist()
+    worths: list[float] = worth.tolist()
+    best, found, steps = sum(price[i] * number for i, number in known.items()), dict(known), 0
+    open_: list[tuple[int, float, list[float], tuple[int, ...]]] = [(0, 0.0, [1.0] * len(wanted), ())]
+    while open_ and steps < most:
+        first, cost, rest, taken = open_.pop()
+        for i in range(len(rows) - 1, first - 1, -1):
+            steps += 1
+            then = cost + costs[i]
+            left = [max(have - more, 0.0) for have, more in zip(rest, rows[i], strict=True)]
+            least = then + sum(have * each for have, each in zip(left, worths, strict=True))
+            if least >= best * _STRICTLY:
+                continue
+            if max(left) <= 1e-12:
+                best, found = then, _counted(order[k] for k in (*taken, i))
+            else:
+                open_.append((i, then, left, (*taken, i)))
+    return found
+
+
+def _counted(rows: Iterable[int]) -> dict[int, int]:
+    return dict(sorted(Counter(rows).items()))
 
 
 def _times(wanted: Floats, room: Floats) -> Floats:

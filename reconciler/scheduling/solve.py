@@ -41,7 +41,7 @@ __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 #: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
 _EXACT_ROUNDS, _ROUNDS = 6, 16
 #: Seats for pods that the search for a cheaper answer looks for: in a second, and for each pod at most.
-_SEATS_A_SECOND, _SEATS_A_POD = 5000, 40
+_SEATS_A_SECOND, _SEATS_A_POD = 3000, 40
 
 
 def solve(

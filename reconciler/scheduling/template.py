@@ -23,6 +23,8 @@ from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.types import NO_PRICE, OFFERING_KEYS, Bools, Ints, TypeTable
 
 T = TypeVar("T")
+#: So many pods fill whole nodes.
+_MANY = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +73,7 @@ class Template:
         self._remembered: dict[object, object] = {}
         self._breadths: dict[Requirements, int] = {}
         self._served: dict[Requirements, Requirements | None] = {}
-        self._unit_costs: dict[tuple[Requirements, bytes, tuple[HostPort, ...]], int | None] = {}
+        self._unit_costs: dict[tuple[Requirements, bytes, tuple[HostPort, ...], int], int | None] = {}
         self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
         self._overheads(daemons)
 
@@ -203,17 +205,20 @@ class Template:
             known = self._open_domains[key, requirements] = sorted(v for v in values if row.has(v))
         return known
 
-    def unit_cost(self, requirements: Requirements, need: Ints, ports: Sequence[HostPort]) -> int | None:
+    def unit_cost(
+        self, requirements: Requirements, need: Ints, ports: Sequence[HostPort], company: int = _MANY
+    ) -> int | None:
         """The least price of the share of a node that this need takes (the largest of its resources' shares).
 
-        None when no type holds it, or too few for minValues.
+        Among so few pods (`company`) a node is theirs alone, and no share is less than one of so many. None when no
+        type holds it, or too few for minValues.
         """
-        key = (requirements, need.tobytes(), tuple(ports))
+        key = (requirements, need.tobytes(), tuple(ports), company)
         if key not in self._unit_costs:
-            self._unit_costs[key] = self._unit_cost(requirements, need, ports)
+            self._unit_costs[key] = self._unit_cost(requirements, need, ports, company)
         return self._unit_costs[key]
 
-    def _unit_cost(self, requirements: Requirements, need: Ints, ports: Sequence[HostPort]) -> int | None:
+    def _unit_cost(self, requirements: Requirements, need: Ints, ports: Sequence[HostPort], company: int) -> int | None:
         shape = self.shape(requirements)
         good = shape.holding(need)
         free = self.free_of_ports(ports)
@@ -222,7 +227,7 @@ class Template:
         if not good.any() or (self.strict_min_values and self.shortfall(shape.types[good])):
             return None
         share = (need / np.maximum(shape.room[good], 1)).max(axis=1)
-        return int((share * shape.price[good]).min())
+        return int((np.maximum(share, 1 / company) * shape.price[good]).min())
 
     # --- limits -------------------------------------------------------------------------------------------------
     def within_limits(self) -> Bools | None:

@@ -92,3 +92,47 @@ def test_what_is_left_over_of_the_last_node_is_not_bought() -> None:
     roomy = (w.instance_type("four", 5, 8, pods=20), w.instance_type("two", 3, 4, pods=20))
     answer = w.solved(w.pool(), *w.replicas(6, "p", "1"), catalogue=roomy)
     assert sorted(len(node.pods) for node in answer.new_nodes) in ([2, 4], [2, 2, 2])
+
+
+def test_few_pods_are_covered_by_any_number_of_sizes() -> None:
+    """Thirteen pods of a core: eight, four and one cost less than any two sizes that hold them."""
+    sizes = tuple(w.instance_type(f"of-{n}", n + 1, 64, pods=20, price=n * 100_000) for n in (1, 4, 8))
+    answer = w.solved(w.pool(), *w.replicas(13, "p", "1"), catalogue=sizes)
+    assert sorted(len(node.pods) for node in answer.new_nodes) == [1, 4, 8]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pods_that_must_be_on_demand_are_not_crowded_out_by_those_that_need_not(seed: int) -> None:
+    """No more is spent on on-demand nodes than for these pods alone: others would pay what spot does not ask."""
+    catalogue = read_catalogue(msgspec.json.encode(workloads.families()))
+    pods = read_pods(msgspec.json.encode(workloads.workload("services", 300, seed)))
+    bound = [p for p in pods if labels.ON_DEMAND in p.spec.node_selector.values()]
+    alone = _solved(snapshot_of(bound, catalogue, None)).price
+    together = _solved(snapshot_of(pods, catalogue, None)).new_nodes
+    assert sum(node.price for node in together if labels.SPOT not in node.capacity_types) <= 1.05 * alone
+
+
+def test_pods_of_one_size_are_counted_and_not_poured() -> None:
+    """Two cores hold one such pod, three hold two: the larger is the better buy though it costs more a core."""
+    sizes = (w.instance_type("of-1", 2, 64, price=200_000), w.instance_type("of-2", 3, 64, price=310_000))
+    answer = w.solved(w.pool(), *w.replicas(10, "p", "1100m"), catalogue=sizes)
+    assert [node.instance_types[0] for node in answer.new_nodes] == ["of-2"] * 5
+
+
+def test_who_must_share_a_host_does_so_on_one_that_leaves_enough_types() -> None:
+    """minValues asks for two types, and only the larger holds three pods: two share a node, and the third waits."""
+    types = (w.instance_type("four", 4, 64), w.instance_type("sixteen", 16, 64))
+    pool = w.pool(requirements=[{"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 2}])
+    near = w.between("podAffinity", labels.HOSTNAME, "a")
+    answer = w.solved(pool, *w.replicas(3, "a", "1500m", labels={"app": "a"}, affinity=near), catalogue=types)
+    assert [len(node.pods) for node in answer.new_nodes] == [2]
+    assert len(answer.unplaced) == 1
+
+
+def test_who_is_more_important_has_what_limits_leave() -> None:
+    """Limits leave one of two nodes; the other one would serve four pods for its price, and this one a single pod."""
+    types = (w.instance_type("five", 5, 8), w.instance_type("arm", 5, 8, arch="arm64"))
+    most = w.pod("most", "900m", priority=1000, nodeSelector={labels.ARCH: "arm64"})
+    least = w.replicas(4, "least", "1", nodeSelector={labels.ARCH: "amd64"})
+    answer = w.solved(w.pool(limits={"cpu": "5"}), *least, most, catalogue=types)
+    assert sorted(answer.unplaced) == [pod.key for pod in least]
