@@ -15,7 +15,7 @@ from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment, Item, ItemKey
 from reconciler.scheduling.classes import PodClass, classes_of
-from reconciler.scheduling.explain import no_place, not_readable
+from reconciler.scheduling.explain import Outcome, no_place, not_readable
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.pack import Packed, pack
 from reconciler.scheduling.places import Places
@@ -43,12 +43,15 @@ def solve(
     open_new: bool = True,
     scattered: bool = False,
     ground: Ground | None = None,
+    reasons: bool = True,
+    accounts: int = 0,
 ) -> Solution:
     """Where these pods would go.
 
     `exclude` are keys of `snapshot.state_nodes` that are no targets. Pods that are bound somewhere are moved: they
     take no room and count nowhere until they are placed. `scattered` leaves the choice of nodes to the kube-scheduler.
-    `ground` (from `survey`) spares repeated work on a snapshot.
+    `ground` (from `survey`) spares repeated work on a snapshot. For pods without a place each pool says why, unless no
+    `reasons` are wanted; so many classes of them get a full account.
     """
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
@@ -71,10 +74,11 @@ def solve(
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     search = _Search(shared.columns, topology, templates, places, classes, promises, open_new, scattered)
     round_ = search.run(snapshot.settings.max_instance_types)
+    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=new_nodes(round_.packed),
-        unplaced={**not_readable(broken | malformed), **no_place(round_.assignment, templates, problems, open_new)},
+        unplaced={**not_readable(broken | malformed), **no_place(outcome)},
         pool_problems=problems,
         order=tuple(round_.assignment.order),
     )
