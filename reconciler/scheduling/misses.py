@@ -124,13 +124,16 @@ def least_lack(rooms: Ints, need: Ints, names: tuple[str, ...]) -> tuple[int, st
 
 
 def _about(resource: str, value: int) -> str:
-    """An amount that a person can read, rounded up: memory to tenths of a GiB, or when it is little to a MiB."""
+    """An amount that a person can read, rounded up: to tenths of a core or of a GiB, or when it is little to a MiB."""
+    if resource == "cpu":
+        return f"{value}m" if value < 1000 else _tenths(-(-value // 100))
     if resource not in ("memory", "ephemeral-storage"):
         return quantity.text(resource, value)
-    if value < _GIB:
-        return f"{-(-value // _MIB)}Mi"
-    tenths = -(-value * 10 // _GIB)
-    return f"{tenths // 10}.{tenths % 10}Gi" if tenths % 10 else f"{tenths // 10}Gi"
+    return f"{-(-value // _MIB)}Mi" if value < _GIB else f"{_tenths(-(-value * 10 // _GIB))}Gi"
+
+
+def _tenths(number: int) -> str:
+    return f"{number // 10}.{number % 10}" if number % 10 else str(number // 10)
 
 
 # --- limits, ports, minValues -----------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def _lowered(cls: PodClass, names: Sequence[str], rooms: Ints, need: Ints) -> It
 def _readable(resource: str, value: int) -> int:
     """Rounded down to what a person would write."""
     if resource == "cpu":
-        step = 10 if value < 1000 else 100
+        step = 10 if value < 1000 else 100 if value < 32000 else 1000
     elif resource in ("memory", "ephemeral-storage"):
         step = _MIB if value < 8 * _GIB else _GIB
     else:

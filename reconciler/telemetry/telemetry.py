@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ from reconciler.model.plan import (
     LaunchInstances,
     PatchObject,
     Plan,
+    Refusal,
 )
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Kube
@@ -61,6 +62,9 @@ _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
 _TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR})
+_NOT_LOGGED = frozenset({"OptedOut"}) | _TO_MEND
+#: So many answers are logged in one look.
+_MOST_ANSWERS = 50
 #: Of what is not there any more there is no number left.
 _HELD = "kerf_garbage_collection_held"
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
@@ -103,6 +107,7 @@ class Telemetry:
             if refusal.reason.code in _TO_MEND:
                 said = {"object": refusal.subject, "reason": str(refusal.reason)}
                 self.trouble("refused", f"{refusal.subject} {refusal.reason.code}", None, same=True, **said)
+        self._unplaced(plan.refusals)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
         gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
         pods = Counter(r.reason.code in _NOT_TRIED for r in plan.refusals if r.subject.startswith("pod/"))
@@ -119,6 +124,19 @@ class Telemetry:
         pools = list(snapshot.node_pools.values())
         gauges.replace("karpenter_nodepools_limit", _series(pools, lambda pool: pool.spec.limits or {}))
         gauges.replace("karpenter_nodepools_usage", _series(pools, lambda pool: pool.status.resources))
+
+    def _unplaced(self, refusals: Iterable[Refusal]) -> None:
+        """A line for each answer that pods without a place got, with how many got it; not one for each pod."""
+        answers: dict[str, list[str]] = {}
+        for refusal in refusals:
+            if refusal.subject.startswith("pod/") and refusal.reason.code not in _NOT_LOGGED and refusal.reason.text:
+                answers.setdefault(refusal.reason.text, []).append(refusal.subject.removeprefix("pod/"))
+        for text, keys in list(answers.items())[:_MOST_ANSWERS]:
+            quiet = self._repeats.news("could not schedule pod", text)
+            if quiet is not None:
+                namespace, _, name = min(keys).partition("/")
+                more = {"pods": len(keys), **({"repeated": quiet} if quiet else {})}
+                self.log.error("could not schedule pod", Pod={"name": name, "namespace": namespace}, error=text, **more)
 
     def done(self, action: Action, outcome: str, value: Any, error: Exception | None, known: Any | None) -> None:
         """How an action went; `known` is the object it was about, as it was known before."""

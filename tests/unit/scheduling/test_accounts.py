@@ -117,7 +117,7 @@ def test_daemon_sets_take_their_share() -> None:
 def test_two_resources_that_no_type_has_together() -> None:
     """Much CPU is on one type, the GPU on another: either request may be given up."""
     world = w.pool(), w.pod("p", "8", requests={"example.com/gpu-a": "1"})
-    assert only_pool(*world).nearest == "gpu-a lacks 4100m of cpu"
+    assert only_pool(*world).nearest == "gpu-a lacks 4.1 of cpu"
     assert fixes(*world) == ["lower its request for cpu from 8 to 3900m"]
 
 
