@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from api import labels, quantity
+from api.requirements import Requirement
 from api.resources import Resources
 from reconciler.scheduling import account
 from reconciler.scheduling.funnel import Funnel
@@ -80,6 +81,22 @@ def _of_requirements(funnel: Funnel) -> str:
         return "no single label, not asked for, would leave an instance type"
     key, count = next(iter(found.items()))
     return f"without {key}, {_number(count, 'instance type')} would do"
+
+
+def _of_volumes(funnel: Funnel) -> str:
+    """Volumes do not move: what they ask for, and who does not allow it."""
+    key = funnel.about
+    own, asked = funnel.template.requirements.get(key), funnel.wanted.get(key)
+    volume = funnel.volume[key]
+    if own is not None and not own.intersects(volume):
+        return f"its volumes ask for {_allowed(volume)}, the nodepool for {_allowed(own)}"
+    if asked is not None and not asked.intersects(volume):
+        return f"its volumes ask for {_allowed(volume)}, its own labels for {_allowed(asked)}"
+    return f"its volumes ask for {_allowed(volume)}"
+
+
+def _allowed(row: Requirement) -> str:
+    return _listed(sorted(row.values)) if row.values and not row.complement else str(row)
 
 
 def _of_offerings(funnel: Funnel) -> str:
@@ -209,7 +226,7 @@ def _number(count: int, noun: str) -> str:
 _MADE: Final[Mapping[str, Callable[[Funnel], str]]] = {
     account.TAINTS: _of_taints,
     account.REQUIREMENTS: _of_requirements,
-    account.VOLUMES: _of_requirements,
+    account.VOLUMES: _of_volumes,
     account.OFFERINGS: _of_offerings,
     account.RESOURCES: _of_resources,
     account.LIMITS: _of_limits,

@@ -215,6 +215,10 @@ def test_why_needs_no_right_to_write_and_says_what_the_event_says(kerf: Installa
     fix = re.search(r"; it would fit with one edit: (lower its request for cpu from 400 to \w+)", event)
     assert fix is not None
     assert f"  - the pod: {fix[1]}\n" in told
+    kinds = "nodepools,ec2nodeclasses,nodeclaims,nodes,namespaces,pods,daemonsets,pv,pvc,sc"
+    (tmp_path / "dump.yaml").write_text(kerf.kubectl("get", kinds, "-A", "-o", "yaml"))
+    offline = kerf.kerf("why", "pod", "giant", "--file", str(tmp_path / "dump.yaml"))
+    assert f"NodePool general: {words}" in offline
     kerf.kubectl("delete", "pod", "giant", "--wait=false")
 
 

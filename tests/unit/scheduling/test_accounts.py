@@ -209,6 +209,7 @@ def test_the_volume_is_in_a_zone_that_the_pool_does_not_allow() -> None:
     pod = w.pod("p", volumes=volumes)
     pool = only_pool(*world, pod)
     assert (pool.rule, pool.steps[-1].about) == ("volumes", labels.ZONE)
+    assert pool.nearest == "its volumes ask for z3, the nodepool for z1"
     assert fixes(*world, pod) == [f"NodePool default: allow z3 in the requirement {labels.ZONE}"]
 
 
