@@ -82,13 +82,12 @@ class NodesAccount:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Of one class of equal pods: `pods` of them have no place, `sample` is one's key.
+    """Of one class of equal pods: `pods` of them have no place.
 
     `edits` may help, likeliest first. What was tried of them, and helps, is in `fixes`: at most one of the pod and one
     of a NodePool. `tried` is how many were; None when there was no time to try.
     """
 
-    sample: str
     pods: int
     pools: tuple[PoolAccount, ...] = ()
     more_pools: int = 0

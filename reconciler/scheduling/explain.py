@@ -55,6 +55,11 @@ class Outcome:
     reasons: bool
     accounts: int
 
+    @property
+    def closed(self) -> int:
+        """How many state nodes take no pods."""
+        return len(self.snapshot.state_nodes) - len(self.assignment.places.targets)
+
 
 def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
     """Refusals of the pods that are left."""
@@ -71,37 +76,41 @@ def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
 
 def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int) -> PodRefusal:
     """Of a class of which so many pods are left; `place` is how many classes have been told of before."""
+    short = _short(outcome, cls)
+    if not (outcome.reasons and outcome.open_new) or place >= MOST_CLASSES:
+        return short
+    try:
+        return _with_pools(outcome, cls, pods, place, short)
+    except Exception:  # words are not worth a pass in which others have found places
+        return short
+
+
+def _short(outcome: Outcome, cls: PodClass) -> PodRefusal:
     if not outcome.open_new:
         return PodRefusal(NO_ROOM, "no existing node has room for it")
-    possible = cls.rungs[-1].demand.possible
-    if not possible:
-        short = PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
-    elif not outcome.templates:
-        short = PodRefusal(NO_POOL, "no NodePool is ready to make nodes")
-    else:
-        short = PodRefusal(INCOMPATIBLE, "no existing node has room for it and no NodePool can make one")
-    if not outcome.reasons or place >= MOST_CLASSES:
-        return short
-    templates = outcome.templates[:MOST_POOLS] if possible else ()
-    asked = [farthest(template, outcome.assignment.columns, cls) for template in templates]
-    if place < outcome.accounts and place * len(asked) < MOST_ACCOUNTS:
-        return _accounted(outcome, cls, pods, asked, short)
-    pools = {} if not possible else {name: cut(why.text) for name, why in sorted(outcome.problems.items())[:MOST_POOLS]}
-    return replace(short, pools={**pools, **{f.template.name: cut(f.verdict) for f, _ in asked}})
+    if not cls.rungs[-1].demand.possible:
+        return PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
+    if not outcome.templates:
+        return PodRefusal(NO_POOL, "no NodePool is ready to make nodes")
+    return PodRefusal(INCOMPATIBLE, "no existing node has room for it and no NodePool can make one")
 
 
-def _accounted(outcome: Outcome, cls: PodClass, pods: int, asked: list[Asked], short: PodRefusal) -> PodRefusal:
-    """The refusal with the full account; the nearest pool is told of first."""
-    assignment = outcome.assignment
-    asked = sorted(asked, key=lambda pair: -misses.rank(pair[0]))
-    told = [*(_pool(funnel, steps) for funnel, steps in asked), *_not_asked(outcome)]
+def _with_pools(outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal) -> PodRefusal:
+    """With each pool's rule; for the first classes with the full account, in which the nearest pool comes first."""
+    templates = outcome.templates if cls.rungs[-1].demand.possible else ()
+    asked = [farthest(template, outcome.assignment.columns, cls) for template in templates[:MOST_POOLS]]
+    if place >= outcome.accounts or place * len(asked) >= MOST_ACCOUNTS:
+        problems = sorted(outcome.problems.items())[:MOST_POOLS]
+        told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
+        return replace(short, pools={name: cut(text) for name, text in told.items()})
+    asked.sort(key=lambda pair: -misses.rank(pair[0]))
+    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *_not_asked(outcome)]
     account = Account(
-        cls.sample.key,
         pods,
-        tuple(told[:MOST_POOLS]),
-        max(len(outcome.snapshot.node_pools) - MOST_POOLS, 0),
-        account_of(assignment, cls, len(outcome.snapshot.state_nodes) - len(assignment.places.targets)),
-        suggested(cls, [funnel for funnel, _ in asked], assignment),
+        tuple(pools[:MOST_POOLS]),
+        len(templates) - len(asked) + max(len(pools) - MOST_POOLS, 0),
+        account_of(outcome.assignment, cls, outcome.closed),
+        suggested(cls, [funnel for funnel, _ in asked], outcome.assignment),
     )
     return replace(short, pools={pool.pool: cut(str(pool)) for pool in account.pools}, account=account)
 

@@ -68,13 +68,14 @@ def _answered(trials: _Trials, keys: Iterable[str], refusal: PodRefusal) -> PodR
 
 @dataclass(slots=True)
 class _Trials:
-    """See `with_fixes`; `left` is how many pods may still be solved."""
+    """See `with_fixes`; `left` is how many pods may still be solved, `tried` how many edits of one class were."""
 
     snapshot: Snapshot
     pods: Sequence[Pod]
     solution: Solution
     ground: Ground
     left: int
+    tried: int = 0
 
     @property
     def spent(self) -> bool:
@@ -84,19 +85,18 @@ class _Trials:
         """The account with the first edit of the pod and the first of a pool that help, the likelier one first."""
         fixes: list[Edit] = []
         helped: set[bool] = set()
-        tried = 0
+        self.tried = 0
         for edit in account.edits:
             of_pod = isinstance(edit, PodEdit)
             if of_pod in helped:
                 continue
             if self.spent:
                 break
-            tried += 1
             found = self._tried(keys, edit)
             if found is not None:
                 fixes.append(found)
                 helped.add(of_pod)
-        return replace(account, fixes=tuple(fixes), tried=tried)
+        return replace(account, fixes=tuple(fixes), tried=self.tried)
 
     def _tried(self, keys: frozenset[str], edit: Edit) -> Edit | None:
         """The edit when it helps, with its amounts if it had none."""
@@ -117,6 +117,7 @@ class _Trials:
         if not changed:
             return None
         self.left -= max(len(pods), _LEAST)
+        self.tried += 1
         found = solve(self.snapshot, pods, ground=ground, reasons=False)
         return found if found.unplaced.keys() <= self.solution.unplaced.keys() - keys else None
 

@@ -161,7 +161,7 @@ def _of_pool(funnel: Funnel) -> Iterator[Edit]:
         wanted = (funnel.wanted & funnel.volume).get(funnel.about)
         if wanted is not None:
             yield from _wider(funnel, wanted)
-    elif rule == account.LIMITS:
+    elif rule in (account.LIMITS, account.TOGETHER) and template.limits is not None:
         yield RaiseLimits(template.name)
     elif rule == account.MIN_VALUES:
         missing = template.shortfall(np.flatnonzero(funnel.before.any(axis=1)))

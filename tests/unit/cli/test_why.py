@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from reconciler.runtime.controller import Controller
 from reconciler.runtime.looking import look
 from reconciler.sandbox.world import World
 from tests import worlds
+from tests.unit.kube.api_double import ApiDouble, Route
 
 CASES = Path(__file__).parent / "why"
 GOLDEN = {
@@ -106,6 +108,32 @@ def test_a_cluster_that_cannot_be_read(tmp_path: Path) -> None:
     done = run("pod", "a", "--kubeconfig", str(tmp_path / "none"), "--cluster-name", "x")
     assert done.exit_code == 1
     assert "kerf why: cannot look: kubeconfig" in done.stderr
+
+
+def test_a_list_that_is_forbidden_is_named_and_nothing_but_reading_was_tried(tmp_path: Path) -> None:
+    with ApiDouble() as api:
+        api.routes = Denying()
+        there = {"clusters": [{"name": "c", "cluster": {"server": api.configuration().host}}]}
+        context = {"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}], "current-context": "c"}
+        file = tmp_path / "kubeconfig"
+        file.write_text(json.dumps({**there, **context, "users": [{"name": "c", "user": {"token": "t"}}]}))
+        done = CliRunner(env={"AWS_REGION": "us-west-2"}).invoke(
+            app, ["why", "pod", "a", "--kubeconfig", str(file), "--cluster-name", "x"]
+        )
+        asked_for = {(method, path) for method, path, *_ in api.requests}
+    assert done.exit_code == 1
+    assert done.stderr.startswith("kerf why: cannot look: ")
+    assert "/apis/karpenter.sh/v1/nodepools" in done.stderr
+    assert {method for method, _ in asked_for} == {"GET"}
+
+
+class Denying(dict[str, Route]):
+    """An API server that says its version and denies all else."""
+
+    def __missing__(self, call: str) -> Route:
+        if call == "GET /version":
+            return lambda _: (200, {"major": "1", "minor": "36"})
+        return lambda _: (403, {"reason": "Forbidden", "code": 403})
 
 
 # --- a live world -----------------------------------------------------------------------------------------------

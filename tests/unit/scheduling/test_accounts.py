@@ -12,6 +12,7 @@ from api.v1.meta import decode
 from reconciler.model import kinds
 from reconciler.scheduling import account as words
 from reconciler.scheduling.explain import MOST_ACCOUNTS, MOST_CLASSES
+from reconciler.scheduling.solve import solve, survey
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.accounts import account, explained, fixes, only_pool, refusal
 
@@ -331,3 +332,15 @@ def test_accounts_are_counted_by_pool() -> None:
     pods = [w.pod(f"p{i}", f"{20 + i}") for i in range(30)]
     found = explained(w.world(pools, pods), spend=0).unplaced
     assert sum(refusal.account is not None for refusal in found.values()) == MOST_ACCOUNTS // 20
+
+
+def test_words_that_fail_cost_no_pod_its_place() -> None:
+    """What only the funnel reads makes no sense here; the solver goes on."""
+    snapshot = w.world(w.pool(), w.pod("p", "20"), w.pod("q"))
+    ground = survey(snapshot)
+    for template, _ in ground.pools:
+        template.table.listed = template.table.listed[:0]
+    solution = solve(snapshot, list(snapshot.pods.pending.values()), ground=ground, accounts=5)
+    (refusal,) = solution.unplaced.values()
+    assert (refusal.code, dict(refusal.pools), refusal.account) == ("Incompatible", {}, None)
+    assert [node.pods for node in solution.new_nodes] == [("default/q",)]
