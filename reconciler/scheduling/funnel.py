@@ -61,6 +61,7 @@ class Funnel:
     before: Bools = field(init=False)
     at_first: tuple[int, int] = field(init=False)
     bond: Bond | None = None
+    behind: bool | None = None
     rule: str = ""
     about: str = ""
     verdict: str = ""
@@ -90,6 +91,15 @@ class Funnel:
     def counts(self) -> tuple[int, int]:
         """How many types and offerings are left."""
         return int(self.cells.any(axis=1).sum()), int(self.cells.sum())
+
+    def passes_behind_taints(self) -> bool:
+        """Whether nothing but taints is in the way."""
+        if self.behind is None:
+            other = Funnel(self.template, self.columns, self.cls, self.volume, past_taints=True)
+            for _ in other.run():
+                pass
+            self.behind = other.rule == TOGETHER
+        return self.behind
 
     def left(self) -> Bools:
         """The types that are left."""

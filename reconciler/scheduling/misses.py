@@ -41,10 +41,7 @@ def rank(funnel: Funnel) -> int:
 def _close(funnel: Funnel) -> bool:
     """Whether little more than what it ended at seems to be in the way."""
     if funnel.rule == account.TAINTS:
-        behind = Funnel(funnel.template, funnel.columns, funnel.cls, funnel.volume, past_taints=True)
-        for _ in behind.run():
-            pass
-        return behind.rule == account.TOGETHER
+        return funnel.passes_behind_taints()
     if funnel.rule in (account.REQUIREMENTS, account.VOLUMES):
         return bool(without_each(funnel))
     if funnel.rule == account.RESOURCES:

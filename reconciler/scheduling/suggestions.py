@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from api import labels
 from api.requirements import DOES_NOT_EXIST, EXISTS, IN, Requirement
+from api.v1.meta import Taint
 from reconciler.scheduling import account
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass
@@ -40,6 +42,8 @@ from reconciler.scheduling.types import NO_PRICE, Ints
 
 #: So many of each side are worth a trial; of one requirement so many values.
 MOST_EDITS, _MOST_VALUES = 12, 3
+#: So many nodes are looked at for a taint that might be tolerated.
+_MOST_NODES = 50
 _MIB, _GIB = 1 << 20, 1 << 30
 
 
@@ -73,8 +77,7 @@ def _first(edits: Iterable[Edit]) -> Iterator[Edit]:
 def _of_pod(funnel: Funnel) -> Iterator[PodEdit]:
     rule, cls = funnel.rule, funnel.cls
     if rule == account.TAINTS:
-        demand = cls.rungs[-1].demand
-        yield from (Tolerate(t) for t in funnel.template.taints if not demand.tolerates((t,)))
+        yield from (Tolerate(taint) for taint in _untolerated(funnel))
     elif rule in (account.REQUIREMENTS, account.VOLUMES, account.OFFERINGS):
         yield from _dropping(without_each(funnel))
     elif rule in (account.RESOURCES, account.LIMITS, account.MIN_VALUES):
@@ -84,6 +87,12 @@ def _of_pod(funnel: Funnel) -> Iterator[PodEdit]:
         yield from (DropPort(port) for port in cls.ports)
     elif funnel.bond is not None:
         yield from _unbound(cls, funnel.bond.key)
+
+
+def _untolerated(funnel: Funnel) -> list[Taint]:
+    """The pool's taints that the pod does not tolerate, when nothing else is in the way."""
+    demand = funnel.cls.rungs[-1].demand
+    return [t for t in funnel.template.taints if not demand.tolerates((t,)) and funnel.passes_behind_taints()]
 
 
 def _dropping(keys: Iterable[str]) -> Iterator[PodEdit]:
@@ -126,11 +135,27 @@ def _readable(resource: str, value: int) -> int:
 
 
 def _on_nodes(cls: PodClass, assignment: Assignment) -> Iterator[PodEdit]:
-    """What would do for a node that exists: less of one resource where labels and taints suit."""
-    rung, columns = cls.rungs[-1], assignment.columns
-    suiting = assignment.places.suiting(rung.demand, cls.volumes)
-    if rung.demand.possible and suiting.any():
-        yield from _lowered(cls, columns.names, assignment.free[suiting], columns.vector(cls.requests))
+    """What would do for a node that exists: one taint more that is tolerated, or less of one resource."""
+    demand, columns, places = cls.rungs[-1].demand, assignment.columns, assignment.places
+    if not demand.possible:
+        return
+    need = columns.vector(cls.requests)
+    labelled = places.open & places.attaching(cls.volumes)
+    for row in demand.requirements.values():
+        labelled = labelled & places.serving(row)
+    tolerated = places.tolerating(demand.tolerations)
+    roomy = labelled & ~tolerated & (assignment.free >= need).all(axis=1)
+    for place in np.flatnonzero(roomy)[:_MOST_NODES]:
+        taints = [t for t in places.targets[int(place)].taints if not demand.tolerates((t,))]
+        if len(taints) == 1 and not _passing(taints[0]):
+            yield Tolerate(replace(taints[0], time_added=None))
+    if (labelled & tolerated).any():
+        yield from _lowered(cls, columns.names, assignment.free[labelled & tolerated], need)
+
+
+def _passing(taint: Taint) -> bool:
+    """Whether a taint says something about the moment, and is nothing to tolerate."""
+    return labels.is_ephemeral_taint(taint.key, taint.effect) or taint.key == labels.DISRUPTED_TAINT
 
 
 def _any(cls: PodClass) -> Iterator[PodEdit]:
@@ -155,8 +180,7 @@ def _unbound(cls: PodClass, key: str) -> Iterator[PodEdit]:
 def _of_pool(funnel: Funnel) -> Iterator[Edit]:
     rule, template = funnel.rule, funnel.template
     if rule == account.TAINTS:
-        untolerated = [t for t in template.taints if not funnel.cls.rungs[-1].demand.tolerates((t,))]
-        yield from (RemoveTaint(template.name, taint) for taint in untolerated)
+        yield from (RemoveTaint(template.name, taint) for taint in _untolerated(funnel))
     elif rule in (account.REQUIREMENTS, account.VOLUMES):
         wanted = (funnel.wanted & funnel.volume).get(funnel.about)
         if wanted is not None:
@@ -171,7 +195,7 @@ def _of_pool(funnel: Funnel) -> Iterator[Edit]:
         beyond = sorted(open_to(funnel.bond, funnel) - template.domains(funnel.bond.key))
         yield from (AddValue(template.name, funnel.bond.key, domain) for domain in beyond[:_MOST_VALUES])
     if rule in (account.RESOURCES, account.OFFERINGS, account.REQUIREMENTS, account.VOLUMES):
-        yield from (DropRow(template.name, key) for key in _own_keys(funnel))
+        yield from (DropRow(template.name, key) for key in _own_keys(funnel) if _holds_without(funnel, key))
 
 
 def _wider(funnel: Funnel, wanted: Requirement) -> Iterator[Edit]:
@@ -191,3 +215,10 @@ def _own_keys(funnel: Funnel) -> list[str]:
     rows = funnel.template.pool.spec.template.spec.requirements
     keys = sorted({labels.normalise(entry.key) for entry in rows})
     return sorted(keys, key=lambda key: key != funnel.about)
+
+
+def _holds_without(funnel: Funnel, key: str) -> bool:
+    """Whether without one of its requirements the pool would have a type with room."""
+    wanted, own = funnel.wanted & funnel.volume, funnel.template.requirements.without(key)
+    shape = funnel.template.shape(own & wanted) if own.compatible(wanted, labels.WELL_KNOWN) else None
+    return shape is not None and bool(shape.holding(funnel.need).any())

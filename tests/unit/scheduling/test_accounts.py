@@ -263,6 +263,22 @@ def test_a_smaller_pod_would_fit_on_a_node_that_exists() -> None:
     assert fixes(w.node("n", cpu="500m"), w.pod("p", "1")) == ["lower its request for cpu from 1 to 500m"]
 
 
+def test_a_taint_of_a_node_that_exists() -> None:
+    """What a node has for the moment is nothing to tolerate."""
+    unready = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    nodes = w.node("n", taints=DEDICATED), w.node("full", cpu="10m", taints=HARD), w.node("new", taints=unready)
+    found = account(*nodes, w.pod("p", "1"))
+    assert [str(edit) for edit in found.edits] == ["tolerate the taint dedicated=ml:NoSchedule"]
+    assert found.fixes == found.edits
+
+
+def test_what_cannot_help_is_not_tried() -> None:
+    """Behind the taint no type is large enough either, and without its requirements the pool has none that is."""
+    rows = [{"key": labels.ARCH, "operator": "In", "values": ["amd64"]}]
+    found = account(w.pool("a", taints=DEDICATED), w.pool("b", requirements=rows), w.pod("p", "200"))
+    assert (found.edits, found.fixes, found.tried) == ((), (), 0)
+
+
 # --- bounds -----------------------------------------------------------------------------------------------------
 def test_many_pools_and_long_names_are_cut() -> None:
     pools = [
