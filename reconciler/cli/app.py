@@ -17,6 +17,7 @@ _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opti
 _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "run": ("run", "run", _PASS_ON),
     "webhook": ("run", "webhook", _PASS_ON),
+    "why": ("why", "why", _PASS_ON),
     "demo": ("show", "demo", None),
     "catalogue": ("catalogue", "command", None),
 }

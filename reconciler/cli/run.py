@@ -19,11 +19,11 @@ def run(
     """Run the controller, in a cluster or beside it. Settings are Karpenter's flags and variables."""
     # What is left in the context are settings. Their own parser knows Karpenter's spelling and tells all mistakes.
     from reconciler.ports import PortError
-    from reconciler.runtime import program, settings
+    from reconciler.runtime import connecting, program, settings
 
     try:
         options = settings.parse(context.args, os.environ)
-        code = program.run(options, program.Where(kubeconfig, kube_context))
+        code = program.run(options, connecting.Where(kubeconfig, kube_context))
     except settings.Help:
         typer.echo(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
         return

@@ -86,6 +86,7 @@ class Scheduler:
             respect_consolidate_after=manner is Manner.SPARING,
             scattered=manner is Manner.SCATTERED,
             ground=self._ground,
+            reasons=False,
         )
 
 

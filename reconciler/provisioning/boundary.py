@@ -19,8 +19,12 @@ from reconciler.model.objects import Pod, PodSpec, Toleration
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.classes import Shape, shape_of
+from reconciler.scheduling.remedies import with_fixes
 from reconciler.scheduling.solve import Ground, PodRefusal, Solution, solve, survey
 
+#: So many classes of pods without a place get a full account, and so many pods may be solved to find what would help.
+ACCOUNTS: Final = 50
+SPEND: Final = 1000
 #: Trials may solve all pods of a pass so many times over; one counts as no less than this part of them.
 _TIMES: Final = 4
 _LEAST: Final = 32
@@ -30,11 +34,23 @@ _PLAINEST: Final = Pod(metadata=ObjectMeta(name="plainest"), spec=PodSpec(tolera
 Kind = Sequence[Pod]
 
 
-def solve_apart(snapshot: Snapshot, pods: Sequence[Pod], turn: Turn | None = None) -> Solution:
-    """A solution for all pods and pools but those with which there is none; these are refused, with the error."""
+def solve_apart(
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    turn: Turn | None = None,
+    *,
+    accounts: int = ACCOUNTS,
+    spend: int = SPEND,
+    only: str = "",
+) -> Solution:
+    """A solution for all pods and pools but those with which there is none; these are refused, with the error.
+
+    So many classes without a place get a full account; `spend` and `only` are as in `with_fixes`.
+    """
     ground = survey(snapshot, turn)
     try:
-        return solve(snapshot, pods, improve=snapshot.settings.improve, ground=ground)
+        solution = solve(snapshot, pods, improve=snapshot.settings.improve, ground=ground, accounts=accounts)
+        return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only)
     except Exception as error:
         reason = broken(error)
     trials = _Trials(snapshot, _sound(snapshot, ground), _TIMES * len(pods), len(pods) // _LEAST)

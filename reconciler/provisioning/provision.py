@@ -73,11 +73,12 @@ def _plan(snapshot: Snapshot, solution: Solution, wanted: Solution, refused: dic
     for creation, node in zip(creations, wanted.new_nodes, strict=True):
         homes |= dict.fromkeys(node.pods, creation.claim.name)
     unplaced = {**refused, **wanted.unplaced}
+    told = _told(unplaced)
     still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
     return Plan(
         actions=creations,
-        refusals=(*_refusals(unplaced, solution), *_daemon_refusals(snapshot)),
-        events=(*_pod_events(snapshot, homes, unplaced), *_pool_events(snapshot, solution)),
+        refusals=(*_refusals(unplaced, told, solution), *_daemon_refusals(snapshot)),
+        events=(*_pod_events(snapshot, homes, told), *_pool_events(snapshot, solution)),
         nominations=nominations(snapshot, wanted, homes),
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
@@ -102,8 +103,14 @@ def _purpose(snapshot: Snapshot, node: NewNode) -> str:
     return f"{text}, with room for {rest} of CapacityBuffers" if rest else text
 
 
-def _refusals(unplaced: dict[str, PodRefusal], solution: Solution) -> tuple[Refusal, ...]:
-    pods = [Refusal(f"pod/{key}", Reason(why.code, str(why))) for key, why in sorted(unplaced.items())]
+def _told(unplaced: Mapping[str, PodRefusal]) -> dict[str, str]:
+    """What is said of each pod, in order of their keys; the pods of one class share one text."""
+    texts = {id(why): str(why) for why in unplaced.values()}
+    return {key: texts[id(unplaced[key])] for key in sorted(unplaced)}
+
+
+def _refusals(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:
+    pods = [Refusal(f"pod/{key}", Reason(unplaced[key].code, text)) for key, text in told.items()]
     pools = [Refusal(f"nodepool/{n}", Reason(why.code, why.text)) for n, why in sorted(solution.pool_problems.items())]
     return (*pods, *pools)
 
@@ -122,11 +129,12 @@ def nominations(snapshot: Snapshot, solution: Solution, homes: Mapping[str, str]
     )
 
 
-def _pod_events(snapshot: Snapshot, homes: dict[str, str], unplaced: dict[str, PodRefusal]) -> tuple[Event, ...]:
+def _pod_events(snapshot: Snapshot, homes: Mapping[str, str], told: Mapping[str, str]) -> tuple[Event, ...]:
+    """A refusal without words is for a pod that has opted out: nothing is said about it."""
     failed = [
-        _event(snapshot.pods[key], "Warning", "FailedScheduling", f"Failed to schedule pod, {why}", _FAILED_FOR)
-        for key, why in sorted(unplaced.items())
-        if why.text
+        _event(snapshot.pods[key], "Warning", "FailedScheduling", f"Failed to schedule pod, {text}", _FAILED_FOR)
+        for key, text in told.items()
+        if text
     ]
     nominated = [
         _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, target), _NOMINATED_FOR)

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-import boto3
-from botocore.utils import InstanceMetadataRegionFetcher
-
-from reconciler.aws.cloud import AwsCloud
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
-from reconciler.ports import AlreadyGone, Forbidden
-from reconciler.runtime import health, signals
+from reconciler.runtime import connecting, health, signals
 from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.certificates import WebhookCertificate
 from reconciler.runtime.clock import SystemClock
+from reconciler.runtime.connecting import NAMESPACE_FILE, Where
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
 from reconciler.runtime.leader import Leader, own_identity
 from reconciler.runtime.leases import LeaseName
 from reconciler.runtime.settings import Options, SettingsError
-from reconciler.runtime.starting import patiently
 from reconciler.telemetry.clouds import MeasuredCloud
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import LEVELS, Logger, make_logger
@@ -38,7 +29,6 @@ from reconciler.telemetry.precedence import Precedence
 from reconciler.telemetry.telemetry import Telemetry
 from reconciler.telemetry.turns import KEPT
 
-_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 #: Actions under way may take so long to end when the process is asked to; Kubernetes kills after 30 s.
 GRACE_SECONDS = 20.0
 CERTIFICATES_EVERY = timedelta(hours=1)
@@ -48,14 +38,6 @@ COLLECTOR_THRESHOLDS = (2_000, 5, 1_000_000)
 COLLECT_EVERY_SECONDS = 300.0
 #: A loop that has not looked for this long is stuck, and liveness says so.
 STUCK_AFTER = timedelta(minutes=5)
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Which cluster: a kubeconfig and context, or (both empty) the one this process runs in."""
-
-    kubeconfig: str = ""
-    context: str = ""
 
 
 def run(options: Options, where: Where, stop: threading.Event | None = None) -> int:
@@ -161,52 +143,17 @@ class Process:
             self._metrics.errors.labels(f"decode/{kind.name}").inc()
             self._log.error("an object cannot be read", kind=kind.name, error=problem)
 
-        qps, burst = float(self._options.kube_client_qps), self._options.kube_client_burst
-        if where.kubeconfig or where.context or not _NAMESPACE_FILE.exists():
-            path, context = where.kubeconfig or None, where.context or None
-            return KubeClient.from_kubeconfig(path, context, on_poison=poisoned, qps=qps, burst=burst)
-        return KubeClient.in_cluster(on_poison=poisoned, qps=qps, burst=burst)
+        return connecting.client(self._options, where, poisoned)
 
     def _cloud(self) -> MeasuredCloud:
-        options = self._options
-        cloud = AwsCloud(
-            cluster_name=options.cluster_name,
-            region=options.region or _region(),
-            cluster_endpoint=options.cluster_endpoint,
-            ca_bundle=options.cluster_ca_bundle or self._kube.ca_bundle,
-            interruption_queue=options.interruption_queue,
-            isolated_vpc=options.isolated_vpc,
-            eks_control_plane=options.eks_control_plane,
-            dns_ip=self._dns_ip(),
-            kubernetes_version=self._version(),
-            endpoint_url=options.aws_endpoint_url or None,
-            give_way=self._precedence.give_way,
-        )
+        cloud = connecting.cloud(self._options, self._kube, self._clock, self._precedence.give_way)
         return MeasuredCloud(cloud, self._metrics)
-
-    def _version(self) -> str:
-        """The API server's version, such as 1.36."""
-        told = self._asked("/version")
-        return f"{told['major']}.{told['minor'].rstrip('+')}"
-
-    def _dns_ip(self) -> str:
-        """The address of the cluster's DNS, if it has the usual name and may be read."""
-        path = "/api/v1/namespaces/kube-system/services/kube-dns"
-        try:
-            service = self._asked(path)
-        except (AlreadyGone, Forbidden):
-            return ""
-        return str(service.get("spec", {}).get("clusterIP", ""))
-
-    def _asked(self, path: str) -> Any:
-        """What the API server says there; it may be starting itself."""
-        return patiently(lambda seconds: self._kube.request("GET", path, read_seconds=seconds), self._clock)
 
     @property
     def _namespace(self) -> str:
         if self._options.system_namespace:
             return self._options.system_namespace
-        return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else ""
+        return NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else ""
 
     @property
     def _own_lease(self) -> LeaseName | None:
@@ -345,16 +292,6 @@ def _server(setting: str, port: int, routes: Mapping[str, Callable[[], health.An
         return health.Server(port, routes)
     except (OSError, OverflowError) as error:
         raise SettingsError([f"{setting}: {port} cannot be served: {error}"]) from error
-
-
-def _region() -> str:
-    """The SDK's region, else the instance's. Raises SettingsError."""
-    region = boto3.session.Session().region_name
-    if not region and os.environ.get("AWS_EC2_METADATA_DISABLED") != "true":
-        region = InstanceMetadataRegionFetcher(timeout=1, num_attempts=2).retrieve_region()
-    if not region:
-        raise SettingsError(["AWS_REGION (--aws-region): is required, nothing here says which region this is"])
-    return str(region)
 
 
 def _put_aside() -> None:

@@ -1,25 +1,37 @@
-"""Why a pod has no place, in words, NodePool by NodePool. Equal pods share one answer."""
+"""Why a pod has no place: in words, NodePool by NodePool, and for the first classes of a solve in a full account.
+
+Equal pods share one answer. What a pool says is the rule by which it was left with nothing (`funnel`); the account adds
+what each rule took, what came nearest (`misses`), the nodes that exist (`existing`) and what may help (`suggestions`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from api import labels
-from api.requirements import Requirements
 from reconciler.model.boundaries import MALFORMED as NONSENSE
 from reconciler.model.boundaries import broken
+from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling import misses
+from reconciler.scheduling.account import MOST_POOLS, MOST_STEPS, Account, PoolAccount, Step, cut
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass
+from reconciler.scheduling.existing import account_of
+from reconciler.scheduling.funnel import Funnel, farthest
 from reconciler.scheduling.solution import PodRefusal
+from reconciler.scheduling.suggestions import suggested
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.types import Ints
+from reconciler.scheduling.world import set_aside
 
 NO_POOL = "NoNodePool"
 NO_ROOM = "NoExistingCapacity"
 INCOMPATIBLE = "Incompatible"
 MALFORMED = "InvalidPod"
-#: At most this many pools are told of, so that a refusal stays short.
-_MOST_POOLS = 20
+#: Of more classes than this the pools' answers are not told; nor so many accounts, counted by pool.
+MOST_CLASSES, MOST_ACCOUNTS = 200, 400
+
+#: What was left of a pool, step by step.
+Asked = tuple[Funnel, list[Step]]
 
 
 def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
@@ -28,34 +40,59 @@ def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
     return {k: PodRefusal(MALFORMED if why.code == NONSENSE else why.code, why.text) for k, why in found.items()}
 
 
-def no_place(
-    assignment: Assignment, templates: Sequence[Template], problems: Mapping[str, PodRefusal], open_new: bool
-) -> dict[str, PodRefusal]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a solve ended with. `problems` are of pools that could not be used; with `open_new` pools were asked.
+
+    `reasons` are the answers of the pools; `accounts` is how many classes get a full account.
+    """
+
+    snapshot: Snapshot
+    assignment: Assignment
+    templates: Sequence[Template]
+    problems: Mapping[str, PodRefusal]
+    open_new: bool
+    reasons: bool
+    accounts: int
+
+    @property
+    def closed(self) -> int:
+        """How many state nodes take no pods."""
+        return len(self.snapshot.state_nodes) - len(self.assignment.places.targets)
+
+
+def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
     """Refusals of the pods that are left."""
+    left = outcome.assignment.left
+    counts: dict[int, int] = {}
+    for cls, _ in left.values():
+        counts[cls.number] = counts.get(cls.number, 0) + 1
     answers: dict[int, PodRefusal] = {}
-    for cls, _ in assignment.left.values():
+    for cls, _ in left.values():
         if cls.number not in answers:
-            answers[cls.number] = _refusal(assignment, cls, templates, problems, open_new)
-    return {key: answers[cls.number] for key, (cls, _) in sorted(assignment.left.items())}
+            answers[cls.number] = _refusal(outcome, cls, counts[cls.number], len(answers))
+    return {key: answers[cls.number] for key, (cls, _) in sorted(left.items())}
 
 
-def _refusal(
-    assignment: Assignment,
-    cls: PodClass,
-    templates: Sequence[Template],
-    problems: Mapping[str, PodRefusal],
-    open_new: bool,
-) -> PodRefusal:
-    if not open_new:
-        return PodRefusal(NO_ROOM, _no_existing(assignment, cls))
+def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int) -> PodRefusal:
+    """Of a class of which so many pods are left; `place` is how many classes have been told of before."""
+    short = _short(outcome, cls)
+    if not (outcome.reasons and outcome.open_new) or place >= MOST_CLASSES:
+        return short
+    try:
+        return _with_pools(outcome, cls, pods, place, short)
+    except Exception:  # words are not worth a pass in which others have found places
+        return short
+
+
+def _short(outcome: Outcome, cls: PodClass) -> PodRefusal:
+    if not outcome.open_new:
+        return PodRefusal(NO_ROOM, _no_existing(outcome.assignment, cls))
     if not cls.rungs[-1].demand.possible:
         return PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
-    pools = {name: problem.text for name, problem in sorted(problems.items())[:_MOST_POOLS]}
-    if not templates:
-        return PodRefusal(NO_POOL, "no NodePool is ready to make nodes", pools)
-    for template in templates[:_MOST_POOLS]:
-        pools[template.name] = why_not(assignment, cls, template)
-    return PodRefusal(INCOMPATIBLE, f"{_no_existing(assignment, cls)} and no NodePool can make one", pools)
+    if not outcome.templates:
+        return PodRefusal(NO_POOL, "no NodePool is ready to make nodes")
+    return PodRefusal(INCOMPATIBLE, f"{_no_existing(outcome.assignment, cls)} and no NodePool can make one")
 
 
 def _no_existing(assignment: Assignment, cls: PodClass) -> str:
@@ -68,44 +105,37 @@ def _no_existing(assignment: Assignment, cls: PodClass) -> str:
     return f"{words} ({full} would, but cannot attach its volumes within the limit of {', '.join(drivers)})"
 
 
-def why_not(assignment: Assignment, cls: PodClass, template: Template) -> str:
-    """The first rule by which the pool cannot make a node for the class's last rung."""
-    rung = cls.rungs[-1]
-    demand, need = rung.demand, assignment.columns.vector(cls.requests)
-    untolerated = next((t for t in template.taints if not demand.tolerates((t,))), None)
-    if untolerated is not None:
-        return f"did not tolerate taint {untolerated}"
-    unknown = assignment.columns.unknown(cls.requests)
-    if unknown:
-        return f"no instance type has {', '.join(unknown)}"
-    wanted = demand.requirements & cls.volumes[0]
-    key = template.requirements.incompatible(wanted, labels.WELL_KNOWN)
-    if key is not None and key not in template.requirements:
-        return f'incompatible requirements, label "{key}" does not have known values'
-    if key is not None:
-        return f"incompatible requirements, key {key}: {template.requirements[key]} and {wanted[key]}"
-    served = template.serve(wanted)
-    if served is None:
-        return "no instance type met all requirements or has the required offering"
-    return _why_no_type(assignment, cls, template, served, need)
+def _with_pools(outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal) -> PodRefusal:
+    """With each pool's rule; for the first classes with the full account, in which the nearest pool comes first."""
+    templates = outcome.templates if cls.rungs[-1].demand.possible else ()
+    asked = [farthest(template, outcome.assignment.columns, cls) for template in templates[:MOST_POOLS]]
+    if place >= outcome.accounts or place * len(asked) >= MOST_ACCOUNTS:
+        problems = sorted(outcome.problems.items())[:MOST_POOLS]
+        told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
+        return replace(short, pools={name: cut(text) for name, text in told.items()})
+    asked.sort(key=lambda pair: -misses.rank(pair[0]))
+    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *_not_asked(outcome)]
+    account = Account(
+        pods,
+        tuple(pools[:MOST_POOLS]),
+        len(templates) - len(asked) + max(len(pools) - MOST_POOLS, 0),
+        account_of(outcome.assignment, cls, outcome.closed),
+        suggested(cls, [funnel for funnel, _ in asked], outcome.assignment),
+    )
+    return replace(short, pools={pool.pool: cut(str(pool)) for pool in account.pools}, account=account)
 
 
-def _why_no_type(assignment: Assignment, cls: PodClass, template: Template, served: Requirements, need: Ints) -> str:
-    shape = template.shape(served)
-    good = shape.holding(need)
-    if not good.any():
-        asked = ", ".join(f"{name} {text}" for name, text in cls.requests.texts().items())
-        return f"no instance type has enough resources for {asked} beside its daemon sets"
-    if template.remaining is not None and template.remaining.get("nodes", 1) <= 0:
-        return "node limits have been exhausted for nodepool"
-    limits = template.within_limits()
-    if limits is not None and not (good & limits[shape.types]).any():
-        return "all available instance types exceed limits for nodepool"
-    free = template.free_of_ports(cls.ports)
-    if free is not None and not (good & free[shape.types]).any():
-        return "daemon sets hold its host ports on every instance type"
-    missing = template.shortfall(shape.types[good])
-    if missing and template.strict_min_values:
-        return f"minValues requirement is not met for label(s) (label(s)=[{' '.join(sorted(missing))}])"
-    bonds = cls.rungs[-1].bonds
-    return bonds[0].describe() if bonds else "no node could be planned within limits"
+def _pool(funnel: Funnel, steps: Sequence[Step]) -> PoolAccount:
+    kept = (*steps[: MOST_STEPS - 1], steps[-1]) if len(steps) > MOST_STEPS else tuple(steps)
+    types, offerings = funnel.at_first
+    verdict, near = cut(funnel.verdict), misses.nearest(funnel)
+    return PoolAccount(funnel.template.name, verdict, funnel.rule, types, offerings, kept, near)
+
+
+def _not_asked(outcome: Outcome) -> Iterator[PoolAccount]:
+    """Pools that could not be used, and those that are not ready."""
+    for name, problem in sorted(outcome.problems.items()):
+        yield PoolAccount(name, cut(problem.text))
+    for name, why in set_aside(outcome.snapshot).items():
+        if name not in outcome.problems:
+            yield PoolAccount(name, cut(why))

@@ -275,12 +275,4 @@ def _crowd(route: _Route, limits: Mapping[Bond, int]) -> int | None:
 
 def _starts_on_new_host(rung: Rung) -> bool:
     """Whether hostname constraints admit a node that is empty now, or pods that are already planned on new ones."""
-    for bond in rung.bonds:
-        if bond.key != labels.HOSTNAME:
-            continue
-        if bond.group.kind == SPREAD and int(bond.self_match) > bond.max_skew:
-            return False
-        first = bond.self_match and bond.group.anywhere() == 0
-        if bond.group.kind == AFFINITY and not bond.group.fresh and not first:
-            return False
-    return True
+    return all(bond.begins_host() for bond in rung.bonds if bond.key == labels.HOSTNAME)

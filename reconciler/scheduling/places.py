@@ -93,24 +93,33 @@ class Places:
 
     def suiting(self, demand: Demand, volumes: Iterable[Requirements]) -> Bools:
         """Which open targets have the labels and the taints for a demand, and for one of the volumes' alternatives."""
-        tolerating = self._known.tolerating.get(demand.tolerations)
-        if tolerating is None:
+        good = self.open & self.tolerating(demand.tolerations) & self._serving(demand.requirements)
+        return good & self.attaching(volumes)
+
+    def tolerating(self, tolerations: tuple[Toleration, ...]) -> Bools:
+        """Which targets have no taint but those that are tolerated."""
+        known = self._known.tolerating.get(tolerations)
+        if known is None:
             codes = _codes(self.targets, lambda target: target.taints)
-            tolerating = _spread(codes, lambda taints: tolerates_all(demand.tolerations, taints))
-            self._known.tolerating[demand.tolerations] = tolerating
-        good = self.open & tolerating & self._serving(demand.requirements)
+            known = _spread(codes, lambda taints: tolerates_all(tolerations, taints))
+            self._known.tolerating[tolerations] = known
+        return known
+
+    def attaching(self, volumes: Iterable[Requirements]) -> Bools:
+        """Which targets have the labels for one of the volumes' alternatives."""
         attached = np.zeros(len(self.targets), dtype=np.bool_)
         for volume in volumes:
             attached |= self._serving(volume)
-        return good & attached
+        return attached
 
     def _serving(self, wanted: Requirements) -> Bools:
         good = np.ones(len(self.targets), dtype=np.bool_)
         for row in wanted.values():
-            good &= self._serving_row(row)
+            good &= self.serving(row)
         return good
 
-    def _serving_row(self, row: Requirement) -> Bools:
+    def serving(self, row: Requirement) -> Bools:
+        """Which targets have a label as it is wanted."""
         known = self._known.serving.get(row)
         if known is None:
             if row.key not in self._known.rows:

@@ -7,18 +7,34 @@ from dataclasses import dataclass, field
 
 from api.requirements import Requirements
 from api.resources import Resources
+from reconciler.scheduling.account import WHOLE, Account, cut
 
 
 @dataclass(frozen=True, slots=True)
 class PodRefusal:
-    """Why a pod has no place: a stable code, words for a person, and the answer of each NodePool by name."""
+    """Why a pod has no place: a stable code, words for a person, and the answer of each NodePool by name.
+
+    `pools` are in the order in which they are to be told, the nearest first. Equal pods share one `account`, which only
+    the first classes of a solve have, and only where it is asked for.
+    """
 
     code: str
     text: str
     pools: Mapping[str, str] = field(default_factory=dict)
+    account: Account | None = None
 
     def __str__(self) -> str:
-        return "; ".join([self.text, *(f"nodepool {name}: {why}" for name, why in sorted(self.pools.items()))])
+        """For events and logs: never longer than an event may be, and what would help is never cut off."""
+        fixes = "" if self.account is None else " or ".join(str(fix) for fix in self.account.fixes)
+        end = cut(f"; it would fit with one edit: {fixes}", WHOLE // 2) if fixes else ""
+        text, told = cut(self.text, WHOLE // 4), 0
+        for name, why in self.pools.items():
+            more = f"; nodepool {name}: {why}"
+            rest = f"; and {len(self.pools) - told} more nodepools"
+            if len(text) + len(more) + len(rest) + len(end) > WHOLE:
+                return text + rest + end
+            text, told = text + more, told + 1
+        return text + end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from reconciler.scheduling.attachments import attaching
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.devices import device_refusals
-from reconciler.scheduling.explain import no_place, not_readable
+from reconciler.scheduling.explain import Outcome, no_place, not_readable
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
@@ -54,13 +54,16 @@ def solve(
     scattered: bool = False,
     improve: timedelta = timedelta(),
     ground: Ground | None = None,
+    reasons: bool = True,
+    accounts: int = 0,
 ) -> Solution:
     """Where these pods would go.
 
     `exclude` are keys of `snapshot.state_nodes` that are no targets. Pods that are bound somewhere are moved: they
     take no room and count nowhere until they are placed. `scattered` leaves the choice of nodes to the kube-scheduler.
     `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
-    `ground` (from `survey`) spares repeated work on a snapshot.
+    `ground` (from `survey`) spares repeated work on a snapshot. For pods without a place each pool says why, unless no
+    `reasons` are wanted; so many classes of them get a full account.
     """
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
@@ -89,14 +92,11 @@ def solve(
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
     search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort)
     round_ = search.run(snapshot.settings.max_instance_types)
+    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=new_nodes(round_.packed),
-        unplaced={
-            **claiming,
-            **not_readable(broken | malformed),
-            **no_place(round_.assignment, templates, problems, open_new),
-        },
+        unplaced={**claiming, **not_readable(broken | malformed), **no_place(outcome)},
         pool_problems=problems,
         order=tuple(round_.assignment.order),
         zones=zones,

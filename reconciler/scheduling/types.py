@@ -58,7 +58,8 @@ class Columns:
 class TypeTable:
     """The types of one catalogue, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
 
-    A market is one (zone, capacity type, zone ID); a price there is NO_PRICE when it cannot be had now.
+    A market is one (zone, capacity type, zone ID); a price there is NO_PRICE when it cannot be had now. `listed` says
+    of each where the type has an offering at all, and `sold_out` which of these are out of stock.
     """
 
     def __init__(self, catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> None:
@@ -70,10 +71,16 @@ class TypeTable:
         self.markets = sorted({(o.zone, o.capacity_type, o.zone_id) for t in self.types for o in t.offerings})
         place = {market: i for i, market in enumerate(self.markets)}
         self.price = np.full((len(self.types), len(self.markets)), NO_PRICE, dtype=np.int64)
+        self.listed = np.zeros_like(self.price, dtype=np.bool_)
+        self.sold_out = np.zeros_like(self.listed)
         for row, instance_type in enumerate(self.types):
             for o in instance_type.offerings:
-                if o.available and not snapshot.out_of_stock_now(o.key):
-                    self.price[row, place[o.zone, o.capacity_type, o.zone_id]] = o.price
+                market = place[o.zone, o.capacity_type, o.zone_id]
+                self.listed[row, market] = True
+                if o.available and snapshot.out_of_stock_now(o.key):
+                    self.sold_out[row, market] = True
+                elif o.available:
+                    self.price[row, market] = o.price
         self._masks: dict[Requirement, Bools] = {}
         self._markets: dict[tuple[Requirement | None, ...], Bools] = {}
         self._rows: dict[str, tuple[list[Requirement], NDArray[np.intp]]] = {}

@@ -6,7 +6,7 @@ What does not depend on the pods of one solve is worked out once (`Ground`) and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -63,6 +63,12 @@ class Ground:
     spread: DefaultSpread
     pools: tuple[tuple[Template, Usage], ...]
     problems: Mapping[str, PodRefusal]
+    daemons: tuple[Daemon, ...]
+
+    def with_pool(self, pool: NodePool) -> Ground:
+        """The same after an edit of one of the usable pools; its class and its nodes are what they were."""
+        pairs = ((_edited(t, pool, self.daemons) if t.name == pool.name else t, usage) for t, usage in self.pools)
+        return replace(self, pools=tuple(pairs))
 
     def templates(self, exclude: frozenset[str]) -> tuple[Template, ...]:
         """The NodePools for one solve; nodes in `exclude` do not count against limits."""
@@ -89,7 +95,7 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])
     pools, problems = _pools(snapshot, columns, tables, daemons)
     places = Places.of(surveyor.targets(), columns)
-    return Ground(columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems)
+    return Ground(columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems, daemons)
 
 
 def _columns(snapshot: Snapshot) -> Columns:
@@ -147,6 +153,25 @@ def _pools(
         else:
             problems[name] = problem
     return tuple(sorted(found, key=lambda pair: -pair[0].pool.spec.weight)), problems
+
+
+def _edited(template: Template, pool: NodePool, daemons: Sequence[Daemon]) -> Template:
+    return Template(pool, pool.requirements(), template.table, daemons, strict_min_values=template.strict_min_values)
+
+
+def set_aside(snapshot: Snapshot) -> dict[str, str]:
+    """Why NodePools that may be sound are not asked for nodes, by name."""
+    return {name: _why_aside(pool) for name, pool in sorted(snapshot.node_pools.items()) if not usable(pool)}
+
+
+def _why_aside(pool: NodePool) -> str:
+    if pool.metadata.deleting:
+        return "is being deleted"
+    if pool.static:
+        return "is static: it keeps a fixed number of nodes, whatever pods wait"
+    found = [c for c in pool.status.conditions if c.type == "Ready"]
+    said = [text for c in found for text in (c.reason, c.message) if text]
+    return f"is not ready{': ' if said else ' yet'}{', '.join(said)}"
 
 
 def _invalid(error: Exception) -> PodRefusal:

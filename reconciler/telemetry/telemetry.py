@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -68,6 +68,10 @@ _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 _TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR, overlays.CONFLICT, overlays.INVALID})
 #: What Kerf cannot do yet.
 _TO_KNOW = frozenset({"ResourceClaims"})
+#: What has lines of its own, or none.
+_NOT_LOGGED = frozenset({"OptedOut"}) | _TO_MEND | _TO_KNOW
+#: So many answers are logged in one look.
+_MOST_ANSWERS = 50
 #: Of what is not there any more there is no number left.
 _HELD = "kerf_garbage_collection_held"
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
@@ -128,6 +132,7 @@ class Telemetry:
         for refusal in plan.refusals:
             if refusal.reason.code in _TO_MEND | _TO_KNOW:
                 self._refused(refusal)
+        self._unplaced(plan.refusals)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
         gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
         if time.monotonic() - self._gauged < _GAUGES_EVERY_SECONDS:
@@ -160,6 +165,19 @@ class Telemetry:
             self.trouble("refused", f"{refusal.subject} {code}", None, same=True, **said)
         elif self._repeats.news(f"refused {code}", "") is not None:
             self.log.info("refused", **said)
+
+    def _unplaced(self, refusals: Iterable[Refusal]) -> None:
+        """A line for each answer that pods without a place got, with how many got it; not one for each pod."""
+        answers: dict[str, list[str]] = {}
+        for refusal in refusals:
+            if refusal.subject.startswith("pod/") and refusal.reason.code not in _NOT_LOGGED and refusal.reason.text:
+                answers.setdefault(refusal.reason.text, []).append(refusal.subject.removeprefix("pod/"))
+        for text, keys in list(answers.items())[:_MOST_ANSWERS]:
+            quiet = self._repeats.news("could not schedule pod", text)
+            if quiet is not None:
+                namespace, _, name = min(keys).partition("/")
+                more = {"pods": len(keys), **({"repeated": quiet} if quiet else {})}
+                self.log.error("could not schedule pod", Pod={"name": name, "namespace": namespace}, error=text, **more)
 
     def done(self, action: Action, outcome: str, value: Any, error: Exception | None, known: Any | None) -> None:
         """How an action went; `known` is the object it was about, as it was known before."""

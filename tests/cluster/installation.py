@@ -239,6 +239,15 @@ class Installation:
     def helm(self, *arguments: str) -> str:
         return self.control_plane.helm(*arguments).stdout
 
+    def kerf(self, *arguments: str) -> str:
+        """What a command of ours prints for somebody with this AWS account and these settings."""
+        command, environment = (*KERF, *arguments), self._environment()
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def get(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
         """Objects of a kind, as parsed JSON."""
         items: list[dict[str, Any]] = json.loads(self.kubectl("get", kind, "-o", "json", *arguments))["items"]

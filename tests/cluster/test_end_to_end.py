@@ -200,6 +200,28 @@ def test_while_the_webhook_is_down_only_new_specs_have_to_wait(kerf: Installatio
     assert "created" in kerf.kubectl("apply", "--dry-run=server", "-f", "-", input_=_SPARE)
 
 
+# --- why a pod waits ------------------------------------------------------------------------------------------
+def test_why_needs_no_right_to_write_and_says_what_the_event_says(kerf: Installation, tmp_path: Path) -> None:
+    kerf.kubectl("apply", "-f", "-", input_=_READER)
+    kerf.kubectl("apply", "-f", "-", input_=_GIANT)
+    words = "no instance type has enough resources for cpu 400"
+    kerf.wait(lambda: any(words in m for m in kerf.events("FailedScheduling")), 60, "the pod is refused")
+    (event,) = [message for message in kerf.events("FailedScheduling") if words in message]
+    reader = kerf.control_plane.service_account_kubeconfig("default", "reader", tmp_path / "reader")
+    told = kerf.kerf("why", "pod", "giant", "--kubeconfig", str(reader))
+    print(f"\n{event}\n\n{told}")
+    assert told.startswith("pod default/giant has no place: ")
+    assert f"NodePool general: {words}" in told
+    fix = re.search(r"; it would fit with one edit: (lower its request for cpu from 400 to \w+)", event)
+    assert fix is not None
+    assert f"  - the pod: {fix[1]}\n" in told
+    kinds = "nodepools,ec2nodeclasses,nodeclaims,nodes,namespaces,pods,daemonsets,csinodes,pv,pvc,sc"
+    (tmp_path / "dump.yaml").write_text(kerf.kubectl("get", kinds, "-A", "-o", "yaml"))
+    offline = kerf.kerf("why", "pod", "giant", "--file", str(tmp_path / "dump.yaml"))
+    assert f"NodePool general: {words}" in offline
+    kerf.kubectl("delete", "pod", "giant", "--wait=false")
+
+
 # --- aids -------------------------------------------------------------------------------------------------------
 def _scale(kerf: Installation, replicas: int) -> None:
     kerf.kubectl("scale", "deployment/web", f"--replicas={replicas}")
@@ -270,4 +292,33 @@ spec:
     spec:
       nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
       requirements: []
+"""
+_GIANT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: giant, namespace: default}
+spec:
+  containers: [{name: giant, image: giant, resources: {requests: {cpu: "400"}}}]
+"""
+_READER = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: reader, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules:
+  - {apiGroups: [""], verbs: [list], resources: [nodes, pods, namespaces, persistentvolumes, persistentvolumeclaims]}
+  - {apiGroups: [karpenter.sh], verbs: [list], resources: [nodepools, nodeclaims]}
+  - {apiGroups: [karpenter.k8s.aws], verbs: [list], resources: [ec2nodeclasses]}
+  - {apiGroups: [storage.k8s.io], verbs: [list], resources: [csinodes, storageclasses, volumeattachments]}
+  - {apiGroups: [apps], verbs: [list], resources: [daemonsets]}
+  - {apiGroups: [policy], verbs: [list], resources: [poddisruptionbudgets]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}
+subjects: [{kind: ServiceAccount, name: reader, namespace: default}]
 """

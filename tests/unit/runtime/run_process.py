@@ -10,7 +10,8 @@ import os
 import sys
 import threading
 
-from reconciler.runtime.program import Process, Where
+from reconciler.runtime.connecting import Where
+from reconciler.runtime.program import Process
 from reconciler.runtime.settings import parse
 from reconciler.runtime.signals import heed
 from reconciler.telemetry.logs import make_logger

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.v1.meta import Condition, NodeClassRef, ObjectMeta
@@ -16,6 +19,9 @@ from reconciler.ports import Forbidden, Unavailable
 from reconciler.runtime.performing import concerned
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.telemetry import disrupting
+from reconciler.telemetry.events import EventWriter
+from reconciler.telemetry.logs import make_logger
+from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.repeats import TOLD_AGAIN_SECONDS, Repeats
 from reconciler.telemetry.telemetry import Telemetry
 
@@ -175,3 +181,27 @@ def test_a_replica_that_waits_tells_nothing() -> None:
     assert kube.events == []
     row = {"nodepool": "p", "capacity_type": "spot", "zone": ""}
     assert told.metrics.registry.get_sample_value("karpenter_nodeclaims_terminated_total", row) is None
+
+
+def test_pods_without_a_place_are_a_line_for_each_answer() -> None:
+    stream, clock = io.StringIO(), VirtualClock()
+    told = Telemetry(make_logger(stream=stream), Metrics(), EventWriter(Written(), clock), clock)  # type: ignore[arg-type]
+    answers = {"d/b": "no room, 3 looked at", "d/a": "no room, 3 looked at", "e/c": "a taint", "e/out": ""}
+    refusals = tuple(Refusal(f"pod/{key}", Reason("Incompatible", text)) for key, text in answers.items())
+    snapshot = build((), now=clock.now(), settings=Settings("c"))
+    told.planned(Plan(refusals=refusals), snapshot)
+    told.planned(Plan(refusals=refusals[:1]), snapshot)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["Pod"], line["pods"]) for line in lines] == [
+        ({"name": "a", "namespace": "d"}, 2),
+        ({"name": "c", "namespace": "e"}, 1),
+    ]
+
+
+def test_ever_so_many_answers_are_few_lines() -> None:
+    stream, clock = io.StringIO(), VirtualClock()
+    told = Telemetry(make_logger(stream=stream), Metrics(), EventWriter(Written(), clock), clock)  # type: ignore[arg-type]
+    words = ["".join(chr(ord("a") + int(digit)) for digit in str(n)) for n in range(500)]
+    refusals = tuple(Refusal(f"pod/d/{word}", Reason("Incompatible", word)) for word in words)
+    told.planned(Plan(refusals=refusals), build((), now=clock.now(), settings=Settings("c")))
+    assert len(stream.getvalue().splitlines()) == 50

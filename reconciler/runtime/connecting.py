@@ -1,0 +1,89 @@
+"""The way to the cluster and to AWS, by the settings: of the controller, and of commands that look at the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.utils import InstanceMetadataRegionFetcher
+
+from reconciler.aws.cloud import AwsCloud
+from reconciler.kube.client import KubeClient
+from reconciler.model.kinds import Kind
+from reconciler.ports import AlreadyGone, Clock, Forbidden
+from reconciler.runtime.settings import Options, SettingsError
+from reconciler.runtime.starting import patiently
+from reconciler.telemetry.precedence import GiveWay, at_once
+
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster: a kubeconfig and context, or (both empty) the one this process runs in."""
+
+    kubeconfig: str = ""
+    context: str = ""
+
+
+def client(options: Options, where: Where, on_poison: Callable[[Kind, str], None]) -> KubeClient:
+    """`on_poison` is told of objects that cannot be read. Raises PortError."""
+    qps, burst = float(options.kube_client_qps), options.kube_client_burst
+    if where.kubeconfig or where.context or not NAMESPACE_FILE.exists():
+        path, context = where.kubeconfig or None, where.context or None
+        return KubeClient.from_kubeconfig(path, context, on_poison=on_poison, qps=qps, burst=burst)
+    return KubeClient.in_cluster(on_poison=on_poison, qps=qps, burst=burst)
+
+
+def cloud(options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = at_once) -> AwsCloud:
+    """AWS, with what the API server knows about the cluster. Raises PortError, SettingsError."""
+    asked = partial(_asked, kube, clock)
+    return AwsCloud(
+        cluster_name=options.cluster_name,
+        region=options.region or _region(),
+        cluster_endpoint=options.cluster_endpoint,
+        ca_bundle=options.cluster_ca_bundle or kube.ca_bundle,
+        interruption_queue=options.interruption_queue,
+        isolated_vpc=options.isolated_vpc,
+        eks_control_plane=options.eks_control_plane,
+        dns_ip=_dns_ip(asked),
+        kubernetes_version=_version(asked),
+        endpoint_url=options.aws_endpoint_url or None,
+        give_way=give_way,
+    )
+
+
+def _version(asked: Callable[[str], Any]) -> str:
+    """The API server's version, such as 1.36."""
+    told = asked("/version")
+    return f"{told['major']}.{told['minor'].rstrip('+')}"
+
+
+def _dns_ip(asked: Callable[[str], Any]) -> str:
+    """The address of the cluster's DNS, if it has the usual name and may be read."""
+    path = "/api/v1/namespaces/kube-system/services/kube-dns"
+    try:
+        service = asked(path)
+    except (AlreadyGone, Forbidden):
+        return ""
+    return str(service.get("spec", {}).get("clusterIP", ""))
+
+
+def _asked(kube: KubeClient, clock: Clock, path: str) -> Any:
+    """What the API server says there; it may be starting itself."""
+    return patiently(lambda seconds: kube.request("GET", path, read_seconds=seconds), clock)
+
+
+def _region() -> str:
+    """The SDK's region, else the instance's. Raises SettingsError."""
+    region = boto3.session.Session().region_name
+    if not region and os.environ.get("AWS_EC2_METADATA_DISABLED") != "true":
+        region = InstanceMetadataRegionFetcher(timeout=1, num_attempts=2).retrieve_region()
+    if not region:
+        raise SettingsError(["AWS_REGION (--aws-region): is required, nothing here says which region this is"])
+    return str(region)

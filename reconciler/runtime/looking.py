@@ -1,0 +1,53 @@
+"""One look at a cluster and at AWS, for a command that only wants to know: lists and describes, and writes nothing.
+
+It takes in the same news as the controller does, so that the snapshot is the one that the controller would decide from,
+but for what only its memory holds: what is out of stock, whom it nominated where, whom it leaves alone for a while.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.ec2 import catalogue
+from reconciler.model import kinds
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Region
+from reconciler.model.kinds import Kind
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.ports import Clock, Listing
+from reconciler.runtime.inbox import ClusterRead, Listed, RegionRead, Resolved
+from reconciler.runtime.state import State
+
+
+class Lists(Protocol):
+    """Of Kube what a look needs."""
+
+    def list(self, kind: Kind) -> Listing: ...
+
+
+class Describes(Protocol):
+    """Of Cloud what a look needs."""
+
+    def region(self) -> Region: ...
+
+    def cluster(self) -> ClusterFacts: ...
+
+    def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts: ...
+
+
+def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Snapshot:
+    """The cluster as it is. Raises PortError when something cannot be read."""
+    state = State(settings, build=catalogue.build, interpret=lambda message: None)
+    now = clock.now()
+    for kind in kinds.watched(settings):
+        found = kube.list(kind)
+        state.take(Listed(kind, found.items, found.resource_version, now), now)
+    cluster = cloud.cluster()
+    state.take(ClusterRead(cluster, now), now)
+    state.take(RegionRead(cloud.region(), now), now)
+    for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
+        if not node_class.metadata.unreadable:
+            facts = cloud.resolve(node_class, cluster)
+            state.take(Resolved(node_class.name, node_class.metadata.uid, facts, now), now)
+    return state.snapshot(now)

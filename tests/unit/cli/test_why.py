@@ -1,0 +1,176 @@
+"""`kerf why`: five typical answers word for word, from files; the same from a live world, which it leaves as it was."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from reconciler.cli import account_page
+from reconciler.cli.app import app
+from reconciler.model.settings import Settings
+from reconciler.provisioning.why import why
+from reconciler.runtime.controller import Controller
+from reconciler.runtime.looking import look
+from reconciler.sandbox.world import World
+from tests import worlds
+from tests.unit.kube.api_double import ApiDouble, Route
+
+CASES = Path(__file__).parent / "why"
+GOLDEN = {
+    "taint": "ml/trainer-0",
+    "too-large": "shop/cache-0",
+    "volume-zone": "shop/db-0",
+    "limit": "jobs/batch-3",
+    "planned": "shop/web-0",
+}
+
+
+def run(*arguments: str, stdin: str = "") -> Any:
+    return CliRunner().invoke(app, ["why", *arguments], input=stdin)
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN))
+def test_it_reads_as_it_should(name: str) -> None:
+    files = [f"--file={CASES / 'cluster.yaml'}", f"--file={CASES / name}.yaml"]
+    done = run("pod", GOLDEN[name], *files)
+    assert done.exit_code == 0
+    assert done.stdout == (CASES / f"{name}.txt").read_text()
+
+
+# --- the command line -------------------------------------------------------------------------------------------
+def test_help_says_how() -> None:
+    assert run("--help").stdout.startswith("kerf why pod [NAMESPACE/]NAME")
+    assert run("pod", "a/b", "--help").stdout == run().stdout == run("--help").stdout
+
+
+def test_only_pods_can_be_asked_about() -> None:
+    done = run("node", "a")
+    assert done.exit_code == 2
+    assert "only a pod can" in done.stderr
+
+
+def test_which_pod() -> None:
+    assert "which pod?" in run("pod").stderr
+
+
+def test_a_pod_that_is_not_there() -> None:
+    done = run("pod", "web-0", f"--file={CASES}")
+    assert done.exit_code == 1
+    assert "pod default/web-0 is not there\n  did you mean shop/web-0?\n" in done.stdout
+
+
+def test_a_list_through_a_pipe() -> None:
+    """As `kubectl get -o yaml` prints it."""
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: ns}, spec: {nodeName: there}}"
+    done = run("pod", "ns/a", "-f", "-", stdin=f"apiVersion: v1\nkind: List\nitems: [{pod}]\n")
+    assert done.stdout.endswith("pod ns/a has a node already: there\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [", ":1:"),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {priority: high}}", ":1: Pod a: "),
+        ("{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: a}}", ":1: NodePool a: "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(text)
+    done = run("pod", "a", "-f", str(file))
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"kerf why: {file}{words}")
+
+
+def test_no_such_file() -> None:
+    done = run("pod", "a", "-f", "/nowhere/x.yaml")
+    assert (done.exit_code, done.stderr) == (2, "kerf why: /nowhere/x.yaml: no such file or folder\n")
+
+
+def test_settings_that_are_wrong_are_told() -> None:
+    done = run("pod", "a", "-f", str(CASES), "--min-values-policy", "Perhaps")
+    assert done.exit_code == 2
+    assert "--min-values-policy: must be one of Strict, BestEffort" in done.stderr
+
+
+def test_a_live_cluster_needs_its_name() -> None:
+    done = CliRunner(env={"CLUSTER_NAME": ""}).invoke(app, ["why", "pod", "a"])
+    assert done.exit_code == 2
+    assert "CLUSTER_NAME (--cluster-name): is required" in done.stderr
+
+
+def test_a_cluster_that_cannot_be_read(tmp_path: Path) -> None:
+    done = run("pod", "a", "--kubeconfig", str(tmp_path / "none"), "--cluster-name", "x")
+    assert done.exit_code == 1
+    assert "kerf why: cannot look: kubeconfig" in done.stderr
+
+
+def test_a_list_that_is_forbidden_is_named_and_nothing_but_reading_was_tried(tmp_path: Path) -> None:
+    with ApiDouble() as api:
+        api.routes = Denying()
+        there = {"clusters": [{"name": "c", "cluster": {"server": api.configuration().host}}]}
+        context = {"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}], "current-context": "c"}
+        file = tmp_path / "kubeconfig"
+        file.write_text(json.dumps({**there, **context, "users": [{"name": "c", "user": {"token": "t"}}]}))
+        done = CliRunner(env={"AWS_REGION": "us-west-2"}).invoke(
+            app, ["why", "pod", "a", "--kubeconfig", str(file), "--cluster-name", "x"]
+        )
+        asked_for = {(method, path) for method, path, *_ in api.requests}
+    assert done.exit_code == 1
+    assert done.stderr.startswith("kerf why: cannot look: ")
+    assert "/apis/karpenter.sh/v1/nodepools" in done.stderr
+    assert {method for method, _ in asked_for} == {"GET"}
+
+
+class Denying(dict[str, Route]):
+    """An API server that says its version and denies all else."""
+
+    def __missing__(self, call: str) -> Route:
+        if call == "GET /version":
+            return lambda _: (200, {"major": "1", "minor": "36"})
+        return lambda _: (403, {"reason": "Forbidden", "code": 403})
+
+
+# --- a live world -----------------------------------------------------------------------------------------------
+def living(*pods: dict[str, Any]) -> World:
+    """A sandbox in which the controller has been at work for a while."""
+    world = World(seed=1)
+    for manifest in (worlds.node_class(), worlds.node_pool("general", {}), *pods):
+        world.apply(manifest)
+    controller = Controller(
+        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings("sandbox"), inline=True
+    )
+    world.run(controller, timedelta(seconds=20))
+    return world
+
+
+def asked(world: World, key: str) -> str:
+    snapshot = look(world.kube, world.cloud, Settings("sandbox"), world.clock)
+    return account_page.page(why(snapshot, key))
+
+
+def names(world: World) -> list[str]:
+    return sorted(f"{p['metadata']['namespace']}/{p['metadata']['name']}" for p in world.objects("Pod"))
+
+
+def test_a_live_cluster_is_read_and_left_as_it_was() -> None:
+    world = living(worlds.deployment("giant", {"cpu": 500}))
+    (pod,) = names(world)
+    before = [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")]
+    told = asked(world, pod)
+    assert told.startswith(f"pod {pod} has no place: ")
+    assert "NodePool general: no instance type has enough resources for cpu 500" in told
+    assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
+
+
+def test_a_pod_whose_node_is_on_its_way_waits_for_it() -> None:
+    world = living(worlds.deployment("web", {}))
+    (pod,) = names(world)
+    told = asked(world, pod)
+    assert told.startswith(f"pod {pod} has a place on NodeClaim general-")
+    assert "  it waits for the " in told

@@ -1,0 +1,137 @@
+"""Why one pod waits: what a pod is left out for, what it waits for on its way, and that the rest is the solver's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from api import labels
+from api.v1.meta import decode
+from reconciler.model.objects import Node, Pod
+from reconciler.model.snapshot import Batch, Snapshot
+from reconciler.provisioning.provision import provision
+from reconciler.provisioning.why import Answer, why
+from reconciler.scheduling.solve import solve
+from tests.unit.scheduling import worlds as w
+
+DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u"}
+MIRROR = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+
+
+def changed(pod: Pod, part: str, **fields: Any) -> Pod:
+    """The pod with fields of its metadata, spec or status as a manifest writes them."""
+    manifest = msgspec.to_builtins(pod)
+    return decode(Pod, {**manifest, part: {**manifest.get(part, {}), **fields}})
+
+
+def asked(pod: Pod, *rest: Any, **facts: Any) -> Answer:
+    return why(w.world(w.pool(), pod, *rest, **facts), pod.key)
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        (changed(w.pod("p"), "metadata", deletionTimestamp="2026-01-01T11:59:00Z"), "is being deleted"),
+        (changed(w.pod("p"), "status", phase="Succeeded"), "has ended (Succeeded)"),
+        (w.pod("p", node="n1"), "has a node already: n1"),
+        (w.pod("p", owner=DAEMON), "belongs to a DaemonSet"),
+        (w.pod("p", owner=MIRROR), "is a static pod of its node's kubelet"),
+        (w.pod("p", schedulingGates=[{"name": "a.io/x"}, {"name": "b.io/y"}]), "is gated (a.io/x, b.io/y)"),
+        (changed(w.pod("p"), "status", nominatedNodeName="n1"), "is about to take the place of other pods on n1"),
+        (changed(w.pod("p"), "status", conditions=[]), "its scheduler (default-scheduler) has not said"),
+        (
+            changed(w.pod("p", schedulerName="volcano"), "status", conditions=[]),
+            "its scheduler (volcano) has not said that it is Unschedulable",
+        ),
+        (w.pod("p", affinity=w.node_affinity([(labels.NODEPOOL, "DoesNotExist", [])])), "has opted out"),
+    ],
+)
+def test_what_a_pod_is_left_out_for(pod: Pod, words: str) -> None:
+    found = asked(pod)
+    assert found.code == "LeftOut"
+    assert words in found.text
+    assert found.refusal is None
+
+
+def test_what_is_left_out_is_not_what_provisioning_is_about() -> None:
+    """A pod of which nothing speaks against a node gets one; so the list above leaves out none too many."""
+    assert asked(w.pod("p")).code == "Planned"
+    assert asked(w.pod("p", schedulerName="volcano")).code == "Planned"
+
+
+def test_a_pod_that_makes_no_sense() -> None:
+    found = asked(w.pod("p", nodeSelector={"karpenter.sh/custom": "x"}))
+    assert (found.code, found.text) == ("Refused", "label karpenter.sh/custom is restricted")
+
+
+def test_no_such_pod() -> None:
+    snapshot = w.world(w.pool(), w.pod("web-abc"), w.pod("web-xyz", namespace="other"))
+    assert why(snapshot, "default/web-xyz").details == ("did you mean default/web-abc, other/web-xyz?",)
+    assert why(snapshot, "default/nothing").details == ()
+    assert why(snapshot, "default/nothing").code == "NotFound"
+
+
+def test_a_node_that_is_to_be_made() -> None:
+    found = asked(w.pod("p", "3"))
+    assert (found.code, found.text) == ("Planned", "gets a new node of NodePool default")
+    assert found.details[0] == "instance types: default, gpu-a, gpu-b, single-pod, arm"
+    assert "zones: z1, z2, z3" in found.details[1]
+    assert found.details[2] == "from $0.8000 an hour, for it alone"
+
+
+# --- on its way -------------------------------------------------------------------------------------------------
+def story() -> tuple[Snapshot, Pod, Any]:
+    """A world, its only pod, and the claim that was made for it."""
+    pod = w.pod("p", "3")
+    before = w.world(w.pool(), pod)
+    (claim,) = w.claims(before, solve(before, [pod]))
+    return before, pod, claim
+
+
+def node_of(claim: Any, *marks: str) -> Any:
+    manifest = {
+        "metadata": {"name": "ip-1", "uid": "n", "labels": {**claim.metadata.labels, **dict.fromkeys(marks, "true")}},
+        "spec": {"providerID": claim.status.provider_id},
+        "status": {"capacity": claim.status.capacity, "allocatable": claim.status.allocatable},
+    }
+    return decode(Node, manifest)
+
+
+def test_what_it_waits_for_step_by_step() -> None:
+    before, pod, claim = story()
+    launched = w.launched(claim, before)
+    registered = node_of(launched, labels.REGISTERED)
+    ready = node_of(launched, labels.REGISTERED, labels.INITIALIZED)
+    steps = {
+        "to be launched": (claim,),
+        "to join the cluster": (launched,),
+        "to be registered": (launched, node_of(launched)),
+        "to be initialized": (launched, registered),
+        "for its scheduler to bind it there": (launched, ready),
+    }
+    for words, objects in steps.items():
+        found = asked(pod, *objects)
+        assert found.code == "Placed"
+        assert f"NodeClaim {claim.name} of NodePool default" in found.text
+        assert words in found.details[0]
+
+
+def test_a_node_that_nobody_of_us_made() -> None:
+    found = asked(w.pod("p"), w.node("n1"))
+    assert found.text == "has a place on node n1"
+
+
+# --- refused ----------------------------------------------------------------------------------------------------
+def test_it_says_what_the_controller_says() -> None:
+    """The event of the pass over the same world has the same verdict and the same edit."""
+    taints = [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}]
+    snapshot = w.world(w.pool(taints=taints), w.pod("p"), w.pod("q", "300"))
+    found = why(snapshot, "default/p")
+    assert found.refusal is not None
+    assert found.refusal.account is not None
+    closed = Batch(w.NOW, w.NOW)
+    late = w.world(w.pool(taints=taints), w.pod("p"), w.pod("q", "300"), batch=closed, batch_idle=w.NOW - w.NOW)
+    (event,) = [e for e in provision(late).events if e.ref.name == "p"]
+    assert event.message == f"Failed to schedule pod, {found.refusal}"
