@@ -17,7 +17,8 @@ from typing import Any
 
 from benchmarks.peers.karpenter import PeerUnavailable
 from benchmarks.peers.worlds import PeerSession
-from tests.differential.campaign import Tried, explanation, smallest, stale, table, thin, tried
+from tests.differential.campaign import Tried, smallest, table, thin, tried
+from tests.differential.explained import explanation, unneeded
 from tests.differential.generator import drawn, world_of
 from tests.differential.judge import Comparison, compare
 
@@ -53,11 +54,12 @@ def _many(session: PeerSession, seeds: range, out: Path | None) -> int:
             if out is not None:
                 _write(session, one, out)
     print("\n".join(["", *table(found)]))
-    rare, useless = thin(found), stale(found)
-    print(
-        "".join(f"\ntoo rare: {name}" for name in rare) + "".join(f"\nexplained, but not there: {s}" for s in useless)
-    )
-    return 1 if rare or useless or any(one.unexplained for one in found) else 0
+    for one in found:
+        for known in unneeded(one.seed, one.differences):
+            print(f"seed {one.seed}: explained, but not there this time: {known.kind}, {known.why}")
+    rare = thin(found)
+    print("".join(f"too rare: {name}\n" for name in rare), end="")
+    return 1 if rare or any(one.unexplained for one in found) else 0
 
 
 def _write(session: PeerSession, one: Tried, out: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.peers.worlds import PeerSession
 from tests.differential.draft import Json
-from tests.differential.explained import BY_SEED, Explained, explanations
+from tests.differential.explained import explanation
 from tests.differential.features import FEATURES
 from tests.differential.generator import world_of
 from tests.differential.judge import Comparison, Difference, compare
@@ -37,11 +37,6 @@ class Tried:
         return tuple(d for d in self.differences if explanation(self.seed, d) is None)
 
 
-def explanation(seed: int, difference: Difference) -> Explained | None:
-    """Why the answers may differ so; None when nobody knows."""
-    return next((known for known in explanations(seed) if known.fits(difference)), None)
-
-
 def tried(session: PeerSession, seeds: Iterable[int]) -> Iterator[Tried]:
     for seed in seeds:
         world = world_of(seed)
@@ -60,11 +55,6 @@ def smallest(session: PeerSession, world: Json, difference: Difference) -> Json:
         return any((one.kind, one.breaks) == (difference.kind, difference.breaks) for one in found)
 
     return shrunk(world, stays)
-
-
-def stale(found: Sequence[Tried]) -> list[int]:
-    """Seeds with an explanation that nothing needs any more."""
-    return [one.seed for one in found if one.seed in BY_SEED and not any(map(BY_SEED[one.seed].fits, one.differences))]
 
 
 # --- the table ----------------------------------------------------------------------------------------------------

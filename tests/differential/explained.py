@@ -1,12 +1,12 @@
-"""Differences that are known: whose they are, and why. Some rules hold in every world; the rest goes by seed.
+"""Differences that are known: whose they are, and why. A rule holds in every world; the rest goes by seed.
 
 `peer` is a quirk of Karpenter's that is not copied, `choice` is one of several right answers, and `open` is ours to
-mend. An explanation of a seed that nothing needs is an error, as is a difference without one.
+mend. A difference without an explanation is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,30 +15,36 @@ from tests.differential.judge import Difference
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Fits differences of a kind, those that `when` admits."""
+    """Fits differences of a kind in the worlds of these seeds (None: in all), those that `when` admits."""
 
     kind: str
     whose: str
     why: str
+    seeds: frozenset[int] | None = None
     when: Callable[[Difference], bool] = lambda _: True
 
-    def fits(self, difference: Difference) -> bool:
-        return difference.kind == self.kind and self.when(difference)
+    def fits(self, seed: int, difference: Difference) -> bool:
+        known = self.seeds is None or seed in self.seeds
+        return known and difference.kind == self.kind and self.when(difference)
 
 
-RULES: Final = (
+EXPLAINED: Final = (
     Explained(
         "swapped",
         "choice",
         "limits are short, and as many pods of each priority have a place: who, nobody has asked for",
-        lambda difference: difference.short,
+        when=lambda difference: difference.short,
     ),
 )
-BY_SEED: Final[Mapping[int, Explained]] = {}
 
 
-def explanations(seed: int) -> Iterator[Explained]:
-    """What may explain a difference in the world of a seed."""
-    yield from RULES
-    if seed in BY_SEED:
-        yield BY_SEED[seed]
+def explanation(seed: int, difference: Difference) -> Explained | None:
+    """Why the answers to a seed's world may differ so; None when nobody knows."""
+    return next((known for known in EXPLAINED if known.fits(seed, difference)), None)
+
+
+def unneeded(seed: int, differences: tuple[Difference, ...]) -> Iterator[Explained]:
+    """What is said of the seed alone and explains nothing; the peer may have had another answer this time."""
+    for known in EXPLAINED:
+        if known.seeds is not None and seed in known.seeds and not any(known.fits(seed, d) for d in differences):
+            yield known

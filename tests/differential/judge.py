@@ -20,6 +20,8 @@ from tests.differential.draft import Json
 from tests.differential.ours import Ours, answer
 from tests.referee import Violation, violations
 from tests.referee.cost import cost
+from tests.referee.kinds import Kinds
+from tests.referee.planned import limits
 
 #: Ours may cost so much more, in millionths.
 TOLERANCE: Final = 10_000
@@ -115,15 +117,29 @@ def missing(ours: Ours, peer: PeerAnswer) -> tuple[frozenset[str], frozenset[str
     """Pods that the peer places and we do not: lost, swapped for as many of their priority, or yielded to a higher one.
 
     What is short is given by priority: at the first priority, from the highest, of which the answers place different
-    numbers of pods, ours must place more; then pods of lower priority had to give way.
+    numbers of pods, ours must place more; then pods of lower priority had to give way. Pods that are alike are one as
+    good as the other.
     """
-    gone, nobody = peer.served - ours.placed, frozenset[str]()
+    gone, nobody = _unmatched(ours, peer.served), frozenset[str]()
     mine, theirs = (Counter(map(ours.priority, served)) for served in (ours.placed, peer.served))
     first = next((p for p in sorted({*mine, *theirs}, reverse=True) if mine[p] != theirs[p]), None)
     if first is not None and mine[first] < theirs[first]:
         return gone, nobody, nobody
     yielded = frozenset(key for key in gone if first is not None and ours.priority(key) < first)
     return nobody, gone - yielded, yielded
+
+
+def _unmatched(ours: Ours, served: frozenset[str]) -> frozenset[str]:
+    """Pods of `served` that we do not place, but for those of which we place as many that are alike."""
+    kinds, found = Kinds(), set[str]()
+    spare = Counter(kinds.of(ours.snapshot.pods[key]) for key in ours.placed - served)
+    for key in sorted(served - ours.placed):
+        kind = kinds.of(ours.snapshot.pods[key])
+        if spare[kind]:
+            spare[kind] -= 1
+        else:
+            found.add(key)
+    return frozenset(found)
 
 
 def _first_of_each(found: Sequence[Violation]) -> list[Violation]:
@@ -137,17 +153,34 @@ def _why(ours: Ours, keys: frozenset[str]) -> str:
 
 # --- reading the peer's answer ------------------------------------------------------------------------------------
 def read(ours: Ours, run: PeerOutcome) -> PeerAnswer:
-    """An outcome of the peer's, judged and priced as ours is."""
+    """An outcome of the peer's, judged and priced as ours is, without the nodes that exceed a limit.
+
+    Karpenter does not count a new node towards `limits.nodes` before it exists; what is too much goes, the nodes with
+    the fewest pods first.
+    """
     targets = {state.name: key for key, state in ours.snapshot.state_nodes.items()}
     placed = {_key(pod): targets[node] for pod, node in run.existing.items()}
-    nodes = [_node(ours, claim) for claim in run.claims]
+    nodes = _within_limits(ours, [_node(ours, claim) for claim in run.claims])
     served = {*placed, *(key for node in nodes for key in node.pods)}
     left = {pod.key: "" for pod in ours.pods if pod.key not in served}
-    known = PeerAnswer(placed, nodes, left)
-    plain: Any = known  # frozen, whereas the referee's protocol asks for attributes that can be set
     asked = [ours.snapshot.pods[key] for key in sorted({*served, *left})]
-    problems = tuple(violations(ours.snapshot, asked, plain))
+    problems = tuple(violations(ours.snapshot, asked, _plain(PeerAnswer(placed, nodes, left))))
     return PeerAnswer(placed, nodes, left, problems, sum(node.price for node in nodes))
+
+
+def _within_limits(ours: Ours, nodes: Sequence[PeerNode]) -> list[PeerNode]:
+    found: list[PeerNode] = []
+    for name in sorted({node.pool for node in nodes}):
+        some = sorted((node for node in nodes if node.pool == name), key=lambda node: (-len(node.pods), node.pods))
+        while some and any(limits(ours.snapshot, _plain(PeerAnswer({}, some, {})), frozenset())):
+            some.pop()
+        found += some
+    return found
+
+
+def _plain(found: PeerAnswer) -> Any:
+    """Frozen, whereas the referee's protocol asks for attributes that can be set."""
+    return found
 
 
 def _key(name: str) -> str:

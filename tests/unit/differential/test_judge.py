@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from benchmarks.peers.karpenter import PeerClaim, PeerOutcome
+from reconciler.model.cluster import build
 from reconciler.scheduling.solution import Solution
 from tests.differential.draft import Json
-from tests.differential.explained import RULES
+from tests.differential.explained import EXPLAINED
 from tests.differential.generator import world_with
 from tests.differential.judge import Comparison, Difference, PeerAnswer, compare, missing
 from tests.differential.ours import Ours, answer, snapshot_of
@@ -71,11 +73,12 @@ def test_a_pod_that_only_the_peer_places_is_told_with_our_reason_and_what_the_pe
     world = world_with(1, [])
     told = as_peer(answer(world))
     for pool in world["nodePools"]:
-        pool["spec"]["limits"] = {"nodes": "0"}
+        spec = pool["spec"]["template"]["spec"]
+        spec["taints"] = [{"key": "nobody", "effect": "NoSchedule"}]
     (difference,) = compare(world, [told]).differences
     assert difference.kind == "unplaced"
-    assert "limits" in difference.words
-    assert "limits" in difference.breaks
+    assert "did not tolerate taint" in difference.words
+    assert "taint" in difference.breaks
 
 
 def two(first: int, second: int) -> tuple[Ours, Any, Any]:
@@ -84,6 +87,7 @@ def two(first: int, second: int) -> tuple[Ours, Any, Any]:
     keys = []
     for pod, priority in zip(world["pods"][:2], (first, second), strict=True):
         pod["spec"]["priority"] = priority
+        pod["metadata"]["labels"] = {"app": pod["metadata"]["name"]}
         keys.append(f"default/{pod['metadata']['name']}")
     snapshot = snapshot_of(world)
     ours = Ours(snapshot, tuple(snapshot.pods.pending.values()), Solution(placed={keys[0]: "node"}))
@@ -104,10 +108,34 @@ def test_who_gives_way_depends_on_priority() -> None:
 
 
 def test_an_exchange_among_equals_is_a_choice_only_where_limits_are_short() -> None:
-    (rule,) = (known for known in RULES if known.kind == "swapped")
-    assert rule.fits(Difference("swapped", "", short=True))
-    assert not rule.fits(Difference("swapped", ""))
-    assert not rule.fits(Difference("unplaced", "", short=True))
+    (rule,) = (known for known in EXPLAINED if known.kind == "swapped" and known.seeds is None)
+    assert rule.fits(1, Difference("swapped", "", short=True))
+    assert not rule.fits(1, Difference("swapped", ""))
+    assert not rule.fits(1, Difference("unplaced", "", short=True))
+
+
+def test_pods_that_are_alike_stand_for_each_other() -> None:
+    ours, other, _ = two(0, 0)
+    alike = ours.snapshot.pods[next(iter(other.placed))]
+    twin = msgspec.structs.replace(alike, metadata=msgspec.structs.replace(alike.metadata, name="twin"))
+    world = Ours(
+        build([alike, twin], now=ours.snapshot.now, settings=ours.snapshot.settings), (alike, twin), ours.solution
+    )
+    placed = Ours(world.snapshot, world.pods, Solution(placed={twin.key: "node"}))
+    assert missing(placed, other) == (frozenset(), frozenset(), frozenset())
+    assert len(missing(placed, PeerAnswer({alike.key: "node", twin.key: "node"}, [], {}))[0]) == 1
+
+
+def test_nodes_of_the_peers_beyond_a_limit_do_not_count() -> None:
+    world = world_with(1, [])
+    told = as_peer(answer(world))
+    assert len(told.claims) > 1
+    for pool in world["nodePools"]:
+        pool["spec"]["limits"] = {"nodes": "1"}
+    found = compare(world, [told])
+    assert len(found.peer.new_nodes) == len({claim.node_pool for claim in told.claims})
+    assert {len(node.pods) for node in found.peer.new_nodes} <= {max(len(claim.pods) for claim in told.claims)}
+    assert "limits" not in {problem.rule for problem in found.peer.problems}
 
 
 def test_what_our_answer_breaks_is_told_by_rule() -> None:
