@@ -30,6 +30,12 @@ class Explained:
 
 EXPLAINED: Final = (
     Explained(
+        "unplaced",
+        "peer",
+        "the referee finds Karpenter's place for these very pods wrong: Kubernetes would not bind them there",
+        when=lambda difference: difference.blamed,
+    ),
+    Explained(
         "swapped",
         "choice",
         "limits are short, and as many pods of each priority have a place: who, nobody has asked for",

@@ -32,13 +32,15 @@ class Difference:
     """`kind` is unplaced, swapped (as many other pods of the same priority have the places), dearer, failure, or the
     name of a rule of the referee's that our answer breaks.
 
-    `breaks` are the rules that the peer's best answer breaks; `short` says that NodePools have limits.
+    `breaks` are the rules that the peer's best answer breaks; `short`: NodePools have limits; `blamed`: the
+    referee finds the peer's place wrong for each of the pods in question.
     """
 
     kind: str
     words: str
     breaks: tuple[str, ...] = ()
     short: bool = False
+    blamed: bool = False
 
     def __str__(self) -> str:
         beside = f" (the peer's answer breaks {', '.join(self.breaks)})" if self.breaks else ""
@@ -100,7 +102,7 @@ class Comparison:
             lost = peer.served - same.placed
         if lost:
             alone = "" if same is ours else "even without the others: "
-            found.append(Difference("unplaced", alone + _why(same, lost), breaks))
+            found.append(Difference("unplaced", alone + _why(same, lost), breaks, blamed=_blamed(ours, peer, lost)))
         our_cost = cost(ours.snapshot, same.solution)
         if not lost and our_cost * 1_000_000 > peer.cost * (1_000_000 + TOLERANCE):
             found.append(Difference("dearer", f"{our_cost / 1e6:.4f} instead of {peer.cost / 1e6:.4f}", breaks))
@@ -142,6 +144,13 @@ def _unmatched(ours: Ours, served: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _blamed(ours: Ours, peer: PeerAnswer, lost: frozenset[str]) -> bool:
+    """Whether the referee names each of these pods, or one that is alike, in what the peer's answer breaks."""
+    kinds, texts = Kinds(), [problem.words for problem in peer.problems]
+    named = {kinds.of(ours.snapshot.pods[key]) for key in peer.served if any(key in text for text in texts)}
+    return all(kinds.of(ours.snapshot.pods[key]) in named for key in lost)
+
+
 def _first_of_each(found: Sequence[Violation]) -> list[Violation]:
     return list({problem.rule: problem for problem in reversed(found)}.values())
 
@@ -155,8 +164,8 @@ def _why(ours: Ours, keys: frozenset[str]) -> str:
 def read(ours: Ours, run: PeerOutcome) -> PeerAnswer:
     """An outcome of the peer's, judged and priced as ours is, without the nodes that exceed a limit.
 
-    Karpenter does not count a new node towards `limits.nodes` before it exists; what is too much goes, the nodes with
-    the fewest pods first.
+    Karpenter does not count a new node towards `limits.nodes` before it exists. What is too much goes, the latest nodes
+    first: it takes large pods before small ones, so those whose largest pod is smallest.
     """
     targets = {state.name: key for key, state in ours.snapshot.state_nodes.items()}
     placed = {_key(pod): targets[node] for pod, node in run.existing.items()}
@@ -171,11 +180,17 @@ def read(ours: Ours, run: PeerOutcome) -> PeerAnswer:
 def _within_limits(ours: Ours, nodes: Sequence[PeerNode]) -> list[PeerNode]:
     found: list[PeerNode] = []
     for name in sorted({node.pool for node in nodes}):
-        some = sorted((node for node in nodes if node.pool == name), key=lambda node: (-len(node.pods), node.pods))
+        some = sorted((n for n in nodes if n.pool == name), key=lambda n: (_opener(ours, n), n.pods), reverse=True)
         while some and any(limits(ours.snapshot, _plain(PeerAnswer({}, some, {})), frozenset())):
             some.pop()
         found += some
     return found
+
+
+def _opener(ours: Ours, node: PeerNode) -> tuple[int, int]:
+    """CPU and memory of the node's largest pod, for which it was opened."""
+    needs = (requests(ours.snapshot.pods[key]) for key in node.pods)
+    return max((need["cpu"], need["memory"]) for need in needs)
 
 
 def _plain(found: PeerAnswer) -> Any:
