@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit e2e drills cluster bench bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
+.PHONY: help demo test check unit differential e2e drills cluster bench bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ check: $(VENV)/.dev  ## static checks: format, lint, types, layers
 
 unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 	@$(BIN)/python -m pytest tests/unit tests/laws -n $(WORKERS) --dist worksteal -m "not cluster and not long"
+
+differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own (needs Go once): SEEDS=300 seeds
+	@$(BIN)/python -m tests.differential --seeds $(SEEDS)
 
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
 	@$(BIN)/python -m tests.cluster build
@@ -78,6 +81,7 @@ mutations: $(VENV)/.dev  ## plant each of the bugs of tests/mutations in a copy 
 long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs, crash points, drills, the scale feed
 	@$(BIN)/python -m pytest tests/laws --hypothesis-profile=search -n $(WORKERS) --dist worksteal -m "not cluster"
 	@$(BIN)/python -m pytest tests -m "long and not cluster" -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m tests.differential --seeds 300
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m pytest tests -m "long and cluster" -n0 -s
 	@$(BIN)/python -m benchmarks.feed

@@ -1,8 +1,8 @@
 """`make test`: every tier that this machine can run, one after the other, and at the end what ran and what did not.
 
-A tier that fails fails the run, but the later ones still run, so that one look shows everything. The tier on the real
-control plane needs the Go toolchain once, to build it; without it the tier is left out with one visible line, and with
-CI=true that is a failure.
+A tier that fails fails the run, but the later ones still run, so that one look shows everything. The tiers on the real
+control plane and beside Karpenter's scheduler need the Go toolchain once, to build them; without it they are left out
+with one visible line each, and with CI=true that is a failure.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.peers.karpenter import PeerUnavailable, find_program
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,14 +28,20 @@ PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
 #: Half of the tests on the real control plane. Like the other half they mostly wait; each half has a plane of its own.
 REAL = tuple(f"tests/cluster/test_{name}.py" for name in ("crash_points", "drills", "leadership", "operations"))
 
+#: Small worlds that are put to Karpenter's scheduler, too; `make differential` asks for more.
+SEEDS = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A named list of commands; all must succeed. One more may run beside them, and is shown when it has ended."""
+    """A named list of commands; all must succeed. One more may run beside them, and is shown when it has ended.
+
+    `needs` finds, or builds, what not every machine can have.
+    """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
-    needs_control_plane: bool = False
+    needs: Callable[[], object] | None = None
     beside: tuple[str, ...] = ()
 
 
@@ -55,12 +62,17 @@ TIERS = (
     Tier("unit, laws and fuzzing", ((*PYTEST, "tests/unit", "tests/laws", "tests/fuzz", *PARALLEL, "-m", NOT_LONG),)),
     Tier("scenarios, contracts and simulation", ((*PYTEST, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),
     Tier(
+        "beside Karpenter's scheduler",
+        ((sys.executable, "-m", "tests.differential", "--seeds", str(SEEDS)),),
+        needs=find_program,
+    ),
+    Tier(
         "real control plane",
         (
             (*PYTEST, *REAL, "-n0", "-s", "-m", "cluster and not long"),
             (*PYTEST, "tests/contract", *PARALLEL, "-m", "cluster and not long"),
         ),
-        needs_control_plane=True,
+        needs=find_binaries,
         beside=(
             *PYTEST,
             "tests/cluster",
@@ -88,11 +100,11 @@ def main() -> int:
 def _run(tier: Tier) -> tuple[str, float]:
     print(f"\n=== {tier.name} ===", flush=True)
     started = time.monotonic()
-    if tier.needs_control_plane:
+    if tier.needs is not None:
         try:
-            find_binaries()
-        except ControlPlaneUnavailable as reason:
-            print(f"the real control plane is left out: {reason}", flush=True)
+            tier.needs()
+        except (ControlPlaneUnavailable, PeerUnavailable) as reason:
+            print(f"left out: {reason}", flush=True)
             return "FAILED" if os.environ.get("CI") == "true" else "skipped", time.monotonic() - started
     with tempfile.TemporaryFile() as shown:
         beside = subprocess.Popen(tier.beside, cwd=ROOT, stdout=shown, stderr=shown) if tier.beside else None

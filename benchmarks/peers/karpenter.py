@@ -23,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from api.v1.meta import Entry
 from tests.go_build import GoBuildFailed, build_once, go_build
 
 SOURCES: Final = Path(__file__).resolve().parent / "karpenter"
@@ -37,7 +38,10 @@ class PeerUnavailable(Exception):
 
 
 class PeerClaim(msgspec.Struct, frozen=True):
-    """A node that Karpenter would buy: its cheapest types first, and the offering that a launch would take."""
+    """A node that Karpenter would buy: its cheapest types first, and the offering that a launch would take.
+
+    `requirements` are those of its claim, as a manifest writes them.
+    """
 
     node_pool: str = msgspec.field(name="nodePool")
     types: tuple[str, ...]
@@ -45,6 +49,7 @@ class PeerClaim(msgspec.Struct, frozen=True):
     zone: str
     capacity_type: str = msgspec.field(name="capacityType")
     price_usd_per_hour: float = msgspec.field(name="price")
+    requirements: tuple[Entry, ...] = ()
 
 
 class PeerOutcome(msgspec.Struct, frozen=True):

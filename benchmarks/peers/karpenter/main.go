@@ -3,8 +3,10 @@
 //
 //	karpenter-peer --workload mixed.json --catalogue catalogue.json [--capacity-type spot] [--limit 60] [--claims]
 //	karpenter-peer --world world.json
+//	karpenter-peer --worlds --times 3 < worlds.jsonl
 //
-// A workload meets an empty cluster with one NodePool; a world (see world.go) brings everything itself.
+// A workload meets an empty cluster with one NodePool; a world (see world.go) brings everything itself. With --worlds
+// (see stream.go) it reads a world per line, and prints a line about each.
 package main
 
 import (
@@ -33,7 +35,8 @@ import (
 type arguments struct {
 	workload, catalogue, world, capacityType string
 	limit                                    float64
-	claims                                   bool
+	claims, worlds                           bool
+	times                                    int
 }
 
 func main() {
@@ -44,6 +47,8 @@ func main() {
 	flag.StringVar(&chosen.capacityType, "capacity-type", "", "buy only on-demand or spot (default: both)")
 	flag.Float64Var(&chosen.limit, "limit", 600, "seconds after which the scheduler of a workload must stop")
 	flag.BoolVar(&chosen.claims, "claims", false, "tell the claims and the pods' errors of a workload")
+	flag.BoolVar(&chosen.worlds, "worlds", false, "read worlds from the standard input, one a line")
+	flag.IntVar(&chosen.times, "times", 1, "how often each world of --worlds is scheduled")
 	flag.Parse()
 	if err := run(chosen); err != nil {
 		fmt.Fprintln(os.Stderr, "karpenter-peer:", err)
@@ -53,19 +58,19 @@ func main() {
 
 func run(chosen arguments) error {
 	log.SetLogger(logr.Discard()) // what happens to each pod is in the answer; writing it down would cost time too
-	ctx, err := shippedSettings(context.Background())
-	if err != nil {
-		return err
-	}
+	ctx := context.Background()
 	useAWSVocabulary()
 	var found *outcome
+	var err error
 	switch {
+	case chosen.worlds:
+		return answerWorlds(ctx, os.Stdin, os.Stdout, chosen.times)
 	case chosen.world != "":
 		found, err = runWorld(ctx, chosen.world)
 	case chosen.workload != "" && chosen.catalogue != "":
 		found, err = runWorkload(ctx, chosen)
 	default:
-		err = errors.New("needs --workload and --catalogue, or --world")
+		err = errors.New("needs --workload and --catalogue, --world, or --worlds")
 	}
 	if err != nil {
 		return err
@@ -73,13 +78,14 @@ func run(chosen arguments) error {
 	return json.NewEncoder(os.Stdout).Encode(found)
 }
 
-// shippedSettings puts Karpenter's options into the context as its own flags default them. Only the CPU request, from
-// which it derives the number of its workers, is that of this machine.
-func shippedSettings(ctx context.Context) (context.Context, error) {
+// withSettings puts Karpenter's options into the context as its own flags default them, but for those that are given.
+// The CPU request, from which it derives the number of its workers, is that of this machine.
+func withSettings(ctx context.Context, given ...string) (context.Context, error) {
 	settings := &options.Options{}
 	flags := &options.FlagSet{FlagSet: flag.NewFlagSet("karpenter", flag.ContinueOnError)}
 	settings.AddFlags(flags)
-	if err := settings.Parse(flags, fmt.Sprintf("--cpu-requests=%d", 1000*runtime.GOMAXPROCS(0))); err != nil {
+	given = append(given, fmt.Sprintf("--cpu-requests=%d", 1000*runtime.GOMAXPROCS(0)))
+	if err := settings.Parse(flags, given...); err != nil {
 		return nil, err
 	}
 	return injection.WithControllerName(options.ToContext(ctx, settings), "provisioner"), nil
@@ -89,6 +95,10 @@ func shippedSettings(ctx context.Context) (context.Context, error) {
 // over and not listed, because listing from a client in memory says nothing about the real one.
 func runWorkload(ctx context.Context, chosen arguments) (*outcome, error) {
 	began := time.Now()
+	ctx, err := withSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
 	w, err := readWorkload(chosen.workload, chosen.catalogue, chosen.capacityType)
 	if err != nil {
 		return nil, err
@@ -172,8 +182,24 @@ func schedulerOptions(ctx context.Context) []scheduling.Options {
 
 // runWorld asks the whole provisioner: which pods are pending, valid, or on nodes that go, is part of the answer.
 func runWorld(ctx context.Context, path string) (*outcome, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	found, err := scheduleWorld(ctx, content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return found, nil
+}
+
+func scheduleWorld(ctx context.Context, content []byte) (*outcome, error) {
 	began := time.Now()
-	w, err := readWorld(path)
+	w, err := parseWorld(content)
+	if err != nil {
+		return nil, err
+	}
+	ctx, err = withSettings(ctx, w.Settings.flags()...)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
@@ -28,6 +29,7 @@ import (
 // matters here (see complete) may be left out, but for a bound volume claim's annotation
 // pv.kubernetes.io/bind-completed. WellKnownLabels are those that the provider adds to Karpenter's own.
 type world struct {
+	Settings             worldSettings                   `json:"settings"`
 	NodePools            []*v1.NodePool                  `json:"nodePools"`
 	Pods                 []*corev1.Pod                   `json:"pods"`
 	Nodes                []worldNode                     `json:"nodes"`
@@ -37,6 +39,23 @@ type world struct {
 	Namespaces           []*corev1.Namespace             `json:"namespaces"`
 	PodDisruptionBudgets []*policyv1.PodDisruptionBudget `json:"podDisruptionBudgets"`
 	WellKnownLabels      []string                        `json:"wellKnownLabels"`
+}
+
+// worldSettings are those of Karpenter's own that change an answer; what is empty is as Karpenter ships it.
+type worldSettings struct {
+	PreferencePolicy string `json:"preferencePolicy"`
+	MinValuesPolicy  string `json:"minValuesPolicy"`
+}
+
+func (s worldSettings) flags() []string {
+	var found []string
+	if s.PreferencePolicy != "" {
+		found = append(found, "--preference-policy="+s.PreferencePolicy)
+	}
+	if s.MinValuesPolicy != "" {
+		found = append(found, "--min-values-policy="+s.MinValuesPolicy)
+	}
+	return found
 }
 
 // worldNode is a node with its claim and pods. A claim without a node is still starting, a node without a claim is not
@@ -61,9 +80,9 @@ type loadedWorld struct {
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
-func readWorld(path string) (*world, error) {
+func parseWorld(content []byte) (*world, error) {
 	w := &world{}
-	if err := readJSON(path, w); err != nil {
+	if err := json.Unmarshal(content, w); err != nil {
 		return nil, err
 	}
 	w.complete()
@@ -212,13 +231,24 @@ func (w *world) load(ctx context.Context) (*loadedWorld, error) {
 	kube := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(w.objects()...).
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(object client.Object) []string {
 			return []string{object.(*corev1.Pod).Spec.NodeName}
-		}).Build()
+		}).WithInterceptorFuncs(interceptor.Funcs{Get: getAsAServerWould}).Build()
 	cluster := state.NewCluster(clock.RealClock{}, kube, sells)
 	if err := w.observe(ctx, cluster); err != nil {
 		return nil, err
 	}
 	made := provisioning.NewProvisioner(kube, silence{}, sells, cluster, clock.RealClock{}, nil, nil)
 	return &loadedWorld{made}, nil
+}
+
+// getAsAServerWould asks for a volume without a namespace. Karpenter names that of the pod, which a server overlooks as
+// volumes have none; the one in memory would not find the volume, and Karpenter goes on as if the pod had no volume.
+func getAsAServerWould(
+	ctx context.Context, kube client.WithWatch, key client.ObjectKey, into client.Object, given ...client.GetOption,
+) error {
+	if _, ok := into.(*corev1.PersistentVolume); ok {
+		key.Namespace = ""
+	}
+	return kube.Get(ctx, key, into, given...)
 }
 
 func (w *world) observe(ctx context.Context, cluster *state.Cluster) error {
