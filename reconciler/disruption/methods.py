@@ -186,7 +186,8 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
     for one in ready[:granted]:
         salt = command_id(one.claim.metadata.uid, DRIFTED, snapshot.now)
         ledger.take(pool.name, one.key)
-        plans.append(start(view, one, DRIFTED, _drift_text(one), [member_claim(pool, member_name(pool, salt))]))
+        successor = member_claim(snapshot, pool, member_name(pool, salt))
+        plans.append(start(view, one, DRIFTED, _drift_text(one), [successor]))
     return joined((*plans, Plan(next_due=_soon(view) if ready else None)))
 
 

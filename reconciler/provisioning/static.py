@@ -61,7 +61,7 @@ def _filled(turn: Turn, pool: NodePool, missing: int, replaced: Collection[str])
     made = tuple(
         CreateNodeClaim(reason=Reason("Provisioned", f"one of {pool.spec.replicas} replicas"), claim=claim)
         for claim in (
-            member_claim(pool, name) for name in islice(_names(snapshot, pool, asked), min(granted, _AT_ONCE))
+            member_claim(snapshot, pool, name) for name in islice(_names(snapshot, pool, asked), min(granted, _AT_ONCE))
         )
     )
     if granted == wanted:
@@ -100,7 +100,7 @@ def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]
         return None, None
     try:
         found = fleet.plan(
-            (member_claim(pool, name),),
+            (member_claim(snapshot, pool, name),),
             pool=pool,
             node_class=node_class,
             catalogue=snapshot.types_for(pool.name, node_class.name),

@@ -7,7 +7,7 @@ same claim again and meets AlreadyExists, instead of making a second one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from api.v1.hashes import NODEPOOL_HASH_VERSION, nodepool_hash
 from api.v1.meta import Entry, ObjectMeta, OwnerReference
 from api.v1.nodeclaim import ClaimResources, NodeClaim, NodeClaimSpec
 from api.v1.nodepool import NodePool
+from reconciler.model.instance_type import Catalogue, InstanceType
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solution import NewNode
 
@@ -35,7 +36,7 @@ def to_claim(snapshot: Snapshot, node: NewNode, *, salt: str, annotations: Mappi
     return replace(made, spec=replace(made.spec, resources=ClaimResources(requests=node.requests.texts())))
 
 
-def member_claim(pool: NodePool, name: str, annotations: Mapping[str, str] = {}) -> NodeClaim:
+def member_claim(snapshot: Snapshot, pool: NodePool, name: str) -> NodeClaim:
     """The NodeClaim of a static pool's member: what the template says. Which type it gets is for the launch to choose.
 
     Raises ValueError when a requirement of the template is malformed.
@@ -43,7 +44,8 @@ def member_claim(pool: NodePool, name: str, annotations: Mapping[str, str] = {})
     requirements = pool.requirements()
     rows = requirements.without(labels.HOSTNAME)
     entries = tuple(msgspec.convert(entry, Entry) for entry in rows.entries())
-    return _claim(pool, name, entries, requirements, annotations)
+    types = (t for t in _overlaid(snapshot, pool) if t.requirements.conflict(requirements) is None)
+    return _claim(pool, name, entries, requirements, _overlay_notes(types))
 
 
 def member_name(pool: NodePool, which: object) -> str:
@@ -136,19 +138,24 @@ def _uids(snapshot: Snapshot, node: NewNode) -> Iterator[str]:
 
 def _planned(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
     marks = sorted(pod_mark(uid) for uid in _uids(snapshot, node))
+    listed = set(node.instance_types[: snapshot.settings.max_instance_types])
     return {
         labels.MIN_VALUES_RELAXED: "true" if node.min_values_relaxed else "false",
         labels.PLANNED_PODS: ",".join(marks),
-        **_overlay_notes(snapshot, node),
+        **_overlay_notes(t for t in _overlaid(snapshot, snapshot.node_pools[node.pool]) if t.name in listed),
     }
 
 
-def _overlay_notes(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
-    """Whether NodeOverlays have changed the price or the capacity of a type that the claim lists."""
-    listed, pool = set(node.instance_types[: snapshot.settings.max_instance_types]), snapshot.node_pools[node.pool]
-    types = [t for t in snapshot.overlaid.get((pool.name, pool.class_name), ()) if t.name in listed]
+def _overlaid(snapshot: Snapshot, pool: NodePool) -> Catalogue:
+    """The pool's types, if NodeOverlays have changed any."""
+    return snapshot.overlaid.get((pool.name, pool.class_name), ())
+
+
+def _overlay_notes(types: Iterable[InstanceType]) -> dict[str, str]:
+    """Whether NodeOverlays have changed the price or the capacity of one of these types, which a claim may become."""
+    known = list(types)
     told = {
-        labels.PRICE_OVERLAY: any(t.price_overlay for t in types),
-        labels.CAPACITY_OVERLAY: any(t.capacity_overlay for t in types),
+        labels.PRICE_OVERLAY: any(t.price_overlay for t in known),
+        labels.CAPACITY_OVERLAY: any(t.capacity_overlay for t in known),
     }
     return {annotation: "true" for annotation, holds in told.items() if holds}

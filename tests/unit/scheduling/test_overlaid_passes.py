@@ -9,7 +9,9 @@ import pytest
 
 from api import labels
 from api.resources import Resources
+from reconciler.decide import decide
 from reconciler.model.instance_type import Catalogue, InstanceType
+from reconciler.model.plan import CreateNodeClaim
 from reconciler.model.settings import FeatureGates
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
@@ -52,6 +54,16 @@ def test_a_claim_says_only_what_holds_of_its_types() -> None:
     capacity = overlay("o", of_type("one"), capacity={EXTRA: "1"})
     assert notes(run(w.pool(), only, capacity)) == {labels.CAPACITY_OVERLAY}
     assert notes(run(w.pool(), only, capacity, gates=FeatureGates())) == set()
+
+
+def test_so_does_a_member_of_a_static_pool() -> None:
+    """Of the types that its template allows."""
+    pool = c.pool(c.row(labels.INSTANCE_TYPE, "In", "one"), replicas=1)
+    gates = FeatureGates(node_overlay=True, static_capacity=True)
+    for name, expected in (("one", {labels.PRICE_OVERLAY}), ("two", set[str]())):
+        plan = decide(w.world(pool, overlay("o", of_type(name), price="1"), catalogue=TYPES, gates=gates))
+        (claim,) = [action.claim for action in plan.actions if isinstance(action, CreateNodeClaim)]
+        assert {labels.PRICE_OVERLAY, labels.CAPACITY_OVERLAY} & claim.metadata.annotations.keys() == expected
 
 
 def test_the_amount_of_an_overlay_is_shared_out_among_pods() -> None:
