@@ -152,6 +152,13 @@ def _affinity(row: Mapping[str, Any]) -> dict[str, Any]:
 _NOWHERE = {"example.com/nowhere": "here"}
 _BUDGET = {"nodes": "many", "schedule": "99 99 * * *", "duration": "soon"}
 _SPREAD = {"maxSkew": -3, "topologyKey": "", "whenUnsatisfiable": "Perhaps", "labelSelector": {}}
+_PERHAPS = {"matchExpressions": [{"key": "app", "operator": "Perhaps", "values": ["web"]}]}
+_WORKLOADS: list[dict[str, Any]] = [
+    {"spec": "nothing"},
+    {"spec": {"replicas": "many"}},
+    {"spec": {"selector": _PERHAPS, "replicas": 1 << 60, "template": {"spec": {"nodeSelector": {"": LONG}}}}},
+]
+_PAIRS: list[dict[str, Any]] = [{"spec": "nothing"}, {"spec": {"selector": 7}}, {"spec": {"selector": {"": LONG}}}]
 POISON: dict[Kind, list[dict[str, Any]]] = {
     kinds.NODE_POOL: [
         _pool("nothing"),
@@ -195,6 +202,21 @@ POISON: dict[Kind, list[dict[str, Any]]] = {
         _overlay({"weight": "heavy"}),
         _overlay({"price": None, "capacity": {"example.com/x": "-5"}}),
     ],
+    kinds.CAPACITY_BUFFER: [
+        {"spec": "nothing"},
+        {"spec": {"podTemplateRef": {"name": 7}, "replicas": 3}},
+        {"spec": {"podTemplateRef": {"name": "unheard-of"}, "replicas": "many"}},
+        {"spec": {"podTemplateRef": {"name": "unheard-of"}, "replicas": 1 << 60, "limits": {"cpu": "1e99999"}}},
+        {"spec": {"scalableRef": {"apiGroup": "apps", "kind": "Perhaps", "name": LONG}, "percentage": -5}},
+        {"spec": {"replicas": 2}, "status": {"conditions": "all well"}},
+    ],
+    kinds.POD_TEMPLATE: [
+        {"template": "nothing"},
+        {"template": {"spec": {"containers": 7}}},
+        {"template": {"spec": {"nodeSelector": {"": LONG}}}},
+    ],
+    **dict.fromkeys((kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.STATEFUL_SET), _WORKLOADS),
+    **dict.fromkeys((kinds.SERVICE, kinds.REPLICATION_CONTROLLER), _PAIRS),
     kinds.NODE_CLAIM: [
         _claim("nothing"),
         _claim({"requirements": [{"key": 3}]}),

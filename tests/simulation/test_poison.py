@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from api import labels
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind
+from reconciler.model.objects import TopologySpreadConstraint
 from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime.controller import Controller
@@ -30,7 +32,14 @@ QUIET = {
     kinds.CSI_NODE,
     kinds.PDB,
     kinds.NODE,
+    kinds.POD_TEMPLATE,
+    *kinds.WORKLOADS,
+    kinds.DEPLOYMENT,
 }
+#: Whatever has to be asked for is asked for, so that all kinds are watched.
+GATES = FeatureGates(node_overlay=True, static_capacity=True, capacity_buffer=True)
+SPREAD = TopologySpreadConstraint(topology_key=labels.ZONE, max_skew=9, when_unsatisfiable="ScheduleAnyway")
+SETTINGS = Settings(cluster_name="sandbox", interruption_queue="sandbox", gates=GATES, default_constraints=(SPREAD,))
 
 
 class Story:
@@ -39,13 +48,11 @@ class Story:
     def __init__(self, poison: Mapping[Kind, Sequence[Mapping[str, Any]]]) -> None:
         self.world = World(seed=5, types=("c5.xlarge", "m5.xlarge", "m5.2xlarge", "r5.xlarge"))
         self.kube = PoisonedKube(self.world.kube, poison)
-        gates = FeatureGates(node_overlay=True)
-        settings = Settings(cluster_name="sandbox", interruption_queue="sandbox", gates=gates)
         self.controller = Controller(
             kube=self.kube,  # type: ignore[arg-type]
             cloud=self.world.cloud,
             clock=self.world.clock,
-            settings=settings,
+            settings=SETTINGS,
             inline=True,
         )
         self.refused: set[str] = set()
@@ -91,7 +98,7 @@ class Story:
 
 
 def test_every_watched_kind_is_poisoned() -> None:
-    assert set(POISON) == set(kinds.KNOWN)
+    assert set(POISON) == set(kinds.KNOWN) == set(kinds.watched(SETTINGS))
 
 
 @pytest.mark.parametrize("kind", kinds.KNOWN, ids=lambda kind: kind.name)

@@ -172,7 +172,7 @@ _NEVER = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 def address(subject: str) -> Ref:
     """The object that a call's subject names."""
     kind, *place = subject.split("/")
-    name = next(known.name for known in kinds.WATCHED if known.name.lower() == kind)
+    name = next(known.name for known in kinds.KNOWN if known.name.lower() == kind)
     return Ref(name, place[0] if len(place) == 2 else "", place[-1])
 
 
