@@ -24,6 +24,8 @@ _MOST_SHARED = 300
 _FEW = 0.02
 #: Types cost as much as others if they cost no more than so many times their price.
 _AS_DEAR = 1.02
+#: To begin anew is as much work as to look for so many seats.
+_SEATS_A_START = 5
 
 
 class Filling:
@@ -46,6 +48,7 @@ class Filling:
 
         `together` are started with pods that share a host. With `noise` sizes are chosen a little at random.
         """
+        self.seats += _SEATS_A_START
         left = dict(amounts)
         rack = Rack(self.template, self._weights(left))
         self._adopt(rack, together, left)

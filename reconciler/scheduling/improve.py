@@ -18,6 +18,8 @@ from reconciler.scheduling.rack import Draft
 _SEED = 20260101
 #: So many nodes are taken away at once, at most.
 _MOST = 8
+#: After so many trials without any gain the search ends.
+_PATIENCE = 120
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,13 +37,14 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
     nodes = [node for node in priced if node.price < np.inf and not _together(node.draft)]
     fixed = [node.draft for node in priced if node not in nodes]
     noise = np.random.default_rng(_SEED)
-    end = filling.seats + effort
-    while nodes and filling.seats < end:
+    end, in_vain = filling.seats + effort, 0
+    while nodes and filling.seats < end and in_vain < _PATIENCE:
         chosen = _chosen(nodes, noise)
         amounts = _amounts(filling, [nodes[i] for i in chosen])
+        in_vain += 1
         trial = [_priced(filling, draft) for draft in filling.fill(amounts, noise=noise)]
         if sum(n.price for n in trial) < sum(nodes[i].price for i in chosen) - 1 and _whole(trial, amounts):
-            nodes = [node for i, node in enumerate(nodes) if i not in chosen] + trial
+            nodes, in_vain = [node for i, node in enumerate(nodes) if i not in chosen] + trial, 0
     return fixed + [node.draft for node in nodes]
 
 
