@@ -50,7 +50,7 @@ def solve(
     exclude: frozenset[str] = frozenset(),
     respect_consolidate_after: bool = False,
     open_new: bool = True,
-    scattered: bool = False,
+    scattered: type[Scattered] | None = None,
     improve: timedelta = timedelta(),
     ground: Ground | None = None,
 ) -> Solution:
@@ -125,7 +125,7 @@ class _Search:
     classes: Sequence[PodClass]
     promises: Mapping[str, str]
     open_new: bool
-    scattered: bool
+    scattered: type[Scattered] | None
     effort: int
 
     def run(self, most_types: int) -> _Round:
@@ -143,7 +143,7 @@ class _Search:
         self.topology.reset()
         for template in self.templates:
             template.reset()
-        kind = Scattered if self.scattered else Assignment
+        kind = self.scattered or Assignment
         assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
         assignment.run(self.classes, self.promises)
         done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
