@@ -59,14 +59,14 @@ def _regret(view: View, candidate: Candidate, ask: Solve) -> Blocker | None:
 
     It may leave pods over, for which nodes are bought; only if these are cheaper does it come to an end some time.
     """
-    outcome = simulate(view, [candidate], ask, Manner.SCATTERED)
-    if outcome.blocker is not None:
-        return outcome.blocker
-    price = sum(new.price for new in outcome.new_nodes)
-    if not outcome.new_nodes or price < candidate.price:
-        return None
-    left = ", ".join(sorted(key for new in outcome.new_nodes for key in new.pods)[:_SHOWN])
-    return Blocker("WouldComeBack", f"there may be no room left for {left}, whose new node would be no cheaper")
+    for manner in (Manner.SCATTERED, Manner.SCATTERED_LARGE_FIRST):
+        outcome = simulate(view, [candidate], ask, manner)
+        if outcome.blocker is not None:
+            return outcome.blocker
+        if outcome.new_nodes and sum(new.price for new in outcome.new_nodes) >= candidate.price:
+            left = ", ".join(sorted(key for new in outcome.new_nodes for key in new.pods)[:_SHOWN])
+            return Blocker("WouldComeBack", f"there may be no room left for {left}, whose new node would be no cheaper")
+    return None
 
 
 def _cheaper(view: View, candidate: Candidate, new: NewNode) -> NewNode | Blocker:

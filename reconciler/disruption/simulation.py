@@ -23,19 +23,22 @@ from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.buffers import settled_pods, virtual_pods
 from reconciler.scheduling.requirements_of import own_problem
+from reconciler.scheduling.scatter import Scattered, ScatteredLargeFirst
 from reconciler.scheduling.solution import NewNode, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
 
 
 class Manner(Enum):
     """How pods are to be placed: `SPARING` nodes that are inside their `consolidateAfter`, or `SCATTERED`, as the
-    kube-scheduler does by itself."""
+    kube-scheduler does by itself, which may come to large pods first."""
 
     FREELY = "freely"
     SPARING = "sparing"
     SCATTERED = "scattered"
+    SCATTERED_LARGE_FIRST = "scattered, large ones first"
 
 
+_SCATTERED = {Manner.SCATTERED: Scattered, Manner.SCATTERED_LARGE_FIRST: ScatteredLargeFirst}
 #: Asks where these pods would go if the nodes of these keys were not there.
 Solve = Callable[[Sequence[Pod], frozenset[str], Manner], Solution]
 
@@ -84,7 +87,7 @@ class Scheduler:
             [pod for pod in wanted if pod.key not in self._hopeless],
             exclude=exclude,
             respect_consolidate_after=manner is Manner.SPARING,
-            scattered=manner is Manner.SCATTERED,
+            scattered=_SCATTERED.get(manner),
             ground=self._ground,
             reasons=False,
         )

@@ -2,14 +2,14 @@
 
 It knows no node that has not joined. It takes pods of higher priority first, the others as they come, and sends each to
 the emptiest node that suits it (`LeastAllocated`, what it scores by unless told otherwise), also where another pod will
-miss that room. Here small pods come before large ones, and those with volumes last, for a volume has to be let go
-first: what has a place in this order has one in most.
+miss that room. In which order pods come nobody knows: small ones before large ones, or the other way round (`turned`).
+Those with volumes come last, for a volume has to be let go first. What has a place in both orders has one in most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -27,8 +27,10 @@ _WHOLE: Final = 1_000_000
 class Scattered(Assignment):
     """See the module. What has no place on a node that is there is given a new one, as ever."""
 
+    turned = False
+
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
-        super().run(sorted(classes, key=_turn), promises)
+        super().run(sorted(classes, key=partial(_turn, turned=self.turned)), promises)
 
     def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
         """One after the other: each goes where it is emptiest then."""
@@ -69,7 +71,13 @@ class Scattered(Assignment):
         return shares
 
 
-def _turn(cls: PodClass) -> tuple[int, bool, int, int]:
+class ScatteredLargeFirst(Scattered):
+    """Large pods come before small ones."""
+
+    turned = True
+
+
+def _turn(cls: PodClass, *, turned: bool) -> tuple[int, bool, int, int]:
     """Ties keep their order."""
-    attached = any(volume != EMPTY for volume in cls.volumes)
-    return (-cls.sample.spec.priority, attached, cls.requests["cpu"], cls.requests["memory"])
+    attached, sign = any(volume != EMPTY for volume in cls.volumes), -1 if turned else 1
+    return (-cls.sample.spec.priority, attached, sign * cls.requests["cpu"], sign * cls.requests["memory"])

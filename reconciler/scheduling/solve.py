@@ -51,7 +51,7 @@ def solve(
     exclude: frozenset[str] = frozenset(),
     respect_consolidate_after: bool = False,
     open_new: bool = True,
-    scattered: bool = False,
+    scattered: type[Scattered] | None = None,
     improve: timedelta = timedelta(),
     ground: Ground | None = None,
     reasons: bool = True,
@@ -130,7 +130,7 @@ class _Search:
     waves: Sequence[Sequence[PodClass]]
     promises: Mapping[str, str]
     open_new: bool
-    scattered: bool
+    scattered: type[Scattered] | None
     effort: int
 
     def run(self, most_types: int) -> _Round:
@@ -148,7 +148,7 @@ class _Search:
         self.topology.reset()
         for template in self.templates:
             template.reset()
-        kind = Scattered if self.scattered else Assignment
+        kind = self.scattered or Assignment
         assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
         for classes in self.waves:
             assignment.run(classes, self.promises)

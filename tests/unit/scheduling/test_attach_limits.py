@@ -11,6 +11,7 @@ from api.v1.meta import decode
 from reconciler.model.objects import CSINode, PersistentVolume, PersistentVolumeClaim, Pod
 from reconciler.model.plan import Nomination
 from reconciler.scheduling.attachments import Attaching, attaching
+from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.solve import Solution, solve, survey
 from tests.referee import violations
 from tests.unit.scheduling import worlds as w
@@ -175,8 +176,8 @@ def test_nodes_that_pods_leave_have_room_for_others() -> None:
     assert solve(snapshot, moving).placed == {"default/old": "node/m", "default/p": "node/n"}
 
 
-@pytest.mark.parametrize("scattered", [False, True])
-def test_consolidation_leaves_no_more_volumes_than_can_be(scattered: bool) -> None:
+@pytest.mark.parametrize("scattered", [None, Scattered])
+def test_consolidation_leaves_no_more_volumes_than_can_be(scattered: type[Scattered] | None) -> None:
     """The pods of a node that goes: one fits elsewhere, the other is one volume too many."""
     old = [on("old", f"p{i}", f"c{i}") for i in range(2)]
     nodes = [w.node("old"), w.node("n"), csi_node("old", ebs=9), csi_node(ebs=2)]

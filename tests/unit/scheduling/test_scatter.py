@@ -1,4 +1,4 @@
-"""Where pods may end up when only the kube-scheduler places them: on the emptiest node, and small ones come first."""
+"""Where pods may end up when only the kube-scheduler places them: on the emptiest node, small ones first or large."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from api import labels
 from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim
+from reconciler.scheduling.scatter import Scattered, ScatteredLargeFirst
 from reconciler.scheduling.solve import Solution, solve
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import volume, volume_claim
@@ -15,9 +16,9 @@ from tests.unit.scheduling.referee_plants import volume, volume_claim
 A, B = w.node("a", cpu="1"), w.node("b", cpu="2")
 
 
-def scattered(*objects: Any) -> Solution:
+def scattered(*objects: Any, by: type[Scattered] = Scattered) -> Solution:
     snapshot = w.world(*objects)
-    return solve(snapshot, list(snapshot.pods.pending.values()), scattered=True)
+    return solve(snapshot, list(snapshot.pods.pending.values()), scattered=by)
 
 
 def test_the_emptiest_node_is_taken_first_though_another_pod_will_miss_the_room() -> None:
@@ -43,6 +44,11 @@ def test_pods_that_fit_in_any_order_all_have_a_place() -> None:
 def test_a_higher_priority_comes_first_else_the_smaller_pod(priority: int, first: str) -> None:
     pods = [w.pod("small", "500m"), w.pod("large", "1800m", priority=priority)]
     assert list(scattered(B, pods).placed) == [f"default/{first}"]
+
+
+def test_large_pods_may_come_first_as_well() -> None:
+    pods = [w.pod("small", "500m"), w.pod("large", "1800m")]
+    assert list(scattered(B, pods, by=ScatteredLargeFirst).placed) == ["default/large"]
 
 
 def test_pods_with_volumes_come_last() -> None:
