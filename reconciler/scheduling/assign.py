@@ -18,6 +18,8 @@ from reconciler.model.objects import Pod
 from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.courses import PLAIN, Course, Pins
+from reconciler.scheduling.founding import Followers
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.opening import Item, ItemKey, Opening
 from reconciler.scheduling.places import Places
@@ -29,7 +31,10 @@ Entry = tuple[PodClass, Pod]
 
 
 class Assignment:
-    """The state of the first half. `caps` limits how many pods an item may have (learned from a failed packing)."""
+    """The state of the first half. `caps` limits how many pods an item may have (learned from a failed packing).
+
+    `given_up` counts the rungs that pods on existing nodes came down.
+    """
 
     def __init__(
         self,
@@ -39,6 +44,7 @@ class Assignment:
         caps: Mapping[ItemKey, int],
         *,
         open_new: bool,
+        course: Course = PLAIN,
     ) -> None:
         self.columns, self.places, self.targets = columns, places, places.targets
         self.free = places.free.copy()
@@ -47,7 +53,10 @@ class Assignment:
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
         self.left: dict[str, tuple[PodClass, Pod]] = {}
-        self._opening = Opening(templates if open_new else (), caps)
+        self.given_up = 0
+        self._anew = course.anew
+        self._opening = Opening(templates if open_new else (), caps, dict(course.domains))
+        self._followers = Followers((), {}, self._opening)
         self._static: dict[tuple[int, int], Bools] = {}
         self._on_hosts: dict[tuple[Group, bool], Ints] = {}
 
@@ -55,6 +64,22 @@ class Assignment:
     def items(self) -> Mapping[ItemKey, Item]:
         """The pods that are to go on new nodes."""
         return self._opening.items
+
+    def hopeful(self, cls: PodClass) -> bool:
+        """Whether some node, there or new, would do for a pod of the class if the others were nowhere."""
+        need = self.columns.vector(cls.requests)
+        rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
+        there = self.places.free >= need
+        return not self.columns.unknown(cls.requests) and any(
+            self._opening.routes(cls, number, need) or (self._suiting(cls, number) & there.all(axis=1)).any()
+            for number in rungs
+        )
+
+    def domains(self, cls: PodClass) -> list[Pins]:
+        """The domains that new nodes for pods of the class can have."""
+        need = self.columns.vector(cls.requests)
+        rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
+        return list(dict.fromkeys(pins for number in rungs for pins in self._opening.routes(cls, number, need) if pins))
 
     # --- the queue ----------------------------------------------------------------------------------------------
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
@@ -71,6 +96,7 @@ class Assignment:
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
         self._opening.looking = len(queue)
+        self._followers = Followers(classes, needs, self._opening)
         while queue:
             waiting: list[Entry] = []
             for _, entries in groupby(queue, key=lambda entry: entry[0].number):
@@ -149,7 +175,7 @@ class Assignment:
     def _fill(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Put pods that ask for nothing of others where there is room, place by place; how many (the first ones)."""
         places = np.flatnonzero(self.roomy(cls, number, need))
-        if not len(places):
+        if not len(places) or cls.number in self._anew:
             return 0
         most, wanted = self.slots.most(cls.attaching)[places], need > 0
         if wanted.any():
@@ -165,7 +191,7 @@ class Assignment:
 
     def _existing(self, cls: PodClass, number: int, need: Ints) -> int | None:
         """The first place that suits, has room and is admitted by ports and topology."""
-        if not self.targets:
+        if not self.targets or cls.number in self._anew:
             return None
         rung = cls.rungs[number]
         good = self._suiting(cls, number)
@@ -174,6 +200,7 @@ class Assignment:
         good = good & (self.free >= need).all(axis=1) & self._attaches(cls)
         if good.any() and (rung.bonds or cls.counted):
             good &= self._admitted(cls, rung)
+            good = self._followers.leave(cls, number, good, self.targets, self.free)
         roomy = np.flatnonzero(good)
         if not cls.ports:
             return int(roomy[0]) if len(roomy) else None
@@ -239,6 +266,7 @@ class Assignment:
         target = self.targets[place]
         self.placed[pod.key] = target.key
         self.order.append(pod.key)
+        self.given_up += cls.rungs.index(rung)
         self.free[place] -= need
         self.slots.add(cls.attaching, place)
         if cls.ports:

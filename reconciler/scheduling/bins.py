@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,9 +63,10 @@ class Stock:
                 most = min(most, bond.max_skew if bond.group.kind == SPREAD else 1)
         return most
 
-    def apart(self, number: int) -> dict[Group, int]:
-        """How many nodes so many of the pods need at least, by the group that keeps them apart."""
-        return {
+    def apart(self, number: int) -> dict[Hashable, int]:
+        """How many nodes so many of the pods need at least, by the group, or the host port, that keeps them apart."""
+        ports: dict[Hashable, int] = dict.fromkeys(self.item.cls.ports, number)
+        return ports | {
             bond.group: -(-number // (bond.max_skew if bond.group.kind == SPREAD else 1))
             for bond in self.hosts
             if bond.self_match and bond.group.kind in (SPREAD, ANTI)

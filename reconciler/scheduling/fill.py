@@ -6,13 +6,12 @@ demand would fill; these nodes are then of a size that shares the demand out amo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from api.requirements import Requirements
 from reconciler.scheduling.bins import Bin, Stock, needs_company
-from reconciler.scheduling.groups import Group
 from reconciler.scheduling.rack import Draft, Rack
 from reconciler.scheduling.sizes import PER_NODE, Mix, Noise, Sizes, shares
 from reconciler.scheduling.template import Template
@@ -29,13 +28,20 @@ _SEATS_A_START = 5
 
 
 class Filling:
-    """Fills nodes of one pool, as often as is asked; `seats` counts how often a seat was looked for."""
+    """Fills nodes of one pool, as often as is asked; `seats` counts how often a seat was looked for.
 
-    def __init__(self, template: Template, stocks: Sequence[Stock]) -> None:
+    `frugal` sizes use up little of limits. Pods that need company on a host come with the nodes that they have been
+    seated on beforehand or, `late`, join those that were filled for others.
+    """
+
+    def __init__(
+        self, template: Template, stocks: Sequence[Stock], *, frugal: bool = False, late: bool = False
+    ) -> None:
         self.template = template
         self.columns = sorted({column for stock in stocks for column, _ in stock.steps})
-        self.sizes = Sizes(template, self.columns)
+        self.sizes = Sizes(template, self.columns, frugal=frugal)
         self.seats = 0
+        self._late = late
         self._joinable: dict[int, set[int]] = {}
         self._served = {stock.lane: stock.served for stock in stocks}
         self._forced = self._forced_lanes(stocks)
@@ -52,6 +58,7 @@ class Filling:
         left = dict(amounts)
         rack = Rack(self.template, self._weights(left))
         self._adopt(rack, together, left)
+        followers = {stock: number for stock, number in left.items() if number and needs_company(stock.item)}
         left = {stock: number for stock, number in left.items() if not needs_company(stock.item)}
         for stock in left:
             self.seats += 1
@@ -63,6 +70,10 @@ class Filling:
                 left[stock] -= self._seat(rack, stock, left[stock])
             if left[stock]:
                 left[stock] -= self._add(rack, stock, left[stock])
+        if self._late:
+            for stock, number in followers.items():
+                found = self._seat(rack, stock, number)
+                self._grow(rack, stock, number - found)
         return rack.drafts()
 
     def _weights(self, amounts: Mapping[Stock, int]) -> dict[int, float]:
@@ -221,11 +232,11 @@ def _part(mix: Mix, number: int) -> Mix:
     return [(size, end - start) for (size, _), start, end in zip(mix, ends, ends[1:], strict=False) if end > start]
 
 
-def _apart(left: Mapping[Stock, int], lane: int) -> dict[Group, int]:
-    """How many nodes a lane needs at least for the pods that each group keeps apart."""
-    nodes: dict[Group, int] = {}
+def _apart(left: Mapping[Stock, int], lane: int) -> dict[Hashable, int]:
+    """How many nodes a lane needs at least for the pods that each group, or host port, keeps apart."""
+    nodes: dict[Hashable, int] = {}
     for stock, number in left.items():
-        if stock.lane == lane and number and stock.hosts:
+        if stock.lane == lane and number and (stock.hosts or stock.item.cls.ports):
             for group, each in stock.apart(number).items():
                 nodes[group] = nodes.get(group, 0) + each
     return nodes

@@ -90,14 +90,16 @@ class _Limit:
 class Opening:
     """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing).
 
-    `looking`: how many pods look for a place.
+    `looking`: how many pods look for a place. `wished`: the domains that a class gets as long as it may, by its number.
     """
 
     looking = 1
 
-    def __init__(self, templates: Sequence[Template], caps: Mapping[ItemKey, int]) -> None:
+    def __init__(
+        self, templates: Sequence[Template], caps: Mapping[ItemKey, int], wished: Mapping[int, Pins] = {}
+    ) -> None:
         self.items: dict[ItemKey, Item] = {}
-        self._templates, self._caps = templates, caps
+        self._templates, self._caps, self._wished = templates, caps, wished
         self._choices: dict[tuple[int, int], list[list[_Way]]] = {}
         self._routes: dict[tuple[object, ...], list[list[_Route]]] = {}
         self._limits: dict[Rung, tuple[_Limit, ...]] = {}
@@ -111,12 +113,24 @@ class Opening:
         choices = self._choices_of(cls, number, need)
         if len(choices) == 1 and len(choices[0]) == 1 and not choices[0][0].route.gates:
             return self._put_all(cls, rung, choices[0][0], pods, need)
+        wished = self._wished.get(cls.number)
+        if wished is not None:
+            choices = [[way for way in ways if way.route.pins == wished] for ways in choices] + choices
         for done, pod in enumerate(pods):
             way = next((w for ways in choices if (w := self._best(ways, rung)) is not None), None)
             if way is None:
                 return done
             self._put(cls, rung, way, (pod,), need)
         return len(pods)
+
+    def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[_Way]:
+        """Where new nodes could be had for pods of a class, at this rung of its ladder."""
+        if _starts_on_new_host(cls.rungs[number]):
+            yield from (way for ways in self._choices_of(cls, number, need) for way in ways if self._room(way.key) != 0)
+
+    def routes(self, cls: PodClass, number: int, need: Ints) -> list[Pins]:
+        """The domains of all ways there are, however many pods are there already."""
+        return [way.route.pins for ways in self._choices_of(cls, number, need) for way in ways]
 
     def _put_all(self, cls: PodClass, rung: Rung, way: _Way, pods: Sequence[Pod], need: Ints) -> int:
         """There is one way only, and it asks for nothing of others but to keep clear of them."""

@@ -13,6 +13,7 @@ from api.requirements import Requirements
 from reconciler.scheduling.bins import Steps, Stock, steps_of
 from reconciler.scheduling.closing import Packed, close
 from reconciler.scheduling.company import seat_together
+from reconciler.scheduling.courses import PLAIN, Course
 from reconciler.scheduling.fill import Filling
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.improve import improved
@@ -31,6 +32,7 @@ def pack(
     seated: set[Group],
     most_types: int,
     effort: int = 0,
+    course: Course = PLAIN,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
@@ -38,9 +40,9 @@ def pack(
     """
     stocks = _stocks(template, items, left)
     done: list[Packed] = []
-    together = seat_together(template, stocks, seated)
+    together = [] if course.late else seat_together(template, stocks, seated)
     for _ in range(_PASSES):
-        filling = Filling(template, stocks)
+        filling = Filling(template, stocks, frugal=course.frugal, late=course.late)
         drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
         closed, refused = _closed(template, drafts, improved(filling, drafts, effort), most_types)
         done += closed

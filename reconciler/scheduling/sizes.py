@@ -39,6 +39,8 @@ _FEW = 4
 _WHOLE = 24
 #: No more combinations than these are looked at, and none that is not cheaper by a thousandth.
 _STEPS, _STEPS_AT_RANDOM, _STRICTLY = 4000, 400, 0.999
+#: All that limits still allow is worth so much more than any node.
+_SCARCE = 1e9
 #: Such a cover is to hold a little more than the demand, for pods do not divide.
 _SLACK = 1.01
 Noise = np.random.Generator
@@ -81,14 +83,16 @@ class Sizes:
     """The sizes of one pool, as long as its limits do not change. `columns` are those that some pod needs.
 
     `worth` is what each type's room is worth to a lane, by the demand that the lane had when it was first looked at.
-    What depends on the catalogue alone is worked out once for all solves.
+    What depends on the catalogue alone is worked out once for all solves. To `frugal` ones a type costs above all what
+    it uses of the limits.
     """
 
-    def __init__(self, template: Template, columns: Sequence[int]) -> None:
+    def __init__(self, template: Template, columns: Sequence[int], *, frugal: bool = False) -> None:
         self._template, self._columns = template, np.array(columns, dtype=np.intp)
         self._limits = template.within_limits()
+        self._scarce = template.share_of_limits() * _SCARCE if frugal else None
         self._worth: dict[Requirements, Floats] = {}
-        key = (tuple(columns), None if self._limits is None else self._limits.tobytes())
+        key = tuple(None if part is None else part.tobytes() for part in (self._columns, self._limits, self._scarce))
         self._known: _Known = template.remembered(key, _Known)
 
     def mix(
@@ -192,8 +196,12 @@ class Sizes:
         if known is None:
             shape = self._template.shape(requirements)
             rows = self._open(shape)
+            costs = (shape.price + PER_NODE).astype(np.float64)
+            if self._scarce is not None:
+                costs += self._scarce[shape.types]
+                rows = rows[np.argsort(costs[rows], kind="stable")]
             rows = rows[_undominated(shape.room[np.ix_(rows, self._columns)])]
-            whole, price = shape.room[rows], (shape.price[rows] + PER_NODE).astype(np.float64)
+            whole, price = shape.room[rows], costs[rows]
             room = whole[:, self._columns].astype(np.float64)
             known = self._known.frontiers[requirements] = _Frontier(rows, whole, room, price)
         return known

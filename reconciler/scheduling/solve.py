@@ -7,8 +7,7 @@ that spreads stay exact; rounds end because each takes something away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import timedelta
 
 from api import labels
@@ -16,30 +15,23 @@ from api.requirements import EMPTY, Requirements
 from reconciler.model.objects import Pod
 from reconciler.model.pods import virtual
 from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.attachments import attaching
-from reconciler.scheduling.classes import PodClass, classes_of
-from reconciler.scheduling.closing import Packed
+from reconciler.scheduling.classes import classes_of
 from reconciler.scheduling.devices import device_refusals
 from reconciler.scheduling.explain import Outcome, no_place, not_readable
-from reconciler.scheduling.groups import Group
-from reconciler.scheduling.opening import Item, ItemKey
-from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
 from reconciler.scheduling.scatter import Scattered
+from reconciler.scheduling.search import Search
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.topology import Topology
-from reconciler.scheduling.types import Columns
 from reconciler.scheduling.volumes import volume_demands
 from reconciler.scheduling.world import Ground, survey
 from reconciler.scheduling.zones import effective_zones
 
 __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 
-#: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
-_EXACT_ROUNDS, _ROUNDS = 6, 16
 #: Seats for pods that the search for a cheaper answer looks for: in a second, and for each pod at most.
 _SEATS_A_SECOND, _SEATS_A_POD = 3000, 40
 
@@ -90,8 +82,11 @@ def solve(
     zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
-    search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort)
-    round_ = search.run(snapshot.settings.max_instance_types)
+    most_types = snapshot.settings.max_instance_types
+    search = Search(
+        shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, most_types
+    )
+    round_ = search.run()
     outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
@@ -101,63 +96,6 @@ def solve(
         order=tuple(round_.assignment.order),
         zones=zones,
     )
-
-
-@dataclass(slots=True, eq=False)
-class _Round:
-    """One assignment with its packing; `left` are pods of each item for which no node could be had."""
-
-    assignment: Assignment
-    packed: list[Packed] = field(default_factory=list)
-    left: dict[Item, int] = field(default_factory=dict)
-
-    @property
-    def failed(self) -> list[Item]:
-        return [item for item, number in self.left.items() if number]
-
-
-@dataclass(slots=True, eq=False)
-class _Search:
-    """Rounds of assigning and packing until everything assigned is packed; the first may look for a cheaper answer.
-
-    Virtual pods are the second wave.
-    """
-
-    columns: Columns
-    topology: Topology
-    templates: Sequence[Template]
-    places: Places
-    waves: Sequence[Sequence[PodClass]]
-    promises: Mapping[str, str]
-    open_new: bool
-    scattered: type[Scattered] | None
-    effort: int
-
-    def run(self, most_types: int) -> _Round:
-        caps: dict[ItemKey, int] = {}
-        for number in range(_ROUNDS):
-            done = self._round(caps, most_types, self.open_new, 0 if number else self.effort)
-            if not done.failed:
-                return done
-            for item in done.failed:
-                exact = number < _EXACT_ROUNDS
-                caps[item.key] = len(item.pods) - done.left[item] if exact else 0
-        return self._round(caps, most_types, False, 0)
-
-    def _round(self, caps: dict[ItemKey, int], most_types: int, open_new: bool, effort: int) -> _Round:
-        self.topology.reset()
-        for template in self.templates:
-            template.reset()
-        kind = self.scattered or Assignment
-        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
-        for classes in self.waves:
-            assignment.run(classes, self.promises)
-        done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
-        seated: set[Group] = set()
-        for template in self.templates:
-            if done.failed:
-                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort)
-        return done
 
 
 def _zones(templates: Sequence[Template], places: Places) -> frozenset[str]:

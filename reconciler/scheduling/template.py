@@ -23,6 +23,7 @@ from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.types import NO_PRICE, OFFERING_KEYS, Bools, Ints, TypeTable
 
 T = TypeVar("T")
+Floats = NDArray[np.float64]
 #: So many pods fill whole nodes.
 _MANY = 1 << 20
 
@@ -238,6 +239,13 @@ class Template:
         for resource, left in self.remaining.items():
             mask &= self.table.capacity(resource) <= left
         return mask
+
+    def share_of_limits(self) -> Floats:
+        """Which share of what limits still allow each type would use, of the resource of which it uses most."""
+        found = np.zeros(len(self.table.types))
+        for resource, left in (self.remaining or {}).items():
+            found = np.maximum(found, self.table.capacity(resource) / max(left, 1))
+        return found
 
     def deduct(self, types: NDArray[np.intp]) -> None:
         """Take from the limits what the largest of these types would use."""

@@ -4,6 +4,7 @@ planned once is found again, before and after the launch."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from api import labels
 from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.model.cluster import FIELDS
 from reconciler.model.objects import CSINode, Node, Pod, Volume
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import nominations
@@ -140,6 +142,21 @@ def test_the_order_of_pods_does_not_matter(seed: int) -> None:
     pods, solution = solve_all(snapshot)
     Random(seed + 1).shuffle(pods)
     assert repr(solve(snapshot, pods)) == repr(solution)
+
+
+@RELAXED
+@given(st.integers(0, 10**9))
+def test_the_order_of_nodes_and_of_all_else_does_not_matter(seed: int) -> None:
+    rng = Random(seed)
+    snapshot = a_world(rng)
+    objects = [value for field in FIELDS.values() for value in getattr(snapshot, field).values()]
+    types = list(snapshot.catalogues["default"])
+    rng.shuffle(objects)
+    rng.shuffle(types)
+    again = w.world(objects, catalogue=tuple(types))
+    for improve in (timedelta(), timedelta(seconds=0.02)):
+        answers = (solve(one, list(one.pods.pending.values()), improve=improve) for one in (snapshot, again))
+        assert repr(next(answers)) == repr(next(answers))
 
 
 @RELAXED

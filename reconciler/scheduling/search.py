@@ -1,0 +1,188 @@
+"""The rounds of a solve, and for few pods other courses than the plain one, as far as the effort goes.
+
+When packing fails for some (limits, say), what was learned bounds the next round's assignment, so that spreads stay
+exact; rounds end because each takes something away. A course that serves more pods, the more important ones first, or
+the same ones for less money is kept, and changed further.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from reconciler.scheduling.assign import Assignment
+from reconciler.scheduling.bins import needs_company
+from reconciler.scheduling.classes import PodClass
+from reconciler.scheduling.closing import Packed
+from reconciler.scheduling.courses import PLAIN, Course
+from reconciler.scheduling.groups import AFFINITY, Group
+from reconciler.scheduling.opening import Item, ItemKey
+from reconciler.scheduling.pack import pack
+from reconciler.scheduling.places import Places
+from reconciler.scheduling.scatter import Scattered
+from reconciler.scheduling.sizes import PER_NODE
+from reconciler.scheduling.template import Template
+from reconciler.scheduling.topology import Topology
+from reconciler.scheduling.types import Columns
+
+#: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
+_EXACT_ROUNDS, _ROUNDS = 6, 16
+#: Other courses are tried for so few pods; one is as much work as to look for so many seats, and so many for each pod.
+_FEW_PODS, _SEATS_A_COURSE, _SEATS_A_POD = 200, 8, 1
+#: No more domains than these are tried for one class.
+_MOST_DOMAINS = 12
+#: How good an answer is, the smaller the better: pods without a place by priority, the highest first; preferences given
+#: up; pods on NodePools of less than the highest weight, of less than the next, and so on; the price.
+Worth = tuple[tuple[int, ...], int, tuple[int, ...], int]
+
+
+@dataclass(slots=True, eq=False)
+class Round:
+    """One assignment with its packing; `left` are pods of each item for which no node could be had."""
+
+    assignment: Assignment
+    packed: list[Packed] = field(default_factory=list)
+    left: dict[Item, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> list[Item]:
+        return [item for item, number in self.left.items() if number]
+
+
+@dataclass(slots=True, eq=False)
+class Search:
+    """Rounds of assigning and packing until everything assigned is packed. Virtual pods are the second wave."""
+
+    columns: Columns
+    topology: Topology
+    templates: Sequence[Template]
+    places: Places
+    waves: Sequence[Sequence[PodClass]]
+    promises: Mapping[str, str]
+    open_new: bool
+    scattered: type[Scattered] | None
+    effort: int
+    most_types: int
+
+    def run(self) -> Round:
+        """The answer."""
+        pods = sum(len(cls.members) for classes in self.waves for cls in classes)
+        if not self.effort or not self.open_new or self.scattered is not None or pods > _FEW_PODS:
+            return self._rounds(PLAIN, self.effort)
+        course, best = self._best_course(_SEATS_A_COURSE + _SEATS_A_POD * pods)
+        if not best.packed:
+            return best
+        again = self._rounds(course, self.effort)
+        return min(best, again, key=self._worth)
+
+    # --- courses ------------------------------------------------------------------------------------------------
+    def _best_course(self, work: int) -> tuple[Course, Round]:
+        """From the plain course on: the first change for the better is kept, until none is or the effort ends."""
+        course, best = PLAIN, self._rounds(PLAIN, 0)
+        worth, seen = self._worth(best), {PLAIN}
+        better = True
+        while better:
+            better = False
+            for other in self._changes(course, best):
+                if self.effort < work:
+                    return course, best
+                if other in seen:
+                    continue
+                seen.add(other)
+                self.effort -= work
+                found = self._rounds(other, 0)
+                if (then := self._worth(found)) < worth:
+                    course, best, worth, better = other, found, then, True
+                    break
+        return course, best
+
+    def _worth(self, done: Round) -> Worth:
+        lost = Counter(cls.sample.spec.priority for cls, _ in done.assignment.left.values())
+        priorities = sorted({cls.sample.spec.priority for classes in self.waves for cls in classes}, reverse=True)
+        weights = sorted({template.pool.spec.weight for template in self.templates}, reverse=True)
+        given_up = sum(item.key[1] * len(item.pods) for item in done.assignment.items.values())
+        pods, price = Counter[int](), 0
+        for node in done.packed:
+            pods[node.template.pool.spec.weight] += sum(number for _, number in node.content)
+            price += int(node.template.shape(node.requirements).price_at[node.types].min()) + PER_NODE
+        return (
+            tuple(lost[priority] for priority in priorities),
+            done.assignment.given_up + given_up,
+            tuple(sum(number for lighter, number in pods.items() if lighter < weight) for weight in weights[:-1]),
+            price,
+        )
+
+    def _changes(self, course: Course, done: Round) -> Iterator[Course]:
+        """What might serve those who have no place, then what might cost less."""
+        waiting = self._waiting(done)
+        for cls in waiting:
+            yield from self._for(cls, course)
+        limited = any(template.remaining is not None for template in self.templates)
+        if waiting and limited and not course.frugal:
+            yield replace(course, frugal=True)
+        for turn in range(1, max(Counter(t.pool.spec.weight for t in self.templates).values())):
+            yield replace(course, turn=course.turn + turn)
+        if not course.late and any(needs_company(item) for item in done.assignment.items.values()):
+            yield replace(course, late=True)
+        chosen = dict(course.domains)
+        opened = list({item.key[0]: item.cls for item in done.assignment.items.values()}.values())
+        for cls in (*waiting, *opened):
+            for pins in done.assignment.domains(cls)[:_MOST_DOMAINS]:
+                if chosen.get(cls.number) != pins:
+                    domains = tuple(sorted({**chosen, cls.number: pins}.items()))
+                    yield replace(course, domains=domains, frugal=course.frugal or bool(waiting and limited))
+        for cls in opened:
+            if cls.counted and course.first[:1] != (cls.number,):
+                yield replace(course, first=_to_front(cls, course))
+
+    def _waiting(self, done: Round) -> list[PodClass]:
+        """Classes of which some have no place, though by themselves they could have one."""
+        found = {cls.number: cls for cls, _ in done.assignment.left.values()}
+        return [cls for cls in found.values() if done.assignment.hopeful(cls)]
+
+    def _for(self, cls: PodClass, course: Course) -> Iterator[Course]:
+        if course.first[:1] != (cls.number,):
+            yield replace(course, first=_to_front(cls, course))
+        near = {bond.group for rung in cls.rungs for bond in rung.bonds if bond.group.kind == AFFINITY}
+        if near:
+            company = frozenset(c.number for c in self._all() if near.intersection(c.counted))
+            if not company <= course.anew:
+                yield replace(course, anew=course.anew | company)
+                yield replace(course, anew=course.anew | company, first=_to_front(cls, course))
+
+    def _all(self) -> Iterator[PodClass]:
+        return (cls for classes in self.waves for cls in classes)
+
+    # --- rounds -------------------------------------------------------------------------------------------------
+    def _rounds(self, course: Course, effort: int) -> Round:
+        """Rounds on one course; the first may look for cheaper nodes."""
+        caps: dict[ItemKey, int] = {}
+        for number in range(_ROUNDS):
+            done = self._round(course, caps, self.open_new, 0 if number else effort)
+            if not done.failed:
+                return done
+            for item in done.failed:
+                exact = number < _EXACT_ROUNDS
+                caps[item.key] = len(item.pods) - done.left[item] if exact else 0
+        return self._round(course, caps, False, 0)
+
+    def _round(self, course: Course, caps: dict[ItemKey, int], open_new: bool, effort: int) -> Round:
+        self.topology.reset()
+        templates = course.turned(self.templates)
+        for template in templates:
+            template.reset()
+        kind = self.scattered or Assignment
+        assignment = kind(self.columns, self.places, templates, caps, open_new=open_new, course=course)
+        for classes in self.waves:
+            assignment.run(course.queue(classes), self.promises)
+        done = Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
+        seated: set[Group] = set()
+        for template in templates:
+            if done.failed:
+                done.packed += pack(template, list(done.left), done.left, seated, self.most_types, effort, course)
+        return done
+
+
+def _to_front(cls: PodClass, course: Course) -> tuple[int, ...]:
+    return (cls.number, *(number for number in course.first if number != cls.number))
