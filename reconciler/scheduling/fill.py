@@ -164,8 +164,10 @@ class Filling:
     def _mix(self, stock: Stock, left: Mapping[Stock, int], noise: Noise | None = None) -> Mix:
         """What serves what is left of the stock's lane."""
         lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
-        unit = stock.item.need if len({id(other.item.need) for other in lane}) == 1 else None
-        return self.sizes.mix(stock.served, self._demand(left, {stock.lane}), sum(lane.values()), 0, noise, unit)
+        needs = list({id(other.item.need): other.item.need for other in lane}.values())
+        unit, smallest = (needs[0], None) if len(needs) == 1 else (None, np.min(needs, axis=0) if needs else None)
+        demand = self._demand(left, {stock.lane})
+        return self.sizes.mix(stock.served, demand, sum(lane.values()), 0, noise, unit, smallest)
 
     def _open(self, rack: Rack, stock: Stock, left: Mapping[Stock, int], noise: Noise | None) -> None:
         """Empty nodes for what is left of a stock's lane."""

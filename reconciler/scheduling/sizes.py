@@ -89,6 +89,7 @@ class Sizes:
 
     def __init__(self, template: Template, columns: Sequence[int], *, frugal: bool = False) -> None:
         self._template, self._columns = template, np.array(columns, dtype=np.intp)
+        self._pods = next((i for i, c in enumerate(columns) if template.table.columns.names[c] == "pods"), None)
         self._limits = template.within_limits()
         self._scarce = template.share_of_limits() * _SCARCE if frugal else None
         self._worth: dict[Requirements, Floats] = {}
@@ -103,17 +104,19 @@ class Sizes:
         least: int = 0,
         noise: Noise | None = None,
         unit: Ints | None = None,
+        smallest: Ints | None = None,
     ) -> Mix:
         """Sizes and how many nodes of each to fill, so that the demand of so many pods is served for the least money.
 
         There are to be `least` nodes at least. With `noise` prices are taken a little wrong, and so other mixes that
-        are about as good are found. `unit` is what each pod needs, if all need the same: then pods are counted.
+        are about as good are found. `unit` is what each pod needs, if all need the same: then pods are counted. None
+        needs less than `smallest`.
         """
         frontier = self._frontier(requirements)
         if not len(frontier.rows):
             return []
         wanted = self._in_units(demand[None, :], unit)[0] if unit is None else np.array([float(pods)])
-        every = frontier.room if unit is None else self._in_units(frontier.whole, unit)
+        every = self._in_units(frontier.whole, unit, smallest)
         price, best = frontier.price, _BEST
         if noise is not None:
             wanted = wanted * (1 + noise.uniform(0, _MARGIN))
@@ -122,32 +125,40 @@ class Sizes:
         whole = np.ceil(_times(wanted, every)) * price
         rows = np.sort(np.argsort(whole, kind="stable")[:best])
         if pods > _FEW:
-            value = self._values(requirements, frontier, wanted) if unit is None else np.maximum(every[:, 0], 1e-9)
+            value = (
+                self._values(requirements, every, frontier.price, wanted)
+                if unit is None
+                else np.maximum(every[:, 0], 1e-9)
+            )
             rows = np.union1d(rows, np.argsort(price / value, kind="stable")[:best])
         if least > 1:
             rows, wanted = _about(every, wanted / least), wanted * _LOSS
         sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]
-        room = self._in_units(np.array([size.room for size in sizes]), unit)
+        room = self._in_units(np.array([size.room for size in sizes]), unit, smallest)
         numbers = _best_pair(room, price[rows], wanted, max(pods, least), least)
         if least <= 1 and 1 < sum(numbers.values()) <= _WHOLE:
             slack, steps = 1.0 if unit is not None else _SLACK, _STEPS if noise is None else _STEPS_AT_RANDOM
             numbers = _cheaper_cover(room, price[rows], wanted * slack, numbers, steps)
         return [(sizes[i], number) for i, number in sorted(numbers.items()) if number]
 
-    def _in_units(self, rooms: Ints, unit: Ints | None) -> Floats:
-        """Rooms [rooms, columns of the table] by the columns that count, or as numbers of equal pods [rooms, 1]."""
-        if unit is None:
-            return rooms[:, self._columns].astype(np.float64)
-        needed = np.flatnonzero(unit)
-        pods = (rooms[:, needed] // unit[needed]).min(axis=1, keepdims=True)
-        return np.asarray(pods.clip(min=0), dtype=np.float64)
+    def _in_units(self, rooms: Ints, unit: Ints | None, smallest: Ints | None = None) -> Floats:
+        """Rooms [rooms, columns of the table] by the columns that count, or as numbers of equal pods [rooms, 1].
 
-    def _values(self, requirements: Requirements, frontier: _Frontier, wanted: Floats) -> Floats:
+        There is room for no more pods than there would be if all were as small as the `smallest`.
+        """
+        if unit is not None:
+            return _pods_in(rooms, unit)[:, None].astype(np.float64)
+        found = rooms[:, self._columns].astype(np.float64)
+        if smallest is not None and self._pods is not None:
+            found[:, self._pods] = np.minimum(found[:, self._pods], _pods_in(rooms, smallest))
+        return found
+
+    def _values(self, requirements: Requirements, room: Floats, price: Floats, wanted: Floats) -> Floats:
         """What each type's room is worth to the lane, by its demand when it is first looked at."""
         known = self._worth.get(requirements)
         if known is None:
-            shares = frontier.room / np.maximum(wanted, 1)
-            known = self._worth[requirements] = np.maximum(shares @ duals(shares, frontier.price), 1e-9)
+            shares = room / np.maximum(wanted, 1)
+            known = self._worth[requirements] = np.maximum(shares @ duals(shares, price), 1e-9)
         return known
 
     def _at(self, requirements: Requirements, row: int) -> Size:
@@ -232,6 +243,12 @@ class Sizes:
         short = self._template.shortfall
         enough = bisect_left(range(1, len(rows)), True, key=lambda number: not short(shape.types[rows[:number]])) + 1
         return np.asarray(shape.room[rows[:enough]].min(axis=0)) if len(rows) else room
+
+
+def _pods_in(rooms: Ints, need: Ints) -> Ints:
+    """How many pods of this need each room holds."""
+    needed = np.flatnonzero(need)
+    return np.asarray((rooms[:, needed] // need[needed]).min(axis=1).clip(min=0))
 
 
 def _undominated(room: Ints) -> Rows:
