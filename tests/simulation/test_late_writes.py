@@ -12,7 +12,7 @@ from reconciler.ports import Unavailable
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import World
-from tests.simulation.test_crash_points import SETTINGS
+from tests.simulation.stage import SETTINGS
 from tests.worlds import deployment, node_class, node_pool
 
 CLAIMS, APART = 3, timedelta(seconds=12)
