@@ -18,6 +18,8 @@ from reconciler.scheduling.rack import Draft
 _SEED = 20260101
 #: So many nodes are taken away at once, at most.
 _MOST = 8
+#: So often lanes are filled in another order than the usual one.
+_SHUFFLED = 0.5
 #: After so many trials without any gain the search ends.
 _PATIENCE = 120
 
@@ -40,7 +42,7 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
     end, in_vain = filling.seats + effort, 0
     while nodes and filling.seats < end and in_vain < _PATIENCE:
         chosen = _chosen(nodes, noise)
-        amounts = _amounts(filling, [nodes[i] for i in chosen])
+        amounts = _amounts(filling, [nodes[i] for i in chosen], noise)
         in_vain += 1
         trial = [_priced(filling, draft) for draft in filling.fill(amounts, noise=noise)]
         if sum(n.price for n in trial) < sum(nodes[i].price for i in chosen) - 1 and _whole(trial, amounts):
@@ -65,13 +67,18 @@ def _chosen(nodes: Sequence[_Priced], noise: np.random.Generator) -> set[int]:
     return {int(i) for i in noise.choice(len(nodes), number, replace=False, p=loss / loss.sum())}
 
 
-def _amounts(filling: Filling, nodes: Sequence[_Priced]) -> dict[Stock, int]:
-    """The pods of some nodes, in the order of the stocks."""
+def _amounts(filling: Filling, nodes: Sequence[_Priced], noise: np.random.Generator) -> dict[Stock, int]:
+    """The pods of some nodes, in the order of the stocks, or every other time with their lanes in any order."""
     found: dict[Stock, int] = {}
     for node in nodes:
         for stock, number in node.draft.content.items():
             found[stock] = found.get(stock, 0) + number
-    return {stock: found[stock] for stock in filling.stocks if stock in found}
+    order = [stock for stock in filling.stocks if stock in found]
+    lanes = list(dict.fromkeys(stock.lane for stock in order))
+    if len(lanes) > 1 and noise.random() < _SHUFFLED:
+        ranks = dict(zip(lanes, noise.permutation(len(lanes)).tolist(), strict=True))
+        order.sort(key=lambda stock: ranks[stock.lane])
+    return {stock: found[stock] for stock in order}
 
 
 def _whole(trial: Sequence[_Priced], amounts: dict[Stock, int]) -> bool:
