@@ -17,6 +17,7 @@ from reconciler.scheduling.courses import PLAIN, Course
 from reconciler.scheduling.fill import Filling
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.improve import improved
+from reconciler.scheduling.merging import merged
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.rack import Draft
 from reconciler.scheduling.template import Template
@@ -33,10 +34,13 @@ def pack(
     most_types: int,
     effort: int = 0,
     course: Course = PLAIN,
+    *,
+    few: bool = False,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
-    `effort` bounds the search for a cheaper answer, in pods' seats looked for.
+    `effort` bounds the search for a cheaper answer, in pods' seats looked for. Where there are `few` pods, nodes are
+    merged at last.
     """
     stocks = _stocks(template, items, left)
     done: list[Packed] = []
@@ -44,7 +48,8 @@ def pack(
     for _ in range(_PASSES):
         filling = Filling(template, stocks, frugal=course.frugal, late=course.late)
         drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
-        closed, refused = _closed(template, drafts, improved(filling, drafts, effort), most_types)
+        better = improved(filling, drafts, effort)
+        closed, refused = _closed(template, drafts, merged(template, better) if few else better, most_types)
         done += closed
         for packed in closed:
             for stock, number in packed.content:

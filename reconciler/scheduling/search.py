@@ -64,12 +64,14 @@ class Search:
     scattered: type[Scattered] | None
     effort: int
     most_types: int
+    few: bool = False
 
     def run(self) -> Round:
         """The answer."""
         pods = sum(len(cls.members) for classes in self.waves for cls in classes)
         if not self.effort or not self.open_new or self.scattered is not None or pods > _FEW_PODS:
             return self._rounds(PLAIN, self.effort)
+        self.few = True
         course, best = self._best_course(_SEATS_A_COURSE + _SEATS_A_POD * pods)
         if not best.packed:
             return best
@@ -180,7 +182,8 @@ class Search:
         seated: set[Group] = set()
         for template in templates:
             if done.failed:
-                done.packed += pack(template, list(done.left), done.left, seated, self.most_types, effort, course)
+                left = done.left
+                done.packed += pack(template, list(left), left, seated, self.most_types, effort, course, few=self.few)
         return done
 
 
