@@ -31,8 +31,10 @@ class Packed:
     types: NDArray[np.intp]
 
 
-def close(template: Template, drafts: Sequence[Draft], most: int) -> tuple[list[Packed], list[Draft]]:
-    """The nodes that may be had, and those that may not.
+def close(
+    template: Template, drafts: Sequence[Draft], most: int, *, frugal: bool = False
+) -> tuple[list[Packed], list[Draft]]:
+    """The nodes that may be had, and those that may not; `frugal` ones list no type that uses more of limits.
 
     Within limits those with the most important pods come first, then those that serve most for their price.
     """
@@ -44,7 +46,7 @@ def close(template: Template, drafts: Sequence[Draft], most: int) -> tuple[list[
     done: list[Packed] = []
     refused: list[Draft] = []
     for i in order:
-        draft, types = drafts[i], _types(template, drafts[i], holding[i], most, known)
+        draft, types = drafts[i], _types(template, drafts[i], holding[i], most, known, frugal)
         if types is None:
             refused.append(draft)
         else:
@@ -73,7 +75,9 @@ def _chunks(places: Sequence[int]) -> Iterator[Sequence[int]]:
     return (places[start : start + _CHUNK] for start in range(0, len(places), _CHUNK))
 
 
-def _types(template: Template, draft: Draft, good: Bools, most: int, known: _Known) -> NDArray[np.intp] | None:
+def _types(
+    template: Template, draft: Draft, good: Bools, most: int, known: _Known, frugal: bool
+) -> NDArray[np.intp] | None:
     """The types to list; nodes that the same types hold list the same, unless limits shrink from one to the next."""
     shape = template.shape(draft.requirements)
     for mask in (template.within_limits(), template.free_of_ports(draft.ports)):
@@ -82,7 +86,7 @@ def _types(template: Template, draft: Draft, good: Bools, most: int, known: _Kno
     key = (draft.requirements, good.tobytes())
     if template.remaining is not None or key not in known:
         types = shape.types[good]
-        known[key] = listing(template, draft.requirements, types, most) if len(types) else None
+        known[key] = listing(template, draft.requirements, types, most, frugal=frugal) if len(types) else None
     return known[key]
 
 

@@ -15,10 +15,17 @@ FLEXIBLE, NEAR = 5, 1.2
 Places = NDArray[np.intp]
 
 
-def listing(template: Template, requirements: Requirements, types: Places, most: int) -> Places | None:
-    """Which of these types (cheapest first) to list; None when there is none, or too few for minValues (Strict)."""
+def listing(
+    template: Template, requirements: Requirements, types: Places, most: int, *, frugal: bool = False
+) -> Places | None:
+    """Which of these types (cheapest first) to list; None when there is none, or too few for minValues (Strict).
+
+    A `frugal` list has none that uses more of limits than must be.
+    """
     if not len(types):
         return None
+    if frugal and template.remaining is not None:
+        types = _frugal(template, types)
     missing = template.shortfall(types) if template.min_values else {}
     if missing and template.strict_min_values:
         return None
@@ -44,6 +51,14 @@ def _modest(template: Template, requirements: Requirements, types: Places) -> Pl
         size = template.table.capacity(resource)[types]
         good &= size <= size[:first].max()
     return types[good]
+
+
+def _frugal(template: Template, types: Places) -> Places:
+    """Those that use least of limits, so many that minValues are met."""
+    shares = template.share_of_limits()[types]
+    order = np.argsort(shares, kind="stable")
+    enough = next((n for n in range(1, len(types)) if not template.shortfall(types[order[:n]])), len(types))
+    return np.asarray(types[shares <= shares[order[enough - 1]]])
 
 
 def _covering(template: Template, types: Places, wanted: Mapping[str, int]) -> list[int]:

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from api import labels
+from api.requirements import Requirements
 from reconciler.scheduling.bins import Bin, Stock
+from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.rack import Draft
 from reconciler.scheduling.sizes import PER_NODE
@@ -25,7 +28,7 @@ def merged(template: Template, drafts: list[Draft]) -> list[Draft]:
     if not 1 < len(drafts) <= _FEW:
         return drafts
     stocks = {stock.item: stock for draft in drafts for stock in draft.content}
-    bins = [_bin(template, draft) for draft in drafts]
+    bins = [_filled(template, d.requirements, [(stock.item, n) for stock, n in d.content.items()]) for d in drafts]
     if any(_price(one) is None for one in bins):
         return drafts
     changed = False
@@ -37,7 +40,7 @@ def merged(template: Template, drafts: list[Draft]) -> list[Draft]:
 def _better(bins: Sequence[Bin]) -> list[Bin] | None:
     """The cheapest nodes that one step leads to, if they cost less than these."""
     now, best = _whole(bins), None
-    for candidate in (*_taken_over(bins), *_emptied(bins)):
+    for candidate in (*_taken_over(bins), *_emptied(bins), *_moved(bins)):
         then = _whole(candidate)
         if then < now:
             now, best = then, candidate
@@ -86,6 +89,38 @@ def _emptied(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
             yield rest
 
 
+def _moved(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
+    """All pods of one kind leave a node for another, unless somebody there needs them."""
+    for source in bins:
+        for item in dict.fromkeys(item for item, _ in source.content):
+            number = sum(n for one, n in source.content if one is item)
+            rest = [(one, n) for one, n in source.content if one is not item]
+            if not rest or any(_follows(one, item) for one, _ in rest):
+                continue
+            left = _filled(source.template, source.requirements, rest)
+            for other in bins:
+                served = other.template.serve(item.requirements)
+                joint = other.template.join(other.requirements, served) if served is not None else None
+                alone = all(
+                    other.counts.get(group, 0) or source.counts.get(group, 0) == number for group in _groups(item)
+                )
+                if other is source or joint is None or not alone or other.most(item, with_company=True) < number:
+                    continue
+                target = other.copy()
+                target.add(item, number, joint)
+                if _price(target) is not None:
+                    yield [left if one is source else target if one is other else one for one in bins]
+
+
+def _groups(item: Item) -> list[Group]:
+    """Whose company on a host the item needs."""
+    return [b.group for b in item.rung.bonds if b.key == labels.HOSTNAME and b.group.kind == AFFINITY]
+
+
+def _follows(one: Item, other: Item) -> bool:
+    return any(group in other.cls.counted for group in _groups(one))
+
+
 def _seated(bins: list[Bin], item: Item) -> list[Bin] | None:
     """The nodes with one more pod on that one which costs least for it."""
     best: tuple[int, int, Bin] | None = None
@@ -112,10 +147,10 @@ def _price(full: Bin) -> int | None:
     return int(full.template.shape(full.requirements).price_at[types[0]]) if len(types) else None
 
 
-def _bin(template: Template, draft: Draft) -> Bin:
-    made = Bin(template, draft.requirements, np.zeros_like(draft.used))
-    for stock, number in draft.content.items():
-        made.add(stock.item, number, draft.requirements)
+def _filled(template: Template, requirements: Requirements, content: Sequence[tuple[Item, int]]) -> Bin:
+    made = Bin(template, requirements, np.zeros_like(content[0][0].need))
+    for item, number in content:
+        made.add(item, number, requirements)
     return made
 
 

@@ -92,11 +92,11 @@ class _Limit:
 class Opening:
     """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing).
 
-    `wished`: the domains that a class gets as long as it may, by its number.
+    `wished`: the domains that a class gets as long as it may, best first, by its number.
     """
 
     def __init__(
-        self, templates: Sequence[Template], caps: Mapping[ItemKey, int], wished: Mapping[int, Pins] = {}
+        self, templates: Sequence[Template], caps: Mapping[ItemKey, int], wished: Mapping[int, Sequence[Pins]] = {}
     ) -> None:
         self.items: dict[ItemKey, Item] = {}
         self._templates, self._caps, self._wished = templates, caps, wished
@@ -123,9 +123,10 @@ class Opening:
         choices = self._choices_of(cls, number, need)
         if len(choices) == 1 and len(choices[0]) == 1 and not choices[0][0].route.gates:
             return self._put_all(cls, rung, choices[0][0], pods, need)
-        wished = self._wished.get(cls.number)
-        if wished is not None:
-            choices = [[way for way in ways if way.route.pins == wished] for ways in choices] + choices
+        wished = self._wished.get(cls.number, ())
+        if wished:
+            first = [[way for way in ways if way.route.pins == pins] for pins in wished for ways in choices]
+            choices = first + choices
         for done, pod in enumerate(pods):
             way = next((w for ways in choices if (w := self._best(ways, rung)) is not None), None)
             if way is None:

@@ -49,7 +49,9 @@ def pack(
         filling = Filling(template, stocks, frugal=course.frugal, late=course.late)
         drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
         better = improved(filling, drafts, effort)
-        closed, refused = _closed(template, drafts, merged(template, better) if few else better, most_types)
+        closed, refused = _closed(
+            template, drafts, merged(template, better) if few else better, most_types, course.frugal
+        )
         done += closed
         for packed in closed:
             for stock, number in packed.content:
@@ -63,15 +65,15 @@ def pack(
 
 
 def _closed(
-    template: Template, drafts: list[Draft], better: list[Draft], most_types: int
+    template: Template, drafts: list[Draft], better: list[Draft], most_types: int, frugal: bool
 ) -> tuple[list[Packed], list[Draft]]:
     """The better nodes, unless limits then leave pods over: they are reckoned with the largest type of each node."""
     before = template.remaining
     template.remaining = None if before is None else dict(before)
-    closed, refused = close(template, better, most_types)
+    closed, refused = close(template, better, most_types, frugal=frugal)
     if refused and better is not drafts:
         template.remaining = before
-        return close(template, drafts, most_types)
+        return close(template, drafts, most_types, frugal=frugal)
     return closed, refused
 
 

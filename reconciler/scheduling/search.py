@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, permutations
 
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.bins import needs_company
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
-from reconciler.scheduling.courses import PLAIN, Course
+from reconciler.scheduling.courses import PLAIN, Course, Pins
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
@@ -127,16 +128,19 @@ class Search:
             yield replace(course, turn=course.turn + turn)
         if not course.late and any(needs_company(item) for item in done.assignment.items.values()):
             yield replace(course, late=True)
-        chosen = dict(course.domains)
         opened = list({item.key[0]: item.cls for item in done.assignment.items.values()}.values())
         for cls in (*waiting, *opened):
-            for pins in done.assignment.domains(cls)[:_MOST_DOMAINS]:
-                if chosen.get(cls.number) != pins:
-                    domains = tuple(sorted({**chosen, cls.number: pins}.items()))
-                    yield replace(course, domains=domains, frugal=course.frugal or bool(waiting and limited))
+            for domains in _other_domains(cls, course, done):
+                yield replace(course, domains=domains)
+                if waiting and limited and not course.frugal:
+                    yield replace(course, domains=domains, frugal=True)
         for cls in opened:
             if cls.counted and course.first[:1] != (cls.number,):
                 yield replace(course, first=_to_front(cls, course))
+        for cls in opened:
+            if len(cls.members) > 1:
+                for two in islice(permutations(done.assignment.domains(cls), 2), _MOST_DOMAINS):
+                    yield replace(course, domains=tuple(sorted({**dict(course.domains), cls.number: two}.items())))
 
     def _waiting(self, done: Round) -> list[PodClass]:
         """Classes of which some have no place, though by themselves they could have one."""
@@ -189,3 +193,13 @@ class Search:
 
 def _to_front(cls: PodClass, course: Course) -> tuple[int, ...]:
     return (cls.number, *(number for number in course.first if number != cls.number))
+
+
+def _other_domains(cls: PodClass, course: Course, done: Round) -> Iterator[tuple[tuple[int, tuple[Pins, ...]], ...]]:
+    """Other domains for a class: one that it had not, in place of those that it is to have, or after them."""
+    chosen = dict(course.domains)
+    before = chosen.get(cls.number, ())
+    for pins in done.assignment.domains(cls)[:_MOST_DOMAINS]:
+        if pins not in before:
+            for wished in dict.fromkeys(((pins,), (*before, pins))):
+                yield tuple(sorted({**chosen, cls.number: wished}.items()))

@@ -32,8 +32,8 @@ from reconciler.scheduling.zones import effective_zones
 
 __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 
-#: Seats for pods that the search for a cheaper answer looks for: in a second, and for each pod at most.
-_SEATS_A_SECOND, _SEATS_A_POD = 3000, 40
+#: Seats for pods that the search for a cheaper answer looks for: in a second, and at most for each pod, or for few.
+_SEATS_A_SECOND, _SEATS_A_POD, _SEATS_FOR_FEW = 3000, 40, 800
 
 
 def solve(
@@ -80,7 +80,7 @@ def solve(
     waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
     zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
-    effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
+    effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))
     most_types = snapshot.settings.max_instance_types
     search = Search(
         shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, most_types
