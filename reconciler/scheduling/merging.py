@@ -101,10 +101,8 @@ def _moved(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
             for other in bins:
                 served = other.template.serve(item.requirements)
                 joint = other.template.join(other.requirements, served) if served is not None else None
-                alone = all(
-                    other.counts.get(group, 0) or source.counts.get(group, 0) == number for group in _groups(item)
-                )
-                if other is source or joint is None or not alone or other.most(item, with_company=True) < number:
+                kept = all(other.counts.get(g, 0) or _only(item, number, g, source) for g in _groups(item))
+                if other is source or joint is None or not kept or other.most(item, with_company=True) < number:
                     continue
                 target = other.copy()
                 target.add(item, number, joint)
@@ -115,6 +113,11 @@ def _moved(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
 def _groups(item: Item) -> list[Group]:
     """Whose company on a host the item needs."""
     return [b.group for b in item.rung.bonds if b.key == labels.HOSTNAME and b.group.kind == AFFINITY]
+
+
+def _only(item: Item, number: int, group: Group, where: Bin) -> bool:
+    """Whether so many pods of the item are all the company that they have there."""
+    return group in item.cls.counted and where.counts.get(group, 0) == number
 
 
 def _follows(one: Item, other: Item) -> bool:

@@ -48,34 +48,9 @@ _ALWAYS: Final = (
 _BY_SEED: Final = (
     Explained(
         "dearer",
-        "open",
-        "nodes of the best price for what they hold cost more together than one larger one, or a pod is left over",
-        frozenset((5, 7, 65, 78, 155, 156, 160, 170, 174, 191, 209)),
-    ),
-    Explained(
-        "dearer",
-        "open",
-        "spread and anti-affinity settle a zone before prices are asked: it is a dear one, or one node more is needed",
-        frozenset((6, 8, 12, 25, 110, 118, 127, 139, 141, 184, 192, 195, 208, 243)),
-    ),
-    Explained(
-        "dearer",
-        "open",
-        "a pod that any NodePool would do for joins no new node of a NodePool that comes later by name",
-        frozenset((169,)),
-    ),
-    Explained("dearer", "open", "a follower takes the room that one of those it follows would need", frozenset((186,))),
-    Explained(
-        "dearer",
-        "open",
-        "a preference that can be met is given up, for a dearer one, when another pod of the class has no place at all",
-        frozenset((101,)),
-    ),
-    Explained(
-        "dearer",
         "peer",
         "a soft spread or preferred anti-affinity is kept, which Karpenter forgets while a node's zone is not settled",
-        frozenset((116, 132, 284)),
+        frozenset((116, 132, 160, 284)),
     ),
     Explained(
         "dearer",
@@ -84,35 +59,16 @@ _BY_SEED: Final = (
         frozenset((38,)),
     ),
     Explained(
-        "unplaced",
-        "open",
-        "pods near their own kind by host have no place at all when not all of them fit into one node",
-        frozenset((140,)),
-    ),
-    Explained(
-        "unplaced",
-        "open",
-        "small nodes of the best price use a limit up, within which a larger one would hold all pods",
-        frozenset((291,)),
-    ),
-    Explained(
-        "unplaced",
-        "open",
-        "pods are put together on types too few for minValues, though each alone would have enough of them",
-        frozenset((297,)),
-    ),
-    Explained("unplaced", "open", "not looked into: seen in one run of many", frozenset((203,))),
-    Explained(
         "swapped",
         "choice",
         "there is a place for some of the pods that are spread over zones or shun each other, and as many have it",
-        frozenset((135, 141, 208, 267, 294)),
+        frozenset((67,)),
     ),
     Explained(
-        "spread",
+        "unplaced",
         "open",
-        "with nodeAffinityPolicy Ignore a node in a zone that the pod may not enter counts as empty; it is overlooked",
-        frozenset((81,)),
+        "limits are short, and who gets what is left of them is decided pool by pool and zone by zone: one pod less",
+        frozenset((217, 297)),
     ),
 )
 EXPLAINED: Final = (*_ALWAYS, *_BY_SEED)
