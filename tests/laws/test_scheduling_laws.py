@@ -135,6 +135,16 @@ def test_the_referee_finds_nothing(seed: int) -> None:
     assert violations(snapshot, pods, solution) == []
 
 
+@settings(RELAXED, max_examples=40)
+@given(st.integers(0, 10**9))
+def test_effort_breaks_no_rule_and_costs_nobody_his_place(seed: int) -> None:
+    snapshot = a_world(Random(seed))
+    pods, plain = solve_all(snapshot)
+    found = solve(snapshot, pods, improve=timedelta(seconds=0.05))
+    assert violations(snapshot, pods, found) == []
+    assert len(found.unplaced) <= len(plain.unplaced)
+
+
 @RELAXED
 @given(st.integers(0, 10**9))
 def test_the_order_of_pods_does_not_matter(seed: int) -> None:
