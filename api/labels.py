@@ -98,6 +98,8 @@ CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 TERMINATION_TIMESTAMP = f"{GROUP}/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED = f"{GROUP}/nodeclaim-min-values-relaxed"
 PRICE_OVERLAY = f"{GROUP}/price-overlay-applied"
+#: Drivers that have to publish devices of the node before it is initialized, by commas.
+REQUESTED_DRIVERS = f"{GROUP}/requested-dra-drivers"
 CAPACITY_OVERLAY = f"{GROUP}/capacity-overlay-applied"
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 BUFFER_FAKE_POD = f"{GROUP}/capacity-buffer-fake-pod"

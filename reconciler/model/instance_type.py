@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from api.resources import Resources
+from reconciler.model.devices import ResourceSliceSpec
 
 #: A (type, zone, capacity type) that can be bought.
 OfferingKey = tuple[str, str, str]
@@ -47,7 +48,8 @@ class Offering:
 class InstanceType:
     """`allocatable` is capacity less kube-reserved, system-reserved and the eviction threshold.
 
-    `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity.
+    `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity. `devices`
+    are the slices that a node of the type will publish, where somebody knows.
     """
 
     name: str
@@ -57,6 +59,7 @@ class InstanceType:
     offerings: tuple[Offering, ...]
     price_overlay: bool = False
     capacity_overlay: bool = False
+    devices: tuple[ResourceSliceSpec, ...] = ()
 
     def with_capacity(self, own: Mapping[str, int]) -> InstanceType:
         """The same with these amounts of some resources; what the system keeps of each is what it was.

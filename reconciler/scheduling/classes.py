@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -36,7 +36,7 @@ class Rung:
 @dataclass(slots=True, eq=False)
 class PodClass:
     """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
-    `attaching` is what each of them has attached to it.
+    `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
     """
 
     number: int
@@ -49,6 +49,7 @@ class PodClass:
     attaching: Attaching
     settled: bool
     counted: tuple[Group, ...] = ()
+    claiming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class _Draft:
     volumes: tuple[Requirements, ...]
     attaching: Attaching
     settled: bool
+    claiming: bool
 
 
 def classes_of(
@@ -69,6 +71,7 @@ def classes_of(
     volumes: Mapping[str, tuple[Requirements, ...]],
     attaching: Mapping[str, Attaching],
     settled: frozenset[str],
+    claiming: Collection[str] = (),
     topology: Topology,
     respect_preferences: bool,
     soft_taints: bool,
@@ -76,7 +79,7 @@ def classes_of(
     """The pods' classes in the order in which they are placed, and the pods that make no sense with the reason.
 
     `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
-    keys of pods that run somewhere now.
+    keys of pods that run somewhere now, `claiming` of those that claim devices.
     """
     shapes, unreadable = _shapes(found)
     readable = [(pod, shapes[name]) for pod in found if (name := pod.key) in shapes]
@@ -91,10 +94,11 @@ def classes_of(
         place = pod.metadata.namespace if local else ""
         name = pod.key
         wanted, brings, stays = volumes.get(name, (EMPTY,)), attaching.get(name, NOTHING), name in settled
-        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays)
+        alone = name if name in claiming else ""
+        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays, alone)
         draft = drafts.get(key)
         if draft is None:
-            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, brings, stays)
+            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, brings, stays, bool(alone))
         draft.members.append(pod)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
@@ -132,6 +136,7 @@ class _Builder:
             draft.volumes,
             draft.attaching,
             draft.settled,
+            claiming=draft.claiming,
         )
 
     def _ladder(self, sample: Pod) -> tuple[Rung, ...]:

@@ -20,7 +20,8 @@ from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.attachments import attaching
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
-from reconciler.scheduling.devices import device_refusals
+from reconciler.scheduling.devices.ledger import Ledger, ledger_of
+from reconciler.scheduling.devices.refused import device_refusals
 from reconciler.scheduling.explain import Outcome, no_place, not_readable
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.opening import Item, ItemKey
@@ -68,9 +69,12 @@ def solve(
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
     found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
-    claiming = device_refusals(snapshot, found)
+    ignored = snapshot.settings.ignore_dra_requests
+    ledger = None if ignored else ledger_of(snapshot, found, exclude)
+    claiming = device_refusals(found) if ignored else ledger.refusals() if ledger is not None else {}
     found = [pod for pod in found if pod.key not in claiming]
     volumes, broken = _volumes(snapshot, found)
+    volumes |= ledger.demands(volumes) if ledger is not None else {}
     found = shared.spread.given(pod for pod in found if pod.key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     places = shared.places_for(bound, exclude)
@@ -82,6 +86,7 @@ def solve(
         volumes=volumes,
         attaching=attaching(snapshot, found, places.attached),
         settled=_settled(snapshot, found) if respect_consolidate_after else frozenset(),
+        claiming=ledger.claims if ledger is not None else (),
         topology=topology,
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
@@ -90,16 +95,20 @@ def solve(
     zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
-    search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort)
+    search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, ledger)
     round_ = search.run(snapshot.settings.max_instance_types)
     outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
+    nodes, left = new_nodes(round_.packed), no_place(outcome)
+    if ledger is not None:
+        nodes, left = ledger.equipped(nodes), ledger.explained(left)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
-        new_nodes=new_nodes(round_.packed),
-        unplaced={**claiming, **not_readable(broken | malformed), **no_place(outcome)},
+        new_nodes=nodes,
+        unplaced={**claiming, **not_readable(broken | malformed), **left},
         pool_problems=problems,
         order=tuple(round_.assignment.order),
         zones=zones,
+        devices=ledger.granted(round_.assignment.placed) if ledger is not None else (),
     )
 
 
@@ -132,6 +141,7 @@ class _Search:
     open_new: bool
     scattered: type[Scattered] | None
     effort: int
+    ledger: Ledger | None
 
     def run(self, most_types: int) -> _Round:
         caps: dict[ItemKey, int] = {}
@@ -148,15 +158,17 @@ class _Search:
         self.topology.reset()
         for template in self.templates:
             template.reset()
+        if self.ledger is not None:
+            self.ledger.reset()
         kind = self.scattered or Assignment
-        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
+        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new, ledger=self.ledger)
         for classes in self.waves:
             assignment.run(classes, self.promises)
         done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in self.templates:
             if done.failed:
-                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort)
+                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort, self.ledger)
         return done
 
 
