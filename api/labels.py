@@ -118,6 +118,8 @@ BACK_OFF = f"{KERF}/back-off"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"
+#: On an EC2NodeClass: what nodes of instance types will publish of devices, as JSON (docs/scheduling.md).
+DEVICE_TEMPLATES = f"{KERF}/device-templates"
 #: On a NodePool or EC2NodeClass: instances that are ended because nothing in the cluster stands for them, and a
 #: person's word that those in question may be.
 GARBAGE = f"{KERF}/garbage-collected"

@@ -9,6 +9,6 @@ Source: scheduling reference §10.
     pools.py       published slices as pools of devices      templates.py   what nodes that are yet to come will publish
     usage.py       what of a device, and of the counters it shares, is taken
     asks.py        a claim's requests and constraints        search.py      devices for claims, one after the other
-    claiming.py    pods' claims, and who holds what          ledger.py      what a plan has given so far, and to whom
-    seating.py     nodes in the making for pods with claims
+    claiming.py    pods' claims, and who holds what          inventory.py   what there is for one solve
+    ledger.py      what a plan has given so far, to whom     seating.py     nodes in the making for pods with claims
 """

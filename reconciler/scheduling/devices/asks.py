@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from reconciler.model.devices import (
     DeviceClass,
     DeviceConstraint,
@@ -15,6 +17,7 @@ from reconciler.model.devices import (
 )
 from reconciler.model.objects import Quantities, Toleration
 
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
 #: Kubernetes gives no claim more.
 MOST_RESULTS = 32
 
@@ -48,9 +51,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A claim that has no devices yet. Each of its requests is a tuple of alternatives, the preferred one first."""
+    """A claim that has no devices yet. Each of its requests is a tuple of alternatives, the preferred one first.
+
+    Claims of one `shape` ask for the same.
+    """
 
     key: str
+    shape: bytes
     requests: tuple[tuple[Choice, ...], ...]
     bounds: tuple[Bound, ...]
 
@@ -60,7 +67,7 @@ def read(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> Asked:
     devices = claim.spec.devices
     try:
         requests = tuple(_alternatives(request, classes) for request in devices.requests)
-        return Asked(claim.key, requests, tuple(_bound(row) for row in devices.constraints))
+        return Asked(claim.key, bytes(_encode(devices)), requests, tuple(_bound(row) for row in devices.constraints))
     except ValueError as error:
         raise ValueError(f'resourceclaim "{claim.metadata.name}": {error}') from error
 

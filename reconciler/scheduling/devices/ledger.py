@@ -1,52 +1,30 @@
 """What a plan has given of devices so far: on nodes that are there, on nodes in the making, and of the cluster's own.
 
-A node that is initialized has what it has published. One that is not, and one in the making, has what its type will
-publish; as long as it may become one of several types, each of these is a variant with devices of its own, and the same
-devices back all of them. A node in the making loses the variants that cannot serve; of a node on its way all must.
+A node in the making loses the variants that cannot serve a pod; of a node on its way all must serve it. A claim that
+several pods share is given its devices once: where they are a node's own, the other pods go there too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import msgspec
-
-from api import labels, quantity
 from api.requirements import EMPTY, Requirements
 from reconciler.model.boundaries import broken
-from reconciler.model.devices import DeviceResult, ResourceSliceSpec
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.devices.asks import Asked
 from reconciler.scheduling.devices.claiming import Holders, PodClaims
-from reconciler.scheduling.devices.pools import NO_POOLS, Device, PoolId, Pools, Reach, pools_of
+from reconciler.scheduling.devices.inventory import Host, Inventory, Variant
+from reconciler.scheduling.devices.pools import Device, Reach
 from reconciler.scheduling.devices.refused import CODE
 from reconciler.scheduling.devices.search import NONE, Found, Matching, Narrowed, Pick, Search
-from reconciler.scheduling.devices.templates import templates_of
+from reconciler.scheduling.devices.templates import template_problems
 from reconciler.scheduling.devices.usage import Usage
 from reconciler.scheduling.places import serves
 from reconciler.scheduling.solution import Grant, NewNode, PodRefusal
 from reconciler.scheduling.targets import Target
-
-_encode = msgspec.msgpack.Encoder(order="deterministic").encode
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variant:
-    """What a node has if it is, or becomes, one of these types; `usage` counts what is taken of the planned devices."""
-
-    types: frozenset[str]
-    pools: Pools
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(slots=True, eq=False)
-class Host:
-    """A node with devices. `variants` become fewer while it is in the making; `given` is what pods got, by variant."""
-
-    variants: tuple[Variant, ...]
-    given: list[tuple[str, Mapping[Variant, tuple[Pick, ...]]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +60,7 @@ class Ledger:
     claim is missing or makes no sense, with the reason."""
 
     def __init__(self, snapshot: Snapshot, asked: Iterable[Pod], exclude: frozenset[str]) -> None:
-        self._snapshot, self._exclude = snapshot, exclude
-        asking = list(asked)
+        self._snapshot, asking = snapshot, list(asked)
         self._holders = Holders(snapshot, frozenset(pod.key for pod in asking if pod.spec.node_name))
         self.claims: dict[str, PodClaims] = {}
         self.refused: dict[str, Exception] = {}
@@ -93,100 +70,18 @@ class Ledger:
                     self.claims[pod.key] = self._holders.claims_of(pod)
                 except Exception as error:
                     self.refused[pod.key] = error
+        self._sharing = Counter(one.key for claims in self.claims.values() for one in claims.asked)
         self.why: dict[str, str] = {}
         self._matching = Matching()
-        self._held = self._holders.held() if self.claims else {}
-        self._templates = templates_of(snapshot) if self.claims else {}
-        self._codes = {name: _encode(slices) for name, slices in self._templates.items()}
-        self._pools: dict[bytes, Pools] = {}
-        self._published: dict[str, Pools] = {}
-        self._shared = pools_of(self._slices_of_all()) if self.claims else NO_POOLS
+        self._inventory = Inventory(snapshot, exclude, self._holders.held())
         self.reset()
-
-    def _slices_of_all(self) -> Iterator[ResourceSliceSpec]:
-        """Slices that are not one node's; those that a Node owns count while it is in use."""
-        for name in sorted(self._snapshot.resource_slices):
-            found = self._snapshot.resource_slices[name]
-            if found.spec.node_name or found.metadata.unreadable:
-                continue
-            owners = [one.name for one in found.metadata.owner_references if one.kind == "Node"]
-            if all(self._in_use(owner) for owner in owners):
-                yield found.spec
-
-    def _in_use(self, node_name: str) -> bool:
-        node = self._snapshot.nodes.get(node_name)
-        if node is None or node.metadata.deleting:
-            return False
-        states = self._snapshot.claims_by_provider.get(node.spec.provider_id, ())
-        keys = [claim.name for claim in states] or [f"node/{node_name}"]
-        return all((s := self._snapshot.state_nodes.get(k)) is not None and s.initialized for k in keys) and not (
-            self._exclude & set(keys)
-        )
 
     def reset(self) -> None:
         """Forget what was given; what is held by others is taken."""
-        self._usage = Usage()
-        self._seeded: set[PoolId] = set()
-        self._places: dict[str, Host] = {}
+        self._inventory.reset()
         self._homes: dict[str, Home] = {}
         self._ahead: set[str] = set()
         self._given: dict[str, Host] = {}
-        self._seed(self._shared.devices)
-
-    # --- what there is ------------------------------------------------------------------------------------------
-    def _seed(self, devices: Sequence[Device]) -> None:
-        """Take what claims hold of these published devices."""
-        fresh = {(device.driver, device.pool) for device in devices} - self._seeded
-        by_id = {device.id: device for device in devices}
-        for pool in sorted(fresh):
-            for result in self._held.get(pool, ()):
-                device = by_id.get((result.driver, result.pool, result.device))
-                if device is not None:
-                    _take(self._usage, device, result)
-        self._seeded |= fresh
-
-    def _host(self, target: Target) -> Host:
-        known = self._places.get(target.key)
-        if known is None:
-            known = self._places[target.key] = self._at(target)
-        return known
-
-    def _at(self, target: Target) -> Host:
-        node = target.state.node
-        if node is not None and target.state.initialized:
-            if node.name not in self._published:
-                slices = self._snapshot.slices_by_node.get(node.name, ())
-                self._published[node.name] = pools_of(s.spec for s in slices if not s.metadata.unreadable)
-            own = self._published[node.name]
-            self._seed(own.devices)
-            return Host((Variant(frozenset(), own),))
-        row = target.possible.get(labels.INSTANCE_TYPE)
-        variants = self.variants(sorted(row.values) if row is not None and not row.complement else ())
-        if node is not None:
-            for variant in variants:
-                self._seed_planned(variant, node.name)
-        return Host(variants)
-
-    def _seed_planned(self, variant: Variant, node_name: str) -> None:
-        """What pods already hold of a node that is not initialized: by the devices' names, for pools may be renamed."""
-        pools = {(s.spec.driver, s.spec.pool.name) for s in self._snapshot.slices_by_node.get(node_name, ())}
-        for pool in sorted(pools):
-            for result in self._held.get(pool, ()):
-                same = (d for d in variant.pools.devices if (d.driver, d.spec.name) == (result.driver, result.device))
-                for device in same:
-                    _take(variant.usage, device, result)
-
-    def variants(self, types: Iterable[str]) -> tuple[Variant, ...]:
-        """These types, those that publish the same together."""
-        together: dict[bytes, list[str]] = {}
-        for name in types:
-            together.setdefault(self._codes.get(name, b""), []).append(name)
-        return tuple(Variant(frozenset(names), self._planned(names[0], code)) for code, names in together.items())
-
-    def _planned(self, name: str, code: bytes) -> Pools:
-        if code not in self._pools:
-            self._pools[code] = pools_of(self._templates.get(name, ()), planned=True)
-        return self._pools[code]
 
     # --- what a pod would get -----------------------------------------------------------------------------------
     def on(self, pod: Pod, target: Target) -> Offer | None:
@@ -200,18 +95,14 @@ class Ledger:
         def narrowed(now: Requirements, reach: Reach) -> Requirements | None:
             return now & reach.labels if _reached(target, reach) else None
 
-        host = self._host(target)
+        host = self._inventory.host(target)
         offer = self._offer(pod, host, EMPTY, narrowed, lambda wanted: _reached(target, Reach("", wanted)))
         return offer if offer is not None and len(offer.by_variant) == len(host.variants) else None
 
     def possible(self, pod: Pod, types: Iterable[str], requirements: Requirements) -> bool:
         """Whether a node that is the pod's alone could have what it claims, as one of these types."""
         names = frozenset(types)
-        return self.within(pod, self.new_host(sorted(names)), names, requirements) is not None
-
-    def new_host(self, types: Iterable[str]) -> Host:
-        """A node in the making that may become one of these types."""
-        return Host(self.variants(types))
+        return self.within(pod, self._inventory.new_host(sorted(names)), names, requirements) is not None
 
     def within(self, pod: Pod, host: Host, types: frozenset[str], requirements: Requirements) -> Offer | None:
         """What the pod would get on a node in the making that meets these requirements, as one of these types."""
@@ -256,8 +147,8 @@ class Ledger:
     ) -> Found | None:
         if not asked:
             return Found((), requirements)
-        devices = (*self._shared.devices, *variant.pools.devices)
-        unsound = {**self._shared.unsound, **variant.pools.unsound}
+        devices = (*self._inventory.shared.devices, *variant.pools.devices)
+        unsound = {**self._inventory.shared.unsound, **variant.pools.unsound}
         search = Search(asked, devices, unsound, self._counted(variant), narrowed, self._matching)
         found = search.run(requirements)
         if found is None:
@@ -265,7 +156,7 @@ class Ledger:
         return found
 
     def _counted(self, variant: Variant) -> Callable[[Device], Usage]:
-        return lambda device: variant.usage if device.planned else self._usage
+        return lambda device: variant.usage if device.planned else self._inventory.usage
 
     def _none(self, pod: Pod, why: str) -> Offer | None:
         """Remember why the pod has no devices somewhere: best where there were some that it wants."""
@@ -289,7 +180,7 @@ class Ledger:
                 if pick.device.planned:
                     variant.usage.take(pick.device, pick.share)
         for pick in _common(offer.by_variant):
-            self._usage.take(pick.device, pick.share)
+            self._inventory.usage.take(pick.device, pick.share)
         host.given.append((pod.key, offer.by_variant))
         self._given[pod.key] = host
         for key in offer.asked:
@@ -304,13 +195,28 @@ class Ledger:
         """A node in the making that is not to be had after all: what its pods were given is free again."""
         for pod_key, by_variant in host.given:
             for pick in _common(by_variant):
-                self._usage.give_back(pick.device, pick.share)
+                self._inventory.usage.give_back(pick.device, pick.share)
             self._given.pop(pod_key, None)
         self._homes = {key: home for key, home in self._homes.items() if home.host is not host}
 
     def look_ahead(self, pod: Pod) -> None:
         """The pod is to go on a node in the making: whom it shares a claim with goes with it."""
         self._ahead |= {one.key for one in self.claims[pod.key].asked}
+
+    @property
+    def shares_devices(self) -> bool:
+        """Whether there are devices that are no node's own, and may be used up by other nodes."""
+        return bool(self._inventory.shared.devices)
+
+    def new_host(self, types: Iterable[str]) -> Host:
+        """A node in the making that may become one of these types."""
+        return self._inventory.new_host(types)
+
+    def shape(self, pod: Pod) -> tuple[bytes, ...] | None:
+        """Pods for which it is equal find devices where the others do; None for those that share claims."""
+        claims = self.claims[pod.key]
+        shared = claims.reaches or any(self._sharing[one.key] > 1 for one in claims.asked)
+        return None if shared else tuple(one.shape for one in claims.asked)
 
     def settled_here(self, pod: Pod) -> bool:
         """Whether a claim of the pod has been given devices of a node that is there, in this plan or before."""
@@ -338,10 +244,13 @@ class Ledger:
 
     def explained(self, left: Mapping[str, PodRefusal]) -> dict[str, PodRefusal]:
         """With what was missed of devices, for pods that claim some."""
-        return {
-            key: replace(refusal, code=CODE, text=f"{self.why[key]}; {refusal.text}") if key in self.why else refusal
-            for key, refusal in left.items()
-        }
+        return {key: self._explained(key, refusal) for key, refusal in left.items()}
+
+    def _explained(self, key: str, refusal: PodRefusal) -> PodRefusal:
+        if key not in self.why:
+            return refusal
+        texts = (self.why[key], *template_problems(self._snapshot)[:1], refusal.text)
+        return replace(refusal, code=CODE, text="; ".join(texts))
 
     def equipped(self, nodes: Sequence[NewNode]) -> tuple[NewNode, ...]:
         """New nodes with what claims get there."""
@@ -376,12 +285,6 @@ def _reached(target: Target, reach: Reach) -> bool:
     if reach.node and (node is None or node.name != reach.node):
         return False
     return all(serves(target.possible.get(key), row) for key, row in reach.labels.items())
-
-
-def _take(usage: Usage, device: Device, result: DeviceResult) -> None:
-    shared = device.spec.allow_multiple_allocations
-    known = {name: text for name, text in result.consumed_capacity.items() if name in device.spec.capacity}
-    usage.take(device, {name: quantity.parse(text) for name, text in known.items()} if shared else {})
 
 
 def _common(by_variant: Mapping[Variant, tuple[Pick, ...]]) -> list[Pick]:

@@ -130,9 +130,25 @@ def _devices(latest: Sequence[ResourceSliceSpec], planned: bool) -> Iterator[Dev
                 for name in need.counters:
                     if (need.counter_set, name) not in budgets:
                         raise ValueError(f"device {device.name} counts on {need.counter_set}/{name}: there is no such")
+            _check(device)
             own = device if spec.per_device_node_selection else spec
             local = planned or bool(own.node_name)
             yield Device(spec.driver, spec.pool.name, device, _reaches(own, planned), budgets, planned, local)
+
+
+def _check(device: SliceDevice) -> None:
+    """Raises ValueError for an amount that cannot be read."""
+    for need in device.consumes_counters:
+        for counter in need.counters.values():
+            quantity.parse(counter.value)
+    for capacity in device.capacity.values():
+        policy = capacity.request_policy
+        spans = policy.valid_range if policy is not None else None
+        written = [capacity.value, *(policy.valid_values if policy is not None else ())]
+        written += [policy.default] if policy is not None and policy.default is not None else []
+        written += [v for v in (spans.min, spans.max, spans.step) if v is not None] if spans is not None else []
+        for value in written:
+            quantity.parse(value)
 
 
 def _reaches(own: SliceDevice | ResourceSliceSpec, planned: bool) -> tuple[Reach, ...]:

@@ -15,7 +15,8 @@ from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
 from reconciler.scheduling.bins import Bin, Stock
 from reconciler.scheduling.closing import Packed
-from reconciler.scheduling.devices.ledger import Host, Ledger, Offer
+from reconciler.scheduling.devices.inventory import Host
+from reconciler.scheduling.devices.ledger import Ledger, Offer
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.template import Template
 
@@ -28,6 +29,9 @@ class Seating:
         self.bins: list[Bin] = []
         self._hosts: dict[int, Host] = {}
         self._hosting: dict[int, Host] = {}
+        #: By what tells pods apart: how many pods a node had when it had nothing for one, and the price of one's own.
+        self._in_vain: dict[tuple[object, ...], int] = {}
+        self._alone: dict[tuple[object, ...], int | None] = {}
 
     def seat(self, stocks: Sequence[Stock]) -> list[Bin]:
         """Start nodes for as many of these pods as can have their devices; who shares claims is tried again."""
@@ -50,10 +54,17 @@ class Seating:
     # --- one pod ------------------------------------------------------------------------------------------------
     def _seat(self, stock: Stock) -> bool:
         (pod,) = stock.item.pods
-        alone = self._price_alone(stock, pod)
+        shape = self._ledger.shape(pod)
+        like = None if shape is None or stock.hosts or stock.counted else (shape, stock.lane, stock.item.need.tobytes())
+        alone = self._price_alone(stock, pod, like)
         for full in self.bins:
+            tried = None if like is None else (id(full), *like, stock.item.cls.ports)
+            if tried is not None and self._in_vain.get(tried) == len(full.content):
+                continue
             if self._join(full, self._hosts[id(full)], stock, pod, alone):
                 return True
+            if tried is not None:
+                self._in_vain[tried] = len(full.content)
         if alone is None:
             return False
         full = Bin(self._template, self._template.requirements, np.zeros_like(stock.item.need))
@@ -68,8 +79,16 @@ class Seating:
         shape = self._template.shape(self._template.requirements)
         return self._ledger.new_host(sorted({self._template.table.names[int(i)] for i in shape.types}))
 
-    def _price_alone(self, stock: Stock, pod: Pod) -> int | None:
+    def _price_alone(self, stock: Stock, pod: Pod, like: tuple[object, ...] | None) -> int | None:
         """What a node for the pod alone costs at least; None when there is none."""
+        if like is None:
+            return self._alone_price(stock, pod)
+        key = (*like, stock.item.cls.ports)
+        if key not in self._alone or self._ledger.shares_devices:
+            self._alone[key] = self._alone_price(stock, pod)
+        return self._alone[key]
+
+    def _alone_price(self, stock: Stock, pod: Pod) -> int | None:
         empty = Bin(self._template, self._template.requirements, np.zeros_like(stock.item.need))
         tried = self._tried(empty, self._new_host(), stock, pod)
         return None if tried is None else self._price(tried[0])

@@ -35,9 +35,9 @@ class UnreadableSelector(ValueError):
 def matches(expression: str, driver: str, device: SliceDevice) -> bool:
     """Whether a device of a driver is one that the expression is about. Raises UnreadableSelector."""
     program, names, domains = _compiled(expression)
-    shown = _shown(driver, device, domains)
-    context = cel.Context(variables={"device": shown}, functions={name: _FUNCTIONS[name] for name in names})
     try:
+        shown = _shown(driver, device, domains)
+        context = cel.Context(variables={"device": shown}, functions={name: _FUNCTIONS[name] for name in names})
         answer = program.execute(context)
     except Exception as error:
         raise _unreadable(expression, f"fails on device {device.name} of {driver}: {error}") from error

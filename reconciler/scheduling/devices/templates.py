@@ -1,16 +1,21 @@
-"""What a node that is yet to come will publish: what its type says, or else what the newest node of that type does.
+"""What a node that is yet to come will publish of devices. EC2 knows nothing of drivers, so somebody has to say it.
 
-EC2 knows nothing of drivers, so a type's devices are learned from the slices of a node of the type that is initialized:
-a type of which there is none has none. What tells one machine from another (a UUID, a serial number) is left out.
+The newest initialized node of the same type says it by its slices; what tells one machine from another (a UUID, a
+serial number) is left out. Where there is none yet, the annotation `kerf.sh/device-templates` of an EC2NodeClass may
+say it for types by name; where there is neither, a type has no devices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
+import msgspec
 from msgspec.structs import replace
 
 from api import labels
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import Value
 from reconciler.model.devices import ResourceSliceSpec, SliceDevice
 from reconciler.model.objects import Node
 from reconciler.model.snapshot import Snapshot
@@ -21,11 +26,53 @@ Slices = tuple[ResourceSliceSpec, ...]
 _UNIQUE = frozenset({"uuid", "serial", "serialnumber"})
 
 
+class DeclaredTemplate(Value, frozen=True, kw_only=True):
+    """What nodes of these instance types will publish."""
+
+    instance_types: tuple[str, ...]
+    slices: tuple[ResourceSliceSpec, ...]
+
+
 def templates_of(snapshot: Snapshot) -> dict[str, Slices]:
     """The slices by the names of instance types; a type without devices is not in."""
-    found = _learned(snapshot)
+    found: dict[str, Slices] = {}
+    for name in sorted(snapshot.node_classes):
+        declared = _declared(snapshot.node_classes[name])
+        found |= declared if isinstance(declared, dict) else {}
+    found |= _learned(snapshot)
     for catalogue in (*snapshot.catalogues.values(), *snapshot.overlaid.values()):
         found |= {one.name: one.devices for one in catalogue if one.devices}
+    return found
+
+
+_decode = msgspec.json.Decoder(tuple[DeclaredTemplate, ...]).decode
+
+
+def template_problems(snapshot: Snapshot) -> list[str]:
+    """What is wrong with annotations of EC2NodeClasses."""
+    read = ((name, _declared(node_class)) for name, node_class in sorted(snapshot.node_classes.items()))
+    return [f"EC2NodeClass {name}: annotation {labels.DEVICE_TEMPLATES}: {w}" for name, w in read if isinstance(w, str)]
+
+
+def _declared(node_class: EC2NodeClass) -> dict[str, Slices] | str:
+    """The slices by type that the annotation names, or what is wrong with it."""
+    text = node_class.metadata.annotations.get(labels.DEVICE_TEMPLATES, "")
+    return _read(text) if text else {}
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> dict[str, Slices] | str:
+    try:
+        rows = _decode(text)
+    except msgspec.DecodeError as error:
+        return f"is not a list of instanceTypes with their slices: {error}"
+    found: dict[str, Slices] = {}
+    for row in rows:
+        problems = pools_of(row.slices, planned=True).unsound
+        if problems:
+            (driver, pool), problem = next(iter(problems.items()))
+            return f"pool {pool} of {driver} {problem}"
+        found |= dict.fromkeys(row.instance_types, row.slices)
     return found
 
 
