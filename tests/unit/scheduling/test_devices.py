@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -281,3 +282,13 @@ def test_the_work_for_a_claim_is_bounded() -> None:
     done = d.run(d.classes(), hard, d.pod("p", "c"), catalogue=types)
     assert done.pending == ["p"]
     assert "within 20000 steps" in done.why("p")
+
+
+def test_the_annotation_in_the_documentation_is_understood() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "scheduling.md").read_text(encoding="utf-8")
+    shown = text.partition("kerf.sh/device-templates: |\n")[2].partition("```")[0]
+    row = {"cel": {"expression": 'device.attributes["gpu.nvidia.com"].productName.matches("A10G")'}}
+    claim = d.claim("c", d.request(selectors=[row]))
+    types = (c.machine("g5.xlarge", 4, 16), PLAIN)
+    done = d.run(d.classes(), claim, d.pod("p", "c"), _node_class(shown), catalogue=types)
+    assert (done.types(), done.node.drivers) == (["g5.xlarge"], ("gpu.nvidia.com",))
