@@ -42,8 +42,9 @@ class PodRefusal:
 class Grant:
     """A device that a claim (`namespace/name`) would get for a request: its driver, pool and name.
 
-    `amounts` is what it takes of a device that several share. On a new node `instance_type` is the type that the device
-    would be had with; elsewhere it is empty. One that is `planned` is the node's own, and not published yet.
+    `amounts` is what it takes of a device that several share. `instance_type` is the type that the device would be had
+    with on a node that is not initialized; elsewhere it is empty. One that is `planned` is the node's own, and not
+    published yet.
     """
 
     claim: str

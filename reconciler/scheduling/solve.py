@@ -98,15 +98,16 @@ def solve(
     search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, ledger)
     round_ = search.run(snapshot.settings.max_instance_types)
     outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
-    nodes, left = new_nodes(round_.packed), no_place(outcome)
+    nodes, left, order = new_nodes(round_.packed), no_place(outcome), round_.assignment.order
     if ledger is not None:
         nodes, left = ledger.equipped(nodes), ledger.explained(left)
+        order = ledger.ordered(order, round_.assignment.placed)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=nodes,
         unplaced={**claiming, **not_readable(broken | malformed), **left},
         pool_problems=problems,
-        order=tuple(round_.assignment.order),
+        order=tuple(order),
         zones=zones,
         devices=ledger.granted(round_.assignment.placed) if ledger is not None else (),
     )

@@ -51,18 +51,31 @@ class _Devices:
 
     def problems(self) -> Iterator[Violation]:
         standing = list(self.answer.devices)
-        yield from self._answered(sorted(self.answer.placed), standing, "")
+        self.elsewhere = self._of_the_cluster()
         own = [Had(grant.claim, grant.device, grant.amounts) for grant in standing if not grant.planned]
         taken = {(one.claim, one.device): one for one in (*self._held(), *own)}
+        for target in sorted(set(self.answer.placed.values())):
+            yield from self._standing(target, standing)
         for node in self.answer.new_nodes:
             claiming = [key for key in node.pods if self.by_key[key].spec.resource_claims]
             for kind in node.instance_types if claiming else ():
                 here = [grant for grant in node.devices if grant.instance_type == kind]
-                yield from self._answered(claiming, [*here, *standing], kind)
+                yield from self._answered(claiming, here, kind)
                 planned = [Had(g.claim, g.device, g.amounts) for g in here if g.planned]
                 yield from _overtaken(planned, self._planned(kind), f"a new {kind}")
                 taken |= {(g.claim, g.device): Had(g.claim, g.device, g.amounts) for g in here if not g.planned}
         yield from _overtaken(taken.values(), self.published, "the cluster")
+
+    def _standing(self, target: str, standing: Sequence[Any]) -> Iterator[Violation]:
+        """A node that is there or on its way: each type that it may become has what its pods claim."""
+        keys = sorted(key for key, at in self.answer.placed.items() if at == target)
+        claims = {claim.key for key in keys for claim in self._claims(self.by_key[key])}
+        kinds = {grant.instance_type for grant in standing if grant.claim in claims - self.elsewhere.keys()}
+        for kind in sorted(kinds or {""}):
+            here = [grant for grant in standing if grant.claim in claims and grant.instance_type == kind]
+            yield from self._answered(keys, here, kind)
+            planned = [Had(grant.claim, grant.device, grant.amounts) for grant in here if grant.planned]
+            yield from _overtaken(planned, self._planned(kind), f"{target} as {kind}")
 
     # --- answers ------------------------------------------------------------------------------------------------
     def _answered(self, keys: Iterable[str], grants: Sequence[Any], kind: str) -> Iterator[Violation]:
@@ -70,11 +83,24 @@ class _Devices:
             for claim in self._claims(self.by_key[key]):
                 if self._kept(claim):
                     continue
-                names = Counter(grant.request for grant in grants if grant.claim == claim.key)
+                own = [grant.request for grant in grants if grant.claim == claim.key]
+                names = Counter(own or self.elsewhere.get(claim.key, ()))
                 for request in claim.spec.devices.requests:
                     if not _fulfilled(request, names):
                         where = f" on {kind}" if kind else ""
                         yield Violation("devices", f"{key} has no devices for {claim.key}/{request.name}{where}")
+
+    def _of_the_cluster(self) -> dict[str, list[str]]:
+        """The requests of claims that were answered, for whichever pod, with devices that are no node's own."""
+        found: dict[str, list[str]] = {}
+        for grants in (self.answer.devices, *(node.devices for node in self.answer.new_nodes)):
+            for claim in {grant.claim for grant in grants}:
+                own = [grant for grant in grants if grant.claim == claim]
+                first = [grant for grant in own if grant.instance_type == own[0].instance_type]
+                ids = [self.published.get(grant.device) for grant in own]
+                if not any(grant.planned for grant in own) and all(one and not one[0].node_name for one in ids):
+                    found[claim] = [grant.request for grant in first]
+        return found
 
     def _claims(self, pod: Pod) -> Iterator[ResourceClaim]:
         made = {row.name: row.resource_claim_name for row in pod.status.resource_claim_statuses}

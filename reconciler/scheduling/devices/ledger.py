@@ -260,6 +260,12 @@ class Ledger:
         own = [grant for key in node.pods if key in self._given for grant in self._grants(key, node.instance_types)]
         return replace(node, devices=tuple(own)) if own else node
 
+    def ordered(self, order: Sequence[str], placed: Mapping[str, str]) -> list[str]:
+        """The pods in the order in which they were given a place: those on new nodes got their devices last."""
+        late = [key for key in self._given if key not in placed]
+        known = frozenset(late)
+        return [*(key for key in order if key not in known), *late]
+
     def granted(self, placed: Mapping[str, str]) -> tuple[Grant, ...]:
         """What claims get for pods that go to nodes that are there or on their way."""
         return tuple(grant for key in sorted(placed) if key in self._given for grant in self._grants(key))
@@ -271,7 +277,7 @@ class Ledger:
             if key != pod_key:
                 continue
             for variant, picks in by_variant.items():
-                listed = [name for name in types if name in variant.types] if types else [""]
+                listed = [name for name in types if name in variant.types] if types else sorted(variant.types) or [""]
                 for name in listed:
                     for pick in picks:
                         yield Grant(
