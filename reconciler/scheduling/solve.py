@@ -68,14 +68,13 @@ def solve(
     """
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
-    found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
+    asked = dict(sorted({pod.key: pod for pod in pods}.items()))
     ignored = snapshot.settings.ignore_dra_requests
-    ledger = None if ignored else ledger_of(snapshot, found, exclude)
-    claiming = device_refusals(found) if ignored else ledger.refusals() if ledger is not None else {}
-    found = [pod for pod in found if pod.key not in claiming]
-    volumes, broken = _volumes(snapshot, found)
+    ledger = None if ignored else ledger_of(snapshot, asked.values(), exclude)
+    claiming = device_refusals(asked.values()) if ignored else ledger.refusals() if ledger is not None else {}
+    volumes, broken = _volumes(snapshot, [pod for key, pod in asked.items() if key not in claiming])
     volumes |= ledger.demands(volumes) if ledger is not None else {}
-    found = shared.spread.given(pod for pod in found if pod.key not in broken)
+    found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     places = shared.places_for(bound, exclude)
     topology = Topology(

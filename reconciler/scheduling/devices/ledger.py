@@ -50,17 +50,18 @@ class Offer:
         return frozenset().union(*(variant.types for variant in self.by_variant))
 
 
-def ledger_of(snapshot: Snapshot, asked: Sequence[Pod], exclude: frozenset[str]) -> Ledger | None:
+def ledger_of(snapshot: Snapshot, asked: Iterable[Pod], exclude: frozenset[str]) -> Ledger | None:
     """The devices of one solve; None when none of these pods claims any."""
-    return Ledger(snapshot, asked, exclude) if any(pod.spec.resource_claims for pod in asked) else None
+    asking = list(asked)
+    return Ledger(snapshot, asking, exclude) if any(pod.spec.resource_claims for pod in asking) else None
 
 
 class Ledger:
     """The devices of one solve. `claims` are by the keys of the pods that are asked for; `refused` are pods of which a
     claim is missing or makes no sense, with the reason."""
 
-    def __init__(self, snapshot: Snapshot, asked: Iterable[Pod], exclude: frozenset[str]) -> None:
-        self._snapshot, asking = snapshot, list(asked)
+    def __init__(self, snapshot: Snapshot, asking: Sequence[Pod], exclude: frozenset[str]) -> None:
+        self._snapshot = snapshot
         self._holders = Holders(snapshot, frozenset(pod.key for pod in asking if pod.spec.node_name))
         self.claims: dict[str, PodClaims] = {}
         self.refused: dict[str, Exception] = {}
