@@ -15,7 +15,7 @@ import msgspec
 from api import labels, quantity
 from reconciler.model.devices import DeviceResult, ResourceSliceSpec
 from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.devices.pools import Device, PoolId, Pools, pools_of
+from reconciler.scheduling.devices.pools import NO_POOLS, Device, PoolId, Pools, pools_of
 from reconciler.scheduling.devices.search import Pick
 from reconciler.scheduling.devices.templates import templates_of
 from reconciler.scheduling.devices.usage import Usage
@@ -114,7 +114,7 @@ class Inventory:
         if node is not None:
             for variant in variants:
                 self._seed_planned(variant, node.name)
-        return Host(variants)
+        return Host(variants or (Variant(frozenset(), NO_POOLS),))
 
     def _seed_planned(self, variant: Variant, node_name: str) -> None:
         """What pods already hold of a node that is not initialized: by the devices' names, for pools may be renamed."""

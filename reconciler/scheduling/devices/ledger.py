@@ -103,7 +103,10 @@ class Ledger:
     def possible(self, pod: Pod, types: Iterable[str], requirements: Requirements) -> bool:
         """Whether a node that is the pod's alone could have what it claims, as one of these types."""
         names = frozenset(types)
-        return self.within(pod, self._inventory.new_host(sorted(names)), names, requirements) is not None
+        found = self.within(pod, self._inventory.new_host(sorted(names)), names, requirements) is not None
+        if found:
+            self.why.pop(pod.key, None)  # whatever keeps it waiting, it is not that there are no such devices
+        return found
 
     def within(self, pod: Pod, host: Host, types: frozenset[str], requirements: Requirements) -> Offer | None:
         """What the pod would get on a node in the making that meets these requirements, as one of these types."""
