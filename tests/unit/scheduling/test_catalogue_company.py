@@ -153,12 +153,12 @@ def test_185_a_chain_of_company_resolves_in_any_order() -> None:
 
 
 def test_186_whose_company_is_meant() -> None:
-    """Only that of the own namespace; of those that are listed; of all."""
+    """Only that of the own namespace; of those that are listed, and no other; of all."""
     spaces = [decode(Namespace, {"metadata": {"name": name}}) for name in ("default", "other")]
-    target = pod("target", namespace="other")
-    meant: list[tuple[dict[str, Any], bool]] = [({}, False), ({"namespaces": ["other"]}, True)]
-    for more, found in [*meant, ({"namespaceSelector": {}}, True)]:
-        done = c.run(w.pool(), spaces, target, pod("p", **near("target", **more)))
+    listed: dict[str, Any] = {"namespaces": ["other"]}
+    meant = [("other", {}, False), ("default", {}, True), ("other", listed, True), ("default", listed, False)]
+    for home, more, found in [*meant, ("other", {"namespaceSelector": {}}, True)]:
+        done = c.run(w.pool(), spaces, pod("target", namespace=home), pod("p", **near("target", **more)))
         assert (done.pending == []) == found
         assert done.sizes() == ([2] if found else [1])
 
