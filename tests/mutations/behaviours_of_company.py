@@ -9,6 +9,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod whose volume cannot be had is placed as if it had none.",
         (Edit("reconciler/scheduling/solve.py", "broken[pod.key] = error", "demands[pod.key] = (EMPTY,)"),),
     ),
+    132: (
+        "Where a storage class may make volumes is not looked at.",
+        (Edit("reconciler/scheduling/volumes.py", "return tuple(terms) or (EMPTY,)", "return (EMPTY,)"),),
+    ),
     133: (
         "Only volumes of the node itself bind a pod to a place.",
         (
@@ -19,6 +23,16 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
             ),
         ),
     ),
+    134: (
+        "A volume of a host path pins the host.",
+        (
+            Edit(
+                "reconciler/scheduling/volumes.py",
+                "return volume.spec.local is not None or volume.spec.host_path is not None",
+                "return volume.spec.local is not None",
+            ),
+        ),
+    ),
     136: (
         "Of a volume's alternatives only the first is tried.",
         (Edit("reconciler/scheduling/volumes.py", "good[:_MOST_ALTERNATIVES] or", "good[:1] or"),),
@@ -26,6 +40,20 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     138: (
         "A node takes as many pods as it can attach volumes, whatever each brings.",
         (Edit("reconciler/scheduling/attachments.py", "left.clip(min=0) // own[driver]", "left.clip(min=0)"),),
+    ),
+    139: (
+        "Of default classes the oldest counts.",
+        (Edit("reconciler/scheduling/volumes.py", "ordered[-1] if ordered", "ordered[0] if ordered"),),
+    ),
+    140: (
+        "A volume that is being deleted can be had.",
+        (
+            Edit(
+                "reconciler/scheduling/volumes.py",
+                "if volume is None or volume.metadata.deleting:",
+                "if volume is None:",
+            ),
+        ),
     ),
     142: (
         "All pods that terminate want another place, not only those of stateful sets.",

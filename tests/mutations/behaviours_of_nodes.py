@@ -1,105 +1,10 @@
-"""Behaviours 1 to 129 of the scheduling catalogue, broken: from the loop to NodePools and minValues. By number."""
+"""Behaviours 70 to 129 of the scheduling catalogue, broken: nodes, daemon sets, NodePools, minValues. By number."""
 
 from __future__ import annotations
 
 from tests.mutations.bug import Edit
 
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
-    5: (
-        "A NodePool that is being deleted makes nodes.",
-        (Edit("reconciler/scheduling/world.py", "return not pool.metadata.deleting and any(", "return any("),),
-    ),
-    10: (
-        "Pods on a node that goes are not thought of.",
-        (
-            Edit(
-                "reconciler/provisioning/pending.py",
-                "if not state.deleting or state.node is None:",
-                "if state.deleting or state.node is None:",
-            ),
-        ),
-    ),
-    16: (
-        "A pod may want another value of a label than the NodePool gives.",
-        (
-            Edit(
-                "reconciler/scheduling/template.py",
-                "known = self.requirements.incompatible(wanted, labels.WELL_KNOWN) is None",
-                "known = all(key in self.requirements or key in labels.WELL_KNOWN for key in wanted)",
-            ),
-            Edit(
-                "reconciler/scheduling/template.py",
-                "both = one & other if one.conflict(other) is None else None",
-                "both = one & other",
-            ),
-        ),
-    ),
-    37: (
-        "Of a pod's preferences the lightest is held to longest.",
-        (
-            Edit(
-                "reconciler/scheduling/requirements_of.py",
-                "sorted(node.preferred, key=lambda t: -t.weight)",
-                "sorted(node.preferred, key=lambda t: t.weight)",
-            ),
-        ),
-    ),
-    44: (
-        "PREFERENCE_POLICY Ignore leaves preferred anti-affinity in force.",
-        (
-            Edit(
-                "reconciler/scheduling/requirements_of.py",
-                "_heaviest_first(far.preferred) if far is not None and respect_preferences else ()",
-                "_heaviest_first(far.preferred) if far is not None else ()",
-            ),
-        ),
-    ),
-    57: (
-        "The overhead of a runtime class is left out.",
-        (Edit("reconciler/model/pods.py", "return result + Resources.parse(pod.spec.overhead) +", "return result +"),),
-    ),
-    59: (
-        "An init container is reckoned without the sidecars that started before it.",
-        (Edit("reconciler/model/pods.py", "peak = peak.maximum(sidecars + needs)", "peak = peak.maximum(needs)"),),
-    ),
-    60: (
-        "Requests of the pod as a whole count only where its containers have none.",
-        (
-            Edit(
-                "reconciler/model/pods.py",
-                "Resources({**result, **Resources.parse(pod.spec.resources.requests)})",
-                "Resources({**Resources.parse(pod.spec.resources.requests), **result})",
-            ),
-        ),
-    ),
-    61: (
-        "A request of 0 of something that nothing has cannot be met.",
-        (Edit("reconciler/scheduling/types.py", "if value > 0 and name not in self._at", "if name not in self._at"),),
-    ),
-    62: (
-        "A limit without a request asks for nothing.",
-        (
-            Edit(
-                "reconciler/model/pods.py",
-                "limits = Resources.parse(container.resources.limits)",
-                "limits = Resources()",
-            ),
-        ),
-    ),
-    64: (
-        "A type is as cheap as its cheapest offering, whether it is allowed or not.",
-        (
-            Edit(
-                "reconciler/scheduling/template.py",
-                "price = self.table.price[:, markets].min(axis=1)",
-                "price = self.table.price.min(axis=1)",
-            ),
-        ),
-    ),
-    67: (
-        "Offerings that are not to be had count.",
-        (Edit("reconciler/scheduling/types.py", "                elif o.available:\n", "                else:\n"),),
-    ),
     71: (
         "A pod may go to a node of a zone that it does not want.",
         (
@@ -107,6 +12,16 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 "reconciler/scheduling/places.py",
                 "all(row.has(value) for value in own.values)",
                 "any(row.has(value) for value in own.values | row.values)",
+            ),
+        ),
+    ),
+    72: (
+        "Pods that are on a node take nothing of it.",
+        (
+            Edit(
+                "reconciler/scheduling/targets.py",
+                "vector(site.allocatable) - vector(there.used) - still",
+                "vector(site.allocatable) - still",
             ),
         ),
     ),
@@ -127,6 +42,16 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     77: (
         "A start-up taint keeps pods away from a node that is starting.",
         (Edit("reconciler/model/snapshot.py", " and not any(t.matches(s) for s in startup)", ""),),
+    ),
+    78: (
+        "Taints of initialised nodes keep nobody away.",
+        (
+            Edit(
+                "reconciler/model/snapshot.py",
+                "return self.node.spec.taints if self.node is not None else ()",
+                "return ()",
+            ),
+        ),
     ),
     79: (
         "What the kubelet does not show yet is not there, whatever the claim promises.",
@@ -152,6 +77,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Host ports count only where an address is given.",
         (Edit("reconciler/scheduling/ports.py", "if port.host_port\n", "if port.host_ip\n"),),
     ),
+    86: (
+        "Daemon sets take nothing of new nodes.",
+        (Edit("reconciler/scheduling/template.py", "self.overhead = shares", "self.overhead = np.zeros_like(shares)"),),
+    ),
     91: (
         "A daemon set's template speaks for it, not its newest pod.",
         (Edit("reconciler/scheduling/daemons.py", "return living if living is not None else Pod(", "return Pod("),),
@@ -163,6 +92,38 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 "reconciler/scheduling/daemons.py",
                 "tolerates_all((*self.tolerations, _SOFT), taints)",
                 "tolerates_all(self.tolerations, taints)",
+            ),
+        ),
+    ),
+    94: (
+        "A daemon set is expected where a label that it wants is not defined.",
+        (
+            Edit(
+                "reconciler/scheduling/daemons.py",
+                "if ready.compatible(term, labels.WELL_KNOWN)",
+                "if ready.conflict(term) is None",
+            ),
+        ),
+    ),
+    95: (
+        "Of a daemon set's alternatives only the first is looked at.",
+        (
+            Edit(
+                "reconciler/scheduling/daemons.py",
+                "tuple(base & term_requirements(term) for term in terms)",
+                "tuple(base & term_requirements(term) for term in terms[:1])",
+            ),
+        ),
+    ),
+    96: (
+        "Every type bears the daemons of all others.",
+        (Edit("reconciler/scheduling/template.py", "shares[here] += ", "shares += "),),
+    ),
+    97: (
+        "Host ports of daemons are taken on types where they do not run, too.",
+        (
+            Edit(
+                "reconciler/scheduling/template.py", "for row in np.flatnonzero(here):", "for row in range(len(held)):"
             ),
         ),
     ),
@@ -198,9 +159,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The lightest NodePool comes first.",
         (Edit("reconciler/scheduling/world.py", "key=lambda pair: -pair[0]", "key=lambda pair: pair[0]"),),
     ),
+    106: (
+        "What is in use does not count against limits.",
+        (Edit("reconciler/scheduling/template.py", "self.limits[name] - used[name] for", "self.limits[name] for"),),
+    ),
+    107: (
+        "The sum of what a NodePool's nodes use stays 0.",
+        (Edit("reconciler/scheduling/world.py", "return Usage(each, total(each.values()))", "return Usage(each)"),),
+    ),
     109: (
         "What a pass has planned does not count against limits.",
         (Edit("reconciler/scheduling/closing.py", "            template.deduct(types)\n", ""),),
+    ),
+    111: (
+        "A node does not count against limits.nodes.",
+        (Edit("reconciler/scheduling/types.py", '[1 if resource == "nodes" else', '[0 if resource == "nodes" else'),),
     ),
     112: (
         "A NodePool counts as ready when it says anything of that.",
@@ -222,6 +195,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
             ),
         ),
     ),
+    114: (
+        "Start-up taints of the template are not on the claim.",
+        (Edit("reconciler/scheduling/claims.py", "            startup_taints=template.startup_taints,\n", ""),),
+    ),
+    116: (
+        "The claim does not block the deletion of its NodePool.",
+        (Edit("reconciler/scheduling/claims.py", "block_owner_deletion=True", "block_owner_deletion=False"),),
+    ),
     121: (
         "One value is enough for minValues.",
         (Edit("reconciler/scheduling/template.py", "if count < wanted[key]}", "if not count}"),),
@@ -229,6 +210,16 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     125: (
         "The event does not say that minValues is why a NodePool is not used.",
         (Edit("reconciler/scheduling/world.py", 'f"{text} due to minValues incompatibility"', "text"),),
+    ),
+    126: (
+        "The list of types is cut by price alone.",
+        (
+            Edit(
+                "reconciler/scheduling/listing.py",
+                "chosen = set(covering) | set(rest[: most - len(covering)])",
+                "chosen = set(types[:most].tolist())",
+            ),
+        ),
     ),
     127: (
         "BestEffort leaves the claim's minValues as they were.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from tests.mutations import behaviours_of_company, behaviours_of_nodes
+from tests.mutations import behaviours_of_company, behaviours_of_nodes, behaviours_of_pods
 from tests.mutations.bug import Bug, Edit
 from tests.unit.scheduling.test_catalogue_is_complete import NUMBERS, numbered_tests
 
@@ -40,5 +40,6 @@ def lacking(numbers: Iterable[int]) -> dict[int, str]:
 
 BROKEN = {
     number: Bug(f"{number:03d}", sentence, (*edits, _NO_REFEREE), tuple(_TESTS.get(number, ())))
-    for number, (sentence, edits) in (behaviours_of_nodes.BREAKS | behaviours_of_company.BREAKS).items()
+    for part in (behaviours_of_pods, behaviours_of_nodes, behaviours_of_company)
+    for number, (sentence, edits) in part.BREAKS.items()
 }
