@@ -2,7 +2,8 @@
 
 Pods that ask for the same and may go to the same offerings are a kind; an offering is a type at a zone and capacity
 type that one of the NodePools may buy, with the room that daemon sets leave. What makes real nodes dearer is left out:
-that nodes and pods are whole, topology, volumes, host ports, preferences, limits, minValues, weights.
+that nodes and pods are whole, topology, volumes, host ports, preferences, limits, minValues, weights. Nodes on capacity
+reservations are paid for already: they, and the pods on them, are not in it.
 
 The program is put as its dual: each offering says what it takes for each resource, so that no node of it gets more than
 its price, and no kind pays more than what any offering that holds it takes. Whatever satisfies that is a bound; the
@@ -19,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from api.requirements import Requirements
+from api import labels
+from api.requirements import NOT_IN, Requirements, requirement
 from api.v1.meta import Taint
 from reconciler.model.objects import Toleration
 from reconciler.scheduling.classes import PodClass
@@ -34,6 +36,7 @@ from reconciler.scheduling.types import NO_PRICE, Bools, Ints
 _NUMBERS_A_SEAT = 8
 #: Kinds times offerings may be so many times that at first: most offerings are outdone by others.
 _BEFORE = 40
+_BOUGHT = Requirements([requirement(labels.CAPACITY_TYPE, NOT_IN, (labels.RESERVED,))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,11 @@ def least_price(templates: Sequence[Template], packed: Sequence[Packed], effort:
     """In millionths of a dollar per hour; None when that is too much work beside a search of so many seats."""
     if not effort:
         return None
-    if not packed:
+    bought = [done for done in packed if done.requirements.conflict(_BOUGHT) is None]
+    if not bought:
         return 0
     most = effort * _NUMBERS_A_SEAT
-    looks, kinds, columns = _kinds(packed)
+    looks, kinds, columns = _kinds(bought)
     offers = _cheapest_markets(_offers(templates, looks, columns))
     if len(kinds.numbers) * len(offers.price) > most * _BEFORE:
         return None
@@ -137,7 +141,7 @@ def _opened(template: Template, look: _Look) -> Bools:
         if served is not None:
             types = template.shape(served).price_at < NO_PRICE
             found |= types[:, None] & table.market_mask(served) & (table.price < NO_PRICE)
-    return found
+    return found & table.market_mask(_BOUGHT)
 
 
 def _cheapest_markets(offers: _Offers) -> _Offers:
