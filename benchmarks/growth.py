@@ -58,19 +58,16 @@ def _measured(folder: Path, pods: int, types: int, *, peer: bool) -> Found:
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
-def write(
-    document: Path, picture: Path, pods: Grown, types: Grown, cases: Mapping[str, Found], targets: Sequence[Row]
-) -> None:
-    """All that was measured, into the document and its plot."""
-    parts = {
-        "machine": machine(),
-        "sides": markdown(comparison.lines(cases)),
-        "targets": f"```\n{text(targets)}\n```",
-        "pods": table(pods, "pods"),
-        "types": table(types, "types"),
-    }
-    rewrite(document, parts)
+def write_growth(document: Path, picture: Path, pods: Grown, types: Grown) -> None:
+    """Both tables of growth into the document, and its plot."""
+    rewrite(document, {"machine": machine(), "pods": table(pods, "pods"), "types": table(types, "types")})
     plot(pods, types, picture)
+
+
+def write_sides(document: Path, cases: Mapping[str, Found], targets: Sequence[Row]) -> None:
+    """The comparison into the document."""
+    told = f"```\n{text(targets)}\n```"
+    rewrite(document, {"machine": machine(), "sides": markdown(comparison.lines(cases)), "targets": told})
 
 
 def table(grown: Grown, what: str) -> str:
@@ -138,10 +135,11 @@ def _labelled(axes: Any, x: str, y: str, title: str, *, log: bool = False) -> No
 def main() -> int:
     """Measure everything, write the document and the plot."""
     with TemporaryDirectory() as name:
-        pods, types = by_pods(Path(name)), by_types(Path(name))
+        write_growth(DOCUMENT, PLOT, by_pods(Path(name)), by_types(Path(name)))
+    print(f"written: {PLOT.name}, and growth in {DOCUMENT.name}", flush=True)
     cases = comparison.all_cases()
-    write(DOCUMENT, PLOT, pods, types, cases, comparison.targets(cases))
-    print(f"written: {DOCUMENT.name}, {PLOT.name}")
+    write_sides(DOCUMENT, cases, comparison.targets(cases))
+    print(f"written: both sides in {DOCUMENT.name}")
     return 0
 
 

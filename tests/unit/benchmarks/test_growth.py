@@ -11,7 +11,7 @@ from benchmarks import growth
 from benchmarks.comparison import OURS, PEER
 from benchmarks.document import NoSuchPart, rewrite
 from benchmarks.sides import Figures
-from benchmarks.table import markdown
+from benchmarks.table import Row, markdown
 
 ONE = Figures(0.25, 0.2, 1200, 0, 1234.5, 61.4)
 PODS = {1000: {OURS: ONE, PEER: replace(ONE, seconds=3.0)}, 2000: {OURS: replace(ONE, seconds=0.5)}}
@@ -32,13 +32,15 @@ def test_a_part_is_replaced_and_all_else_stays(tmp_path: Path) -> None:
 def test_the_page_has_every_part_that_is_measured_and_shows_the_plot(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(growth.DOCUMENT.read_text())
-    growth.write(page, tmp_path / growth.PLOT.name, PODS, PODS, {"plain-100": PODS[1000]}, [])
+    growth.write_growth(page, tmp_path / growth.PLOT.name, PODS, PODS)
+    growth.write_sides(page, {"plain-100": PODS[1000]}, [Row("so fast", "1 s", "≤ 2 s")])
     text = page.read_text()
     for line in (
         growth.table(PODS, "pods"),
         growth.table(PODS, "types"),
         ", beside Karpenter v",
         "| plain-100 | Kerf | 0.250 |",
+        "so fast  1 s       ≤ 2 s",
     ):
         assert line in text
     assert f"]({growth.PLOT.name})" in text
