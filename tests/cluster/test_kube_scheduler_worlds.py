@@ -41,25 +41,31 @@ def test_every_feature_is_in_several_worlds() -> None:
 
 @pytest.mark.timeout(600)
 def test_pods_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
-    _check(_played(control_plane, tmp_path, worlds(SOME)))
+    _check(_played(control_plane, tmp_path, worlds(SOME), told=False))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-def test_pods_of_all_worlds_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
-    _check(_played(control_plane, tmp_path, worlds(MANY)))
+@pytest.mark.parametrize("told", [False, True], ids=["as it is installed", "NOMINATE_PODS"])
+def test_pods_of_all_worlds_are_bound_for_what_was_planned(
+    control_plane: ControlPlane, tmp_path: Path, told: bool
+) -> None:
+    _check(_played(control_plane, tmp_path, worlds(MANY), told=told))
 
 
 def _check(rows: Sequence[Bound]) -> None:
     print(f"\n{table(rows)}")
+    print("\n".join(f"{row.world.name}: {problem}" for row in rows for problem in row.problems))
     assert [f"{row.world.name}: {problem}" for row in rows for problem in row.problems] == []
     assert ratio(rows) <= MOST
 
 
 # --- playing ------------------------------------------------------------------------------------------------------
-def _played(control_plane: ControlPlane, folder: Path, played: Sequence[BindingWorld]) -> list[Bound]:
-    """All of these worlds at once, on a cluster that is empty before and after."""
-    with Installation(control_plane, folder, webhook=False, uneven_seconds=UNEVEN_SECONDS) as kerf:
+def _played(control_plane: ControlPlane, folder: Path, played: Sequence[BindingWorld], *, told: bool) -> list[Bound]:
+    """All of these worlds at once, on a cluster that is empty before and after; pods are `told` where they belong, or
+    not."""
+    values = {"settings.nominatePods": "true"} if told else {}
+    with Installation(control_plane, folder, webhook=False, uneven_seconds=UNEVEN_SECONDS, values=values) as kerf:
         try:
             waited = _lay_out(kerf, played)
             with Agents(control_plane.kubeconfig, startup_taints=STARTUP_TAINTS):
