@@ -56,19 +56,10 @@ def available(
             continue  # the usual reason, and the quickest to see
         if type_.requirements.conflict(wanted) is None:
             roomy = type_.holding(requests).offerings
-            offerings = tuple(o for o in roomy if o.key not in stocked_out and _suits(o, wanted))
+            offerings = tuple(o for o in roomy if o.available and o.key not in stocked_out and o.suits(wanted))
             if offerings:
                 found.append(Candidate(type_, offerings))
     return found
-
-
-def _suits(offering: Offering, wanted: Requirements) -> bool:
-    return (
-        offering.available
-        and wanted.allowed(labels.ZONE).has(offering.zone)
-        and wanted.allowed(labels.CAPACITY_TYPE).has(offering.capacity_type)
-        and (not offering.zone_id or wanted.allowed(labels.ZONE_ID).has(offering.zone_id))
-    )
 
 
 def without_exotic(candidates: Candidates) -> Candidates:

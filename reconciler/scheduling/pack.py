@@ -7,9 +7,9 @@ At last every node gets the types that hold what is on it. A later pool gets wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from api.requirements import Requirements
+from api.requirements import EMPTY, Requirements
 from reconciler.scheduling.bins import Steps, Stock, steps_of
 from reconciler.scheduling.closing import Packed, close
 from reconciler.scheduling.company import seat_together
@@ -31,12 +31,13 @@ def pack(
     seated: set[Group],
     most_types: int,
     effort: int = 0,
+    within: Requirements = EMPTY,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
-    `effort` bounds the search for a cheaper answer, in pods' seats looked for.
+    `effort` bounds the search for a cheaper answer, in pods' seats looked for. All nodes are `within` what is asked.
     """
-    stocks = _stocks(template, items, left)
+    stocks = stocks_of(template, items, left, within)
     done: list[Packed] = []
     together = seat_together(template, stocks, seated)
     for _ in range(_PASSES):
@@ -68,8 +69,8 @@ def _closed(
     return closed, refused
 
 
-def _stocks(template: Template, items: Sequence[Item], left: dict[Item, int]) -> list[Stock]:
-    """Items that the pool can serve."""
+def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
+    """Items that the pool can serve within these requirements."""
     found: list[Stock] = []
     lanes: dict[Requirements, int] = {}
     steps: dict[int, Steps] = {}  # equal pods share one vector
@@ -77,6 +78,8 @@ def _stocks(template: Template, items: Sequence[Item], left: dict[Item, int]) ->
         if not left[item] or not item.rung.demand.tolerates(template.taints):
             continue
         served = template.serve(item.requirements)
+        if served is not None and within:
+            served = template.join(served, within)
         worth = template.unit_cost(served, item.need, item.cls.ports) if served is not None else None
         if served is not None and worth is not None:
             lane = lanes.setdefault(served, len(lanes))

@@ -10,8 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DOCS = HERE.parents[2] / "docs" / "scheduling.md"
 NUMBERS = range(1, 234)
-#: What Kerf does not do yet: reserved capacity, and devices (pods that claim some are refused: 222).
-WAITING = {*range(194, 202), *range(223, 234)}
+#: What Kerf does not do yet: devices (pods that claim some are refused: 222).
+WAITING = {*range(223, 234)}
 #: At most a twentieth may differ.
 MOST_ROWS = len(NUMBERS) // 20
 
