@@ -99,11 +99,31 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class CapacityReservation:
+    """So many machines may still be launched into it (`left`). Source: EC2 API, CapacityReservation.
+
+    `type` is `default` or `capacity-block`, `criteria` (which instances it takes) `open` or `targeted`. One that is
+    `expiring` is a block about to end, into which nothing more is launched.
+    """
+
+    id: str
+    instance_type: str
+    zone: str
+    left: int
+    owner: str = ""
+    criteria: str = "targeted"
+    type: str = "default"
+    interruptible: bool = False
+    ends: datetime | None = None
+    expiring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ClassFacts:
     """What AWS made of one EC2NodeClass's selectors, at one generation of it.
 
     `problems` maps a condition (`AMIsReady`, `SubnetsReady`, …) to (reason, message) where resolving failed.
-    `instance_profile` is empty until it exists.
+    `instance_profile` is empty until it exists; `reservations` are by ID.
     """
 
     generation: int
@@ -112,6 +132,7 @@ class ClassFacts:
     images: tuple[Image, ...] = ()
     instance_profile: str = ""
     problems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    reservations: tuple[CapacityReservation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
