@@ -155,6 +155,11 @@ def cluster_tag(cluster_name: str) -> str:
     return f"kubernetes.io/cluster/{cluster_name}"
 
 
+def of_reservation(id_: str, type_: str, interruptible: bool) -> dict[str, str]:
+    """The labels of a machine in a capacity reservation."""
+    return dict(zip(RESERVATION_LABELS, (id_, type_, "true" if interruptible else "false"), strict=True))
+
+
 def normalise(key: str) -> str:
     """The current spelling of a label key."""
     return ALIASES.get(key, key)

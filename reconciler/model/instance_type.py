@@ -15,7 +15,7 @@ OfferingKey = tuple[str, str, str]
 OFFERING_LABELS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID, *labels.RESERVATION_LABELS)
 #: The values that an offering has of these, in order; "" for none.
 Market = tuple[str, ...]
-_NONE = ("",) * len(labels.RESERVATION_LABELS)
+_NONE: tuple[str, ...] = ("",) * len(labels.RESERVATION_LABELS)
 _HUGE_PAGES = "hugepages-"
 
 
@@ -30,11 +30,6 @@ class Reservation:
     left: int
     type: str = "default"
     interruptible: bool = False
-
-    @property
-    def labels(self) -> tuple[str, str, str]:
-        """The values of `labels.RESERVATION_LABELS` of a machine that is launched into it."""
-        return (self.id, self.type, "true" if self.interruptible else "false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,9 @@ class Offering:
 
     @property
     def market(self) -> Market:
-        return (self.zone, self.capacity_type, self.zone_id, *(self.reservation.labels if self.reservation else _NONE))
+        held = self.reservation
+        own = _NONE if held is None else labels.of_reservation(held.id, held.type, held.interruptible).values()
+        return (self.zone, self.capacity_type, self.zone_id, *own)
 
     @property
     def labels(self) -> dict[str, str]:
