@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
 from api import labels
 from api.requirements import IN, NOT_IN, Requirements, requirement
@@ -17,6 +18,8 @@ from reconciler.model.snapshot import Snapshot
 #: What a node on a reservation must meet, and any other one.
 ON_RESERVATION = Requirements([requirement(labels.CAPACITY_TYPE, IN, (labels.RESERVED,))])
 BOUGHT = Requirements([requirement(labels.CAPACITY_TYPE, NOT_IN, (labels.RESERVED,))])
+#: What EC2 says of a reservation may not know yet of machines launched so shortly before.
+_LAG = timedelta(seconds=5)
 
 
 class Ledger:
@@ -54,7 +57,8 @@ class Ledger:
 def machines_left(snapshot: Snapshot, offered: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """How many machines of each reservation may be planned on; nothing while reservations are offerings like others.
 
-    `offered` is what catalogues say of each. A claim that has no instance yet has a machine that they still count.
+    `offered` is what catalogues say of each: what EC2 said when it was asked. What claims are to have, and what was
+    launched since then, is not free any more.
     """
     if not snapshot.settings.gates.reserved_capacity:
         return {}
@@ -63,14 +67,18 @@ def machines_left(snapshot: Snapshot, offered: Iterable[Mapping[str, int]]) -> d
         for id_, number in table.items():
             found[id_] = min(number, found.get(id_, number))
     if found:
-        taken = Counter(id_ for claim in snapshot.node_claims.values() for id_ in _under_way(claim))
+        taken = Counter(id_ for claim in snapshot.node_claims.values() for id_ in _taken(snapshot, claim))
         found = {id_: max(number - taken[id_], 0) for id_, number in found.items()}
     return found
 
 
-def _under_way(claim: NodeClaim) -> Iterable[str]:
-    """The reservations that a claim without an instance may take a machine of."""
+def _taken(snapshot: Snapshot, claim: NodeClaim) -> Iterable[str]:
+    """The reservations of which a claim takes a machine that EC2 has told us of as free."""
     if claim.assigned_instance:
-        return ()
-    rows = [entry for entry in claim.spec.requirements if entry.key == labels.RESERVATION_ID]
+        instance = snapshot.instances.get(claim.assigned_instance)
+        asked = snapshot.resolved_at.get(claim.spec.node_class_ref.name)
+        held = instance.reservation if instance is not None else None
+        new = instance is not None and asked is not None and instance.launched >= asked - _LAG
+        return (held.id,) if new and held is not None else ()
+    rows = (entry for entry in claim.spec.requirements if entry.key == labels.RESERVATION_ID)
     return {value for entry in rows if entry.operator == IN for value in entry.values}

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from api import labels
+from reconciler.model.cloud import HeldReservation, Instance
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering, Reservation
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates
+from reconciler.model.snapshot import InstanceIndex
 from reconciler.scheduling.solve import NewNode
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
@@ -182,6 +185,29 @@ def test_a_claim_on_its_way_has_its_machine_still() -> None:
         assert again.placed == {"p-0": claim.name}
         assert (again.nodes, again.pending) == ((), ["p-1"])
     assert failures(c.plan(w.pool(), pods, claim, catalogue=known)) == ["Deferred"]
+
+
+@pytest.mark.parametrize(("seconds", "others"), [(-60, 1), (-6, 1), (-4, 0), (30, 0)])
+def test_what_was_launched_since_ec2_was_asked_is_taken(seconds: int, others: int) -> None:
+    """EC2 said that two machines were left; one was launched so long after it was asked."""
+    asked, known = w.NOW - timedelta(minutes=1), catalogue({"small": {"cr": 2}})
+    (claim,) = c.run(w.pool(), w.pod("p-0", "1800m", nodeSelector=ONLY_RESERVED), catalogue=known).claims()
+    machine = Instance(
+        f"i-{claim.name}",
+        "small",
+        "z1",
+        "running",
+        labels.RESERVED,
+        asked + timedelta(seconds=seconds),
+        reservation=HeldReservation(id="cr"),
+    )
+    chosen = next(t for t in known if t.name == "small")
+    running = w.launched_as(claim, chosen, chosen.offerings[-1])
+    facts = {"instances": InstanceIndex.of({machine.id: machine}), "resolved_at": {"default": asked}}
+    pods = w.replicas(2, "more", "1800m", nodeSelector=ONLY_RESERVED)
+    done = c.run(w.pool(limits={"nodes": "9"}), pods, running, w.pod("p-0", "1800m"), catalogue=known, **facts)
+    assert len(done.nodes) == 1 + others
+    assert {tuple(held(node)) for node in done.nodes} == {("cr",)}
 
 
 def test_who_can_go_nowhere_else_goes_first() -> None:
