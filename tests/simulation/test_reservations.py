@@ -11,7 +11,7 @@ from reconciler.model.cloud import CapacityReservation
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.world import World
-from tests.simulation.stage import ALONE, Play
+from tests.simulation.stage import ALONE, STILL, Play
 from tests.worlds import deployment, node_class, node_pool
 
 TEAM = {"team": "red"}
@@ -94,3 +94,31 @@ def test_without_the_gate_everything_is_bought() -> None:
     (known,) = stage.world.objects("EC2NodeClass")
     assert "capacityReservations" not in known["status"]
     assert all(machine.reservation is None for machine in stage.serve(1))
+
+
+def test_a_machine_whose_reservation_ends_runs_on_and_is_called_what_it_is() -> None:
+    """On demand, from now on: it has not drifted, and keeps its pod."""
+    stage = Reserving(2, disruption=STILL)
+    stage.reserve(1, "cr-2")
+    stage.live(seconds=90)
+    stage.serve(3)
+    before = stage.held()
+    assert before == {"cr-1": 2, "cr-2": 1}
+    stage.world.ec2.cancel_reservation("cr-2")
+    stage.live(seconds=240)
+    assert stage.held() == {"cr-1": 2, "": 1}
+    (bought,) = (c for c in stage.world.objects("NodeClaim") if labels.RESERVATION_ID not in c["metadata"]["labels"])
+    assert bought["metadata"]["labels"][labels.CAPACITY_TYPE] == "on-demand"
+    assert all(m.state == "running" for m in stage.world.ec2.instances.values())
+
+
+def test_machines_leave_a_capacity_block_before_it_ends() -> None:
+    """EC2 would end them; their pods have other nodes in time."""
+    stage = Reserving(1)
+    stage.serve(1)
+    zone = stage.world.ec2.region.zones[0]
+    block = CapacityReservation("cr-1", "m5.large", zone, 1, "123456789012", type="capacity-block", expiring=True)
+    stage.world.ec2.reserve(block, TEAM)
+    stage.live(seconds=300)
+    assert stage.running() == 1
+    assert stage.held() == {"": 1}
