@@ -80,14 +80,14 @@ def classes_of(
     """
     shapes, unreadable = _shapes(found)
     readable = [(pod, shapes[name]) for pod in found if (name := pod.key) in shapes]
-    samples = {shape: pod for pod, shape in reversed(readable)}
-    read = {key for pod in samples.values() for key in _label_keys(pod)}
+    wishes = {shape[0]: pod for pod, shape in reversed(readable)}
+    read = {key for pod in wishes.values() for key in _label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
-    local = bool(topology.groups) or any(_has_terms(pod) for pod in samples.values())
+    local = bool(topology.groups) or any(_has_terms(pod) for pod in wishes.values())
     drafts: dict[tuple[object, ...], _Draft] = {}
     for pod, shape in readable:
         own = pod.metadata.labels
-        chosen = tuple((key, own[key]) for key in sorted(read & own.keys())) if read and own else ()
+        chosen = tuple(sorted([item for item in own.items() if item[0] in read])) if read and own else ()
         place = pod.metadata.namespace if local else ""
         name = pod.key
         wanted, brings, stays = volumes.get(name, (EMPTY,)), attaching.get(name, NOTHING), name in settled
@@ -169,14 +169,18 @@ def _shapes(found: Iterable[Pod]) -> tuple[dict[str, Shape], dict[str, Exception
     shapes: dict[str, Shape] = {}
     unreadable: dict[str, Exception] = {}
     same: dict[tuple[int, ...], Shape] = {}
+    looked_through: set[bytes] = set()
     for pod in found:
         try:
             # pods of one workload share their parts (see kube/interning), so most need no second look
             parts = tuple([id(part) if part else 0 for part in _parts(pod)])
             shape = same.get(parts)
             if shape is None:
-                shape = same[parts] = shape_of(pod)
-                _label_keys(pod)
+                shape = shape_of(pod)
+                if shape[0] not in looked_through:
+                    _label_keys(pod)
+                    looked_through.add(shape[0])
+                same[parts] = shape
         except Exception as error:
             unreadable[pod.key] = error
         else:

@@ -71,19 +71,22 @@ def _closed(
 
 def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
     """Items that the pool can serve within these requirements."""
-    found: list[Stock] = []
-    lanes: dict[Requirements, int] = {}
-    steps: dict[int, Steps] = {}  # equal pods share one vector
+    lanes: dict[Requirements, list[Item]] = {}
     for item in items:
-        if not left[item] or not item.rung.demand.tolerates(template.taints):
-            continue
-        served = template.serve(item.requirements)
-        if served is not None and within:
-            served = template.join(served, within)
-        worth = template.unit_cost(served, item.need, item.cls.ports) if served is not None else None
-        if served is not None and worth is not None:
-            lane = lanes.setdefault(served, len(lanes))
-            if id(item.need) not in steps:
-                steps[id(item.need)] = steps_of(item.need)
-            found.append(Stock.of(item, served, lane, left[item], max(worth, 1), steps[id(item.need)]))
+        if left[item] and item.rung.demand.tolerates(template.taints):
+            served = template.serve(item.requirements)
+            if served is not None and within:
+                served = template.join(served, within)
+            if served is not None:
+                lanes.setdefault(served, []).append(item)
+    found: list[Stock] = []
+    steps: dict[int, Steps] = {}  # equal pods share one vector
+    for lane, (served, there) in enumerate(lanes.items()):
+        template.reckon(served, [item.need for item in there if not item.cls.ports])
+        for item in there:
+            worth = template.unit_cost(served, item.need, item.cls.ports)
+            if worth is not None:
+                if id(item.need) not in steps:
+                    steps[id(item.need)] = steps_of(item.need)
+                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), steps[id(item.need)]))
     return found

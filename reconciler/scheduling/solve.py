@@ -69,11 +69,10 @@ def solve(
     """
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
-    found = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: pod.key)
-    claiming = device_refusals(snapshot, found)
-    found = [pod for pod in found if pod.key not in claiming]
-    volumes, broken = _volumes(snapshot, found)
-    found = shared.spread.given(pod for pod in found if pod.key not in broken)
+    asked = dict(sorted({pod.key: pod for pod in pods}.items()))
+    claiming = device_refusals(snapshot, asked.values())
+    volumes, broken = _volumes(snapshot, [pod for key, pod in asked.items() if key not in claiming])
+    found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     places = shared.places_for(bound, exclude)
     topology = Topology(

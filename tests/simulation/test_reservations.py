@@ -122,3 +122,16 @@ def test_machines_leave_a_capacity_block_before_it_ends() -> None:
     stage.live(seconds=300)
     assert stage.running() == 1
     assert stage.held() == {"": 1}
+
+
+def test_what_was_bought_moves_into_a_reservation_that_comes_later() -> None:
+    """It costs nothing more there; and from there it does not move back to spot."""
+    stage = Reserving(0, disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"})
+    (bought,) = stage.serve(1)
+    assert bought.reservation is None
+    stage.reserve(1)
+    stage.live(minutes=10)
+    assert stage.held() == {"cr-1": 1}
+    launched = len(stage.world.ec2.instances)
+    stage.live(minutes=10)
+    assert (stage.held(), len(stage.world.ec2.instances)) == ({"cr-1": 1}, launched)
