@@ -65,12 +65,14 @@ _EVENT_LENGTH = 1000
 _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 #: Pods that are refused before any placement is tried.
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
+#: Pods that are put off: the next pass knows more.
+_NEXT_TIME = frozenset({"Deferred"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
 _TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR, overlays.CONFLICT, overlays.INVALID})
 #: What Kerf cannot do yet.
 _TO_KNOW = frozenset({"ResourceClaims"})
 #: What has lines of its own, or none.
-_NOT_LOGGED = frozenset({"OptedOut"}) | _TO_MEND | _TO_KNOW
+_NOT_LOGGED = frozenset({"OptedOut"}) | _NEXT_TIME | _TO_MEND | _TO_KNOW
 #: So many answers are logged in one look.
 _MOST_ANSWERS = 50
 #: Of what is not there any more there is no number left.
@@ -153,10 +155,11 @@ class Telemetry:
         if not plan.provisioned and (snapshot.pods.pending or snapshot.now < self._stands_until):
             return
         refused = [r for r in plan.refusals if r.subject.startswith("pod/")]
-        pods = Counter(refusal.reason.code in _NOT_TRIED for refusal in refused)
+        ignored = sum(refusal.reason.code in _NOT_TRIED for refusal in refused)
+        failed = sum(refusal.reason.code not in _NOT_TRIED | _NEXT_TIME for refusal in refused)
         gauges = self.metrics.gauges
-        gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(pods[True])})
-        gauges.replace("karpenter_scheduler_unschedulable_pods_count", {SOLVER[:1]: float(pods[False])})
+        gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(ignored)})
+        gauges.replace("karpenter_scheduler_unschedulable_pods_count", {SOLVER[:1]: float(failed)})
         gauges.replace("karpenter_scheduler_pending_pods_by_effective_zone_count", {})
         bound = any(r.subject.removeprefix("pod/") not in snapshot.pods.pending for r in refused)
         self._stands_until = snapshot.now + _NEXT_PASS if bound else snapshot.now
