@@ -18,7 +18,7 @@ from reconciler.model.objects import Pod
 from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
-from reconciler.scheduling.devices.ledger import Ledger
+from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.opening import Item, ItemKey, Opening
 from reconciler.scheduling.places import Places
@@ -40,7 +40,7 @@ class Assignment:
         caps: Mapping[ItemKey, int],
         *,
         open_new: bool,
-        ledger: Ledger | None = None,
+        devices: DeviceLedger | None = None,
     ) -> None:
         self.columns, self.places, self.targets = columns, places, places.targets
         self.free = places.free.copy()
@@ -49,8 +49,8 @@ class Assignment:
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
         self.left: dict[str, tuple[PodClass, Pod]] = {}
-        self._ledger = ledger
-        self._opening = Opening(templates if open_new else (), caps, ledger)
+        self._devices = devices
+        self._opening = Opening(templates if open_new else (), caps, devices)
         self._static: dict[tuple[int, int], Bools] = {}
         self._on_hosts: dict[tuple[Group, bool], Ints] = {}
 
@@ -114,12 +114,12 @@ class Assignment:
 
     def _open(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan these pods on new nodes; how many (the first ones)."""
-        if self._ledger is not None and cls.claiming and self._ledger.settled_here(cls.sample):
+        if self._devices is not None and cls.claiming and self._devices.settled_here(cls.sample):
             return 0
         done = self._opening.plan(cls, number, pods, need) if len(pods) else 0
         self.order += [pod.key for pod in pods[:done]]
-        if self._ledger is not None and cls.claiming and done:
-            self._ledger.look_ahead(cls.sample)
+        if self._devices is not None and cls.claiming and done:
+            self._devices.look_ahead(cls.sample)
         return done
 
     # --- promises -----------------------------------------------------------------------------------------------
@@ -236,7 +236,9 @@ class Assignment:
 
     def _equipped(self, cls: PodClass, place: int) -> bool:
         """Whether the devices are there that the class's pod claims."""
-        return self._ledger is None or not cls.claiming or self._ledger.on(cls.sample, self.targets[place]) is not None
+        return (
+            self._devices is None or not cls.claiming or self._devices.on(cls.sample, self.targets[place]) is not None
+        )
 
     def _allowed(self, cls: PodClass, rung: Rung, place: int, *, planned: bool = False) -> bool:
         """Whether ports, topology and devices admit one more pod of the class here.
@@ -262,8 +264,8 @@ class Assignment:
         self.slots.add(cls.attaching, place)
         if cls.ports:
             self.ports[place] = self._ports(place) + cls.ports
-        if self._ledger is not None and cls.claiming:
-            self._ledger.place(pod, target)
+        if self._devices is not None and cls.claiming:
+            self._devices.place(pod, target)
         for group in cls.counted:
             found = target.domains(group.key)
             if group.kind == SPREAD and (len(found) > 1 or not group.admits_node(target.possible, target.taints)):

@@ -15,7 +15,7 @@ from api import labels
 from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
 from reconciler.scheduling.classes import PodClass, Rung
-from reconciler.scheduling.devices.ledger import Ledger
+from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
@@ -94,10 +94,10 @@ class Opening:
     """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing)."""
 
     def __init__(
-        self, templates: Sequence[Template], caps: Mapping[ItemKey, int], ledger: Ledger | None = None
+        self, templates: Sequence[Template], caps: Mapping[ItemKey, int], devices: DeviceLedger | None = None
     ) -> None:
         self.items: dict[ItemKey, Item] = {}
-        self._templates, self._caps, self._ledger = templates, caps, ledger
+        self._templates, self._caps, self._devices = templates, caps, devices
         self._choices: dict[tuple[int, int], list[list[_Way]]] = {}
         self._routes: dict[_Constraints, list[list[_Route]]] = {}
         self._limits: dict[Rung, tuple[_Limit, ...]] = {}
@@ -214,10 +214,10 @@ class Opening:
 
     def _equips(self, cls: PodClass, route: _Route) -> bool:
         """Whether a node of the pool could have the devices that the class's pod claims."""
-        if self._ledger is None or not cls.claiming:
+        if self._devices is None or not cls.claiming:
             return True
         table, shape = route.template.table, route.template.shape(route.served)
-        return self._ledger.possible(cls.sample, (table.names[int(i)] for i in shape.types), route.served)
+        return self._devices.possible(cls.sample, (table.names[int(i)] for i in shape.types), route.served)
 
     def _routes_of(self, cls: PodClass, number: int) -> list[list[_Route]]:
         rung = cls.rungs[number]

@@ -18,9 +18,10 @@ from reconciler.model.pods import virtual
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.attachments import attaching
+from reconciler.scheduling.bound import least_price
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
-from reconciler.scheduling.devices.ledger import Ledger, ledger_of
+from reconciler.scheduling.devices.ledger import DeviceLedger, devices_of
 from reconciler.scheduling.devices.refused import device_refusals
 from reconciler.scheduling.explain import Outcome, no_place, not_readable
 from reconciler.scheduling.groups import Group
@@ -28,6 +29,8 @@ from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
+from reconciler.scheduling.reservations import BOUGHT, Ledger, machines_left
+from reconciler.scheduling.reserving import on_reservations
 from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.template import Template
@@ -70,10 +73,10 @@ def solve(
     templates, problems = shared.templates(exclude), shared.problems
     asked = dict(sorted({pod.key: pod for pod in pods}.items()))
     ignored = snapshot.settings.ignore_dra_requests
-    ledger = None if ignored else ledger_of(snapshot, asked.values(), exclude)
-    claiming = device_refusals(asked.values()) if ignored else ledger.refusals() if ledger is not None else {}
+    devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
+    claiming = device_refusals(asked.values()) if ignored else devices.refusals() if devices is not None else {}
     volumes, broken = _volumes(snapshot, [pod for key, pod in asked.items() if key not in claiming])
-    volumes |= ledger.demands(volumes) if ledger is not None else {}
+    volumes |= devices.demands(volumes) if devices is not None else {}
     found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     places = shared.places_for(bound, exclude)
@@ -85,7 +88,7 @@ def solve(
         volumes=volumes,
         attaching=attaching(snapshot, found, places.attached),
         settled=_settled(snapshot, found) if respect_consolidate_after else frozenset(),
-        claiming=ledger.claims if ledger is not None else (),
+        claiming=devices.claims if devices is not None else (),
         topology=topology,
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
@@ -94,13 +97,17 @@ def solve(
     zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
-    search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, ledger)
+    reserved = machines_left(snapshot, (template.table.reservations for template in templates))
+    search = _Search(
+        shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, reserved, devices
+    )
     round_ = search.run(snapshot.settings.max_instance_types)
-    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
+    taken = frozenset(id_ for id_ in reserved if not round_.ledger.left(id_))
+    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts, taken)
     nodes, left, order = new_nodes(round_.packed), no_place(outcome), round_.assignment.order
-    if ledger is not None:
-        nodes, left = ledger.equipped(nodes), ledger.explained(left)
-        order = ledger.ordered(order, round_.assignment.placed)
+    if devices is not None:
+        nodes, left = devices.equipped(nodes), devices.explained(left)
+        order = devices.ordered(order, round_.assignment.placed)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=nodes,
@@ -108,15 +115,18 @@ def solve(
         pool_problems=problems,
         order=tuple(order),
         zones=zones,
-        devices=ledger.granted(round_.assignment.placed) if ledger is not None else (),
+        bound=least_price(templates, round_.packed, effort),
+        devices=devices.granted(round_.assignment.placed) if devices is not None else (),
     )
 
 
 @dataclass(slots=True, eq=False)
 class _Round:
-    """One assignment with its packing; `left` are pods of each item for which no node could be had."""
+    """One assignment with its packing; `left` are pods of each item for which no node could be had, the `ledger` has
+    what is left of reservations."""
 
     assignment: Assignment
+    ledger: Ledger
     packed: list[Packed] = field(default_factory=list)
     left: dict[Item, int] = field(default_factory=dict)
 
@@ -129,7 +139,7 @@ class _Round:
 class _Search:
     """Rounds of assigning and packing until everything assigned is packed; the first may look for a cheaper answer.
 
-    Virtual pods are the second wave.
+    Virtual pods are the second wave. `reserved` is how many machines each capacity reservation has for us.
     """
 
     columns: Columns
@@ -141,7 +151,8 @@ class _Search:
     open_new: bool
     scattered: type[Scattered] | None
     effort: int
-    ledger: Ledger | None
+    reserved: Mapping[str, int]
+    devices: DeviceLedger | None
 
     def run(self, most_types: int) -> _Round:
         caps: dict[ItemKey, int] = {}
@@ -158,17 +169,23 @@ class _Search:
         self.topology.reset()
         for template in self.templates:
             template.reset()
-        if self.ledger is not None:
-            self.ledger.reset()
+        if self.devices is not None:
+            self.devices.reset()
         kind = self.scattered or Assignment
-        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new, ledger=self.ledger)
+        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new, devices=self.devices)
         for classes in self.waves:
             assignment.run(classes, self.promises)
-        done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
+        ledger = Ledger(self.reserved)
+        done = _Round(assignment, ledger, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in self.templates:
+            if done.failed and self.reserved:
+                others = [item for item in done.left if not item.cls.claiming]  # these are seated device by device
+                done.packed += on_reservations(template, others, done.left, seated, most_types, ledger)
             if done.failed:
-                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort, self.ledger)
+                within = BOUGHT if self.reserved else EMPTY
+                items = list(done.left)
+                done.packed += pack(template, items, done.left, seated, most_types, effort, within, self.devices)
         return done
 
 

@@ -50,13 +50,13 @@ class Offer:
         return frozenset().union(*(variant.types for variant in self.by_variant))
 
 
-def ledger_of(snapshot: Snapshot, asked: Iterable[Pod], exclude: frozenset[str]) -> Ledger | None:
+def devices_of(snapshot: Snapshot, asked: Iterable[Pod], exclude: frozenset[str]) -> DeviceLedger | None:
     """The devices of one solve; None when none of these pods claims any."""
     asking = list(asked)
-    return Ledger(snapshot, asking, exclude) if any(pod.spec.resource_claims for pod in asking) else None
+    return DeviceLedger(snapshot, asking, exclude) if any(pod.spec.resource_claims for pod in asking) else None
 
 
-class Ledger:
+class DeviceLedger:
     """The devices of one solve. `claims` are by the keys of the pods that are asked for; `refused` are pods of which a
     claim is missing or makes no sense, with the reason."""
 

@@ -16,7 +16,7 @@ from reconciler.model.objects import Pod
 from reconciler.scheduling.bins import Bin, Stock
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.devices.inventory import Host
-from reconciler.scheduling.devices.ledger import Ledger, Offer
+from reconciler.scheduling.devices.ledger import DeviceLedger, Offer
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.template import Template
 
@@ -24,7 +24,7 @@ from reconciler.scheduling.template import Template
 class Seating:
     """The nodes that pods with claims start in one pool."""
 
-    def __init__(self, template: Template, ledger: Ledger, seated: set[Group]) -> None:
+    def __init__(self, template: Template, ledger: DeviceLedger, seated: set[Group]) -> None:
         self._template, self._ledger, self._seated = template, ledger, seated
         self.bins: list[Bin] = []
         self._hosts: dict[int, Host] = {}
