@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from api.v1.nodeclaim import NodeClaim
-from reconciler.lifecycle import garbage, launch, node_classes, node_overlays, node_pools, termination
+from reconciler.lifecycle import expectations, garbage, launch, node_classes, node_overlays, node_pools, termination
 from reconciler.lifecycle.consistency import check
 from reconciler.lifecycle.demotion import demote
 from reconciler.lifecycle.initialization import initialize
@@ -34,7 +34,8 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     return joined(
         (
             *_launches(turn, whole, each),
-            *(said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES, OVERLAYS)),
+            expectations.first(turn, said(turn.all(CLAIMS, each)), each),
+            *(said(turn.all(step, each)) for step in (NODES, CLASSES, OVERLAYS)),
             *_pools(turn, whole, each),
             guarded("garbage", partial(garbage.collect, turn)),
         )

@@ -84,6 +84,7 @@ def _plan(snapshot: Snapshot, solution: Solution, wanted: Solution, refused: dic
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
         gauges={(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
+        purchase=solution.purchase,
     )
 
 

@@ -18,6 +18,7 @@ from reconciler.model.pods import virtual
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.attachments import attaching
+from reconciler.scheduling.bound import least_price
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.devices import device_refusals
@@ -105,6 +106,7 @@ def solve(
         pool_problems=problems,
         order=tuple(round_.assignment.order),
         zones=zones,
+        bound=least_price(templates, round_.packed, effort),
     )
 
 

@@ -27,6 +27,7 @@ from reconciler.model.plan import (
     LaunchInstances,
     PatchObject,
     Plan,
+    Purchase,
     Refusal,
 )
 from reconciler.model.snapshot import Snapshot
@@ -131,6 +132,8 @@ class Telemetry:
         gauges.replace(_HELD, {})
         self._scheduled(plan, snapshot)
         gauges.put(plan.gauges)
+        if plan.purchase is not None:
+            self._bought(plan.purchase)
         for refusal in plan.refusals:
             if refusal.reason.code in _TO_MEND | _TO_KNOW:
                 self._refused(refusal)
@@ -160,6 +163,15 @@ class Telemetry:
         gauges.replace("karpenter_scheduler_pending_pods_by_effective_zone_count", {})
         bound = any(r.subject.removeprefix("pod/") not in snapshot.pods.pending for r in refused)
         self._stands_until = snapshot.now + _NEXT_PASS if bound else snapshot.now
+
+    def _bought(self, purchase: Purchase) -> None:
+        """The latest purchase stands until the next; of what is not known of it there is no number."""
+        cost, bound = purchase.price / 1e6, None if purchase.bound is None else purchase.bound / 1e6
+        known = {"cost_usd_per_hour": cost, "cost_bound_usd_per_hour": bound, "cost_ratio": purchase.cost_ratio}
+        for name, number in known.items():
+            self.metrics.gauges.replace(f"kerf_scheduling_{name}", {} if number is None else {(): number})
+        told = {name: "unknown" if number is None else round(number, 4) for name, number in known.items()}
+        self.log.info("computed new nodeclaims", nodeclaims=purchase.nodes, pods=purchase.pods, **told)
 
     def _refused(self, refusal: Refusal) -> None:
         """A line for each object; of what is no trouble one for all of a code."""
