@@ -30,6 +30,8 @@ MANY, SOME = 36, 12
 UNEVEN_SECONDS = 6.0
 #: When no claim has come for so long, and all have a node that is ready, nothing more will.
 QUIET_SECONDS = 12.0
+#: All pods, on a machine that does much else.
+BOUND_WITHIN_SECONDS = 240.0
 STARTUP_TAINTS = frozenset({"network/not-ready"})
 
 
@@ -39,25 +41,35 @@ def test_every_feature_is_in_several_worlds() -> None:
     assert len({world.name for world in worlds(MANY)}) == MANY >= 30
 
 
-@pytest.mark.timeout(600)
-def test_pods_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
-    _check(_played(control_plane, tmp_path, worlds(SOME), told=False))
+@pytest.mark.timeout(900)
+def test_pods_that_are_told_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
+    _check(_played(control_plane, tmp_path, worlds(SOME), told=True))
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("told", [False, True], ids=["as it is installed", "NOMINATE_PODS"])
-def test_pods_of_all_worlds_are_bound_for_what_was_planned(
-    control_plane: ControlPlane, tmp_path: Path, told: bool
-) -> None:
-    _check(_played(control_plane, tmp_path, worlds(MANY), told=told))
+@pytest.mark.timeout(1800)
+def test_pods_of_all_worlds_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
+    _check(_played(control_plane, tmp_path, worlds(MANY), told=True))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_pods_that_are_not_told_come_to_other_nodes(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """What the setting is for: the same worlds without it, for comparison."""
+    rows = _played(control_plane, tmp_path, worlds(SOME), told=False)
+    _show(rows)
+    assert sum(row.elsewhere for row in rows) > sum(row.world.pods for row in rows) / 10
 
 
 def _check(rows: Sequence[Bound]) -> None:
-    print(f"\n{table(rows)}")
-    print("\n".join(f"{row.world.name}: {problem}" for row in rows for problem in row.problems))
+    _show(rows)
     assert [f"{row.world.name}: {problem}" for row in rows for problem in row.problems] == []
     assert ratio(rows) <= MOST
+
+
+def _show(rows: Sequence[Bound]) -> None:
+    print(f"\n{table(rows)}")
+    print("\n".join(f"{row.world.name}: {problem}" for row in rows for problem in row.problems))
 
 
 # --- playing ------------------------------------------------------------------------------------------------------
@@ -98,8 +110,14 @@ def _create(kerf: Installation, manifests: Sequence[Json]) -> None:
 
 
 def _wait(kerf: Installation, wanted: int) -> None:
-    """Until all pods have a node, and all claims, too; and for a while longer, should more claims come."""
-    kerf.wait(lambda: sum("nodeName" in pod["spec"] for pod in _pods(kerf)) == wanted, 240, f"{wanted} pods are bound")
+    """Until all pods have a node, or it has taken too long (the table says who has none); then until all claims have
+    one, too, and for a while longer, should more claims come."""
+    given_up = time.monotonic() + BOUND_WITHIN_SECONDS
+
+    def settled() -> bool:
+        return sum("nodeName" in pod["spec"] for pod in _pods(kerf)) == wanted or time.monotonic() > given_up
+
+    kerf.wait(settled, 2 * BOUND_WITHIN_SECONDS, f"{wanted} pods are bound")
     seen, since = -1, time.monotonic()
 
     def quiet() -> bool:
@@ -109,7 +127,7 @@ def _wait(kerf: Installation, wanted: int) -> None:
             seen, since = len(claims), time.monotonic()
         return time.monotonic() - since >= QUIET_SECONDS
 
-    kerf.wait(quiet, 120, "no more claims come, and all have a node")
+    kerf.wait(quiet, 180, "no more claims come, and all have a node")
 
 
 def _clear(kerf: Installation, played: Sequence[BindingWorld]) -> None:
