@@ -24,7 +24,7 @@ from .installation import Installation
 pytestmark = pytest.mark.cluster
 
 HERE = Path(__file__).parent
-#: All worlds; a third of them is part of `make test`.
+#: All worlds, and how many are played at once; the first of these are part of `make test`.
 MANY, SOME = 36, 12
 #: Nodes come up within so many seconds of each other.
 UNEVEN_SECONDS = 6.0
@@ -47,9 +47,10 @@ def test_pods_that_are_told_are_bound_for_what_was_planned(control_plane: Contro
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
-def test_pods_of_all_worlds_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
-    _check(_played(control_plane, tmp_path, worlds(MANY), told=True))
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(SOME, MANY, SOME))
+def test_so_are_those_of_the_other_worlds(control_plane: ControlPlane, tmp_path: Path, first: int) -> None:
+    _check(_played(control_plane, tmp_path, worlds(MANY)[first : first + SOME], told=True))
 
 
 @pytest.mark.long
@@ -57,19 +58,17 @@ def test_pods_of_all_worlds_are_bound_for_what_was_planned(control_plane: Contro
 def test_pods_that_are_not_told_come_to_other_nodes(control_plane: ControlPlane, tmp_path: Path) -> None:
     """What the setting is for: the same worlds without it, for comparison."""
     rows = _played(control_plane, tmp_path, worlds(SOME), told=False)
-    _show(rows)
     assert sum(row.elsewhere for row in rows) > sum(row.world.pods for row in rows) / 10
 
 
 def _check(rows: Sequence[Bound]) -> None:
-    _show(rows)
     assert [f"{row.world.name}: {problem}" for row in rows for problem in row.problems] == []
     assert ratio(rows) <= MOST
 
 
 def _show(rows: Sequence[Bound]) -> None:
     print(f"\n{table(rows)}")
-    print("\n".join(f"{row.world.name}: {problem}" for row in rows for problem in row.problems))
+    print(*(f"{row.world.name}: {problem}" for row in rows for problem in row.problems), sep="\n", flush=True)
 
 
 # --- playing ------------------------------------------------------------------------------------------------------
@@ -82,10 +81,12 @@ def _played(control_plane: ControlPlane, folder: Path, played: Sequence[BindingW
             waited = _lay_out(kerf, played)
             with Agents(control_plane.kubeconfig, startup_taints=STARTUP_TAINTS):
                 since = datetime.now(UTC)
-                kerf.start_controller()
+                kerf.start_controller("--disable-leader-election")  # a busy machine must not depose it in the middle
                 _wait(kerf, sum(world.pods for world in played))
                 pods, claims, region = _pods(kerf), kerf.get("nodeclaims"), kerf.region()
-            return [bound(world, waited, pods, claims, region, since=since) for world in played]
+            rows = [bound(world, waited, pods, claims, region, since=since) for world in played]
+            _show(rows)
+            return rows
         finally:
             _clear(kerf, played)
 
