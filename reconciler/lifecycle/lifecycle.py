@@ -11,6 +11,7 @@ from functools import partial
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import expectations, garbage, launch, node_classes, node_overlays, node_pools, termination
 from reconciler.lifecycle.consistency import check
+from reconciler.lifecycle.demotion import demote
 from reconciler.lifecycle.initialization import initialize
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.pod_events import note_pod_events
@@ -23,7 +24,7 @@ from reconciler.model.memory import Memory, Step, Turn, planning, said
 from reconciler.model.plan import NOTHING, Plan, joined
 from reconciler.model.snapshot import Snapshot
 
-_STEPS = (hydrate, register, initialize, check, note_pod_events, tag)
+_STEPS = (hydrate, register, demote, initialize, check, note_pod_events, tag)
 
 
 def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:

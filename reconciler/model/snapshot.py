@@ -240,8 +240,9 @@ class Snapshot:
     pod_templates: Mapping[str, workloads.StoredTemplate] = field(default_factory=dict)
     #: The cluster's own facts (for user data); None until they are known.
     cluster: ClusterFacts | None = None
-    #: What AWS made of each EC2NodeClass, and the types each can launch.
+    #: What AWS made of each EC2NodeClass, as of when, and the types each can launch.
     class_facts: Mapping[str, ClassFacts] = field(default_factory=dict)
+    resolved_at: Mapping[str, datetime] = field(default_factory=dict)
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)
     #: The types of those NodePools of which NodeOverlays change anything, by pool and class (see `types_for`); and why
     #: overlays are applied nowhere, by overlay.

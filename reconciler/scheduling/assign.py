@@ -70,7 +70,7 @@ class Assignment:
         queue = [(cls, pod) for cls in classes for pod in cls.members]
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
-        self._opening.looking = len(queue)
+        self._opening.expect(classes, needs, len(queue))
         while queue:
             waiting: list[Entry] = []
             for _, entries in groupby(queue, key=lambda entry: entry[0].number):
@@ -91,6 +91,8 @@ class Assignment:
                 if rung.demand.possible:
                     done += self._fill(cls, number, pods[done:], need)
                     done += self._open(cls, number, pods[done:], need)
+        elif len(cls.rungs) == 1 and cls.rungs[0].demand.possible and not self._has_room(cls, need):
+            done = self._open(cls, 0, pods, need)
         while done < len(pods) and self._place(cls, pods[done], need):
             done += 1
         return done
@@ -203,6 +205,10 @@ class Assignment:
         """Targets that suit the rung and have the room for one more pod."""
         good: Bools = self._suiting(cls, number) & (self.free >= need).all(axis=1)
         return good
+
+    def _has_room(self, cls: PodClass, need: Ints) -> bool:
+        """Whether a target suits the first rung and has room for one pod, whatever else there is to ask."""
+        return bool(self.targets) and bool(self.roomy(cls, 0, need).any())
 
     def _attaches(self, cls: PodClass) -> Bools:
         """Targets that can attach the volumes of one more pod of the class."""

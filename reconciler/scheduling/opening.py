@@ -6,7 +6,7 @@ there, what it counts) is worked out once for equal constraints; what is left fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, product
@@ -24,6 +24,8 @@ _MOST_WAYS = 1024
 #: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
 #: few pods share a node, many leave no domain empty that others must use.
 _TURN = 1_000_000
+#: What classes that differ in their size only have in common: a rung, who counts them, what their volumes demand.
+_Constraints = tuple[Rung, tuple[Group, ...], tuple[Requirements, ...]]
 Pins = tuple[tuple[str, str], ...]
 #: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
 ItemKey = tuple[int, int, int, Pins]
@@ -88,20 +90,25 @@ class _Limit:
 
 
 class Opening:
-    """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing).
-
-    `looking`: how many pods look for a place.
-    """
-
-    looking = 1
+    """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing)."""
 
     def __init__(self, templates: Sequence[Template], caps: Mapping[ItemKey, int]) -> None:
         self.items: dict[ItemKey, Item] = {}
         self._templates, self._caps = templates, caps
         self._choices: dict[tuple[int, int], list[list[_Way]]] = {}
-        self._routes: dict[tuple[object, ...], list[list[_Route]]] = {}
+        self._routes: dict[_Constraints, list[list[_Route]]] = {}
         self._limits: dict[Rung, tuple[_Limit, ...]] = {}
         self._spent: dict[Pins, int] = {}
+        self._looking = 1
+        self._alike: dict[_Constraints, list[Ints]] = {}
+
+    def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
+        """So many pods look for a place, of these classes; what those with equal constraints cost is asked together."""
+        self._looking, self._alike = looking, {}
+        for cls in classes:
+            if not cls.ports:
+                for rung in cls.rungs:
+                    self._alike.setdefault((rung, cls.counted, cls.volumes), []).append(needs[cls.number])
 
     def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
@@ -187,13 +194,17 @@ class Opening:
         key = (cls.number, number)
         known = self._choices.get(key)
         if known is None:
-            found = ([*self._ways(cls, number, routes, need)] for routes in self._routes_of(cls, number))
+            together = self._alike.pop((cls.rungs[number], cls.counted, cls.volumes), ())
+            found = ([*self._ways(cls, number, routes, need, together)] for routes in self._routes_of(cls, number))
             known = self._choices[key] = [ways for ways in found if ways]
         return known
 
-    def _ways(self, cls: PodClass, number: int, routes: Sequence[_Route], need: Ints) -> Iterator[_Way]:
-        company = 1 << (self.looking // max(len(routes), 1)).bit_length()
+    def _ways(
+        self, cls: PodClass, number: int, routes: Sequence[_Route], need: Ints, together: Sequence[Ints]
+    ) -> Iterator[_Way]:
+        company = 1 << (self._looking // max(len(routes), 1)).bit_length()
         for route in routes:
+            route.template.reckon(route.served, together, company)
             cost = route.template.unit_cost(route.served, need, cls.ports, company)
             if cost is not None:
                 yield _Way(route, cost, (cls.number, number, route.alternative, route.pins))

@@ -7,9 +7,9 @@ At last every node gets the types that hold what is on it. A later pool gets wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from api.requirements import Requirements
+from api.requirements import EMPTY, Requirements
 from reconciler.scheduling.bins import Steps, Stock, steps_of
 from reconciler.scheduling.closing import Packed, close
 from reconciler.scheduling.company import seat_together
@@ -31,12 +31,13 @@ def pack(
     seated: set[Group],
     most_types: int,
     effort: int = 0,
+    within: Requirements = EMPTY,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
-    `effort` bounds the search for a cheaper answer, in pods' seats looked for.
+    `effort` bounds the search for a cheaper answer, in pods' seats looked for. All nodes are `within` what is asked.
     """
-    stocks = _stocks(template, items, left)
+    stocks = stocks_of(template, items, left, within)
     done: list[Packed] = []
     together = seat_together(template, stocks, seated)
     for _ in range(_PASSES):
@@ -68,19 +69,24 @@ def _closed(
     return closed, refused
 
 
-def _stocks(template: Template, items: Sequence[Item], left: dict[Item, int]) -> list[Stock]:
-    """Items that the pool can serve."""
-    found: list[Stock] = []
-    lanes: dict[Requirements, int] = {}
-    steps: dict[int, Steps] = {}  # equal pods share one vector
+def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
+    """Items that the pool can serve within these requirements."""
+    lanes: dict[Requirements, list[Item]] = {}
     for item in items:
-        if not left[item] or not item.rung.demand.tolerates(template.taints):
-            continue
-        served = template.serve(item.requirements)
-        worth = template.unit_cost(served, item.need, item.cls.ports) if served is not None else None
-        if served is not None and worth is not None:
-            lane = lanes.setdefault(served, len(lanes))
-            if id(item.need) not in steps:
-                steps[id(item.need)] = steps_of(item.need)
-            found.append(Stock.of(item, served, lane, left[item], max(worth, 1), steps[id(item.need)]))
+        if left[item] and item.rung.demand.tolerates(template.taints):
+            served = template.serve(item.requirements)
+            if served is not None and within:
+                served = template.join(served, within)
+            if served is not None:
+                lanes.setdefault(served, []).append(item)
+    found: list[Stock] = []
+    steps: dict[int, Steps] = {}  # equal pods share one vector
+    for lane, (served, there) in enumerate(lanes.items()):
+        template.reckon(served, [item.need for item in there if not item.cls.ports])
+        for item in there:
+            worth = template.unit_cost(served, item.need, item.cls.ports)
+            if worth is not None:
+                if id(item.need) not in steps:
+                    steps[id(item.need)] = steps_of(item.need)
+                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), steps[id(item.need)]))
     return found

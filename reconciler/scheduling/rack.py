@@ -17,7 +17,7 @@ from reconciler.scheduling.groups import ANTI, SPREAD, Group
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.sizes import Size, Sizes
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.types import NO_PRICE, Bools, Ints
+from reconciler.scheduling.types import NO_PRICE, Ints
 
 #: A joiner may narrow a node's offerings if its price stays within this factor; and joins none that costs so many times
 #: what it would pay for the same type.
@@ -25,6 +25,8 @@ _NARROWING, _DEAR = 1.02, 1.5
 #: Nodes count as equally like a pod when their likeness (0 to 1) differs by no more; one that it would narrow counts
 #: as so much less alike.
 _ALIKE, _LESS_ALIKE = 0.02, 0.5
+#: Nodes without any free room have a length, too.
+_TINY = 1e-12
 #: No more nodes than these are looked at when one is to grow.
 _MOST_GROWN = 256
 Indices = NDArray[np.intp]
@@ -54,8 +56,8 @@ class Rack:
 
     def __init__(self, template: Template, weights: Mapping[int, float]) -> None:
         self.template = template
-        self._columns = np.array(list(weights), dtype=np.intp)
-        self._weights = np.array(list(weights.values()), dtype=np.float64)
+        self._weights = np.zeros(len(template.table.columns.names))
+        self._weights[list(weights)] = list(weights.values())
         self.size = 0
         self.kinds: list[Kind] = []
         self.content: list[dict[Stock, int]] = []
@@ -64,11 +66,14 @@ class Rack:
         self.meant: dict[Stock, list[tuple[Size, int]]] = {}
         self._numbers: dict[tuple[Requirements, Size], int] = {}
         self._joints: dict[tuple[int, bool], Indices] = {}
+        self._narrowing: set[int] = set()
         self._requirements: list[Requirements] = []
         self._lot_of: dict[Requirements, int] = {}
         self._lots: list[int] = []
         self._rooms = np.zeros((16, len(template.table.columns.names)), dtype=np.int64)
         self._free = np.zeros((len(template.table.columns.names), 64), dtype=np.int64)
+        self._weighed = np.zeros(self._free.shape)
+        self._length = np.ones(64)
         self._kind = np.zeros(64, dtype=np.intp)
         self._counts: dict[Group, Ints] = {}
         self._owners: dict[Group, Ints] = {}
@@ -81,30 +86,50 @@ class Rack:
         joints = self._joint(stock)
         if only is not None:
             joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, -1)
-        joint = joints[self._kind[: self.size]]
-        most = np.where(joint >= 0, number, 0)
+        kinds = self._kind[: self.size]
+        joint = joints[kinds]
+        able = joint >= 0
         for column, need in stock.steps:
-            np.minimum(most, self._free[column, : self.size] // need, out=most)
-        self._bound(stock, most)
-        able = np.flatnonzero(most > 0)
-        if not len(able):
+            able &= self._free[column, : self.size] >= need
+        bounded = None
+        if stock.hosts or stock.counted or stock.item.cls.ports:
+            bounded = np.where(able, number, 0)
+            self._bound(stock, bounded)
+            able = bounded > 0
+        nodes = np.flatnonzero(able)
+        if not len(nodes):
             return 0
-        taking, taken = self._choose(stock, able, most[able], number, joint[able] != self._kind[able])
+        likeness = self._likeness(stock)[nodes]
+        if stock.lane in self._narrowing:
+            likeness -= _LESS_ALIKE * (joint[nodes] != kinds[nodes])
+        order, each = self._chosen(likeness, number)
+        taking = nodes[order]
+        most = np.full(len(taking), number) if bounded is None else bounded[taking]
+        taking, taken = _dealt(taking, self._room_for(stock, taking, most), number, each)
         self._kind[taking] = joint[taking]
         self._put(stock, taking, taken)
         return int(taken.sum())
 
-    def _choose(self, stock: Stock, able: Indices, most: Ints, number: int, narrowed: Bools) -> tuple[Indices, Ints]:
-        """The nodes whose free room is most like the pods, in proportion, and how many each takes."""
-        columns = self._columns
-        free = self._free[np.ix_(columns, able)] * self._weights[:, None]
-        need = stock.item.need[columns] * self._weights
-        likeness = (need @ free) / np.sqrt((free * free).sum(axis=0)) - _LESS_ALIKE * narrowed
+    def _likeness(self, stock: Stock) -> Floats:
+        """How much the free room of each node is like the pods, in proportion: 1 for the same."""
+        alike: Floats = (stock.item.need * self._weights) @ self._weighed[:, : self.size]
+        return alike / self._length[: self.size]
+
+    def _chosen(self, likeness: Floats, number: int) -> tuple[Indices, int]:
+        """The places of the likest nodes, best first, no more than there are pods; and how many each takes at first."""
         if number == 1:
-            return able[[int(likeness.argmax())]], np.ones(1, dtype=np.int64)
-        alike = int((likeness >= likeness.max() - _ALIKE).sum())
-        order = _best_first(likeness, number)
-        return _dealt(able[order], most[order], number, max(int(-(-number // max(alike * self.fullness, 1))), 1))
+            return np.array([likeness.argmax()]), 1
+        alike = np.flatnonzero(likeness >= likeness.max() - _ALIKE)
+        each = max(int(-(-number // max(len(alike) * self.fullness, 1))), 1)
+        if len(alike) >= number:
+            return alike[_best_first(likeness[alike], number)], each
+        return _best_first(likeness, number), each
+
+    def _room_for(self, stock: Stock, nodes: Indices, most: Ints) -> Ints:
+        """How many pods of a stock have room on each of these nodes, and no more than `most`."""
+        for column, need in stock.steps:
+            most = np.minimum(most, self._free[column, nodes] // need)
+        return most
 
     def add(self, stock: Stock, number: int, size: Size, requirements: Requirements) -> int:
         """New nodes of a size for so many pods of a stock; how many went."""
@@ -207,8 +232,8 @@ class Rack:
                     most[node] = 0
 
     def _put(self, stock: Stock, nodes: Indices, taken: Ints) -> None:
-        for column, need in stock.steps:
-            self._free[column, nodes] -= need * taken
+        free = self._free[:, nodes] - stock.item.need[:, None] * taken
+        self._set_free(nodes, free)
         for group in stock.counted:
             self._row(self._counts, group)[nodes] += taken
         for group in stock.owned:
@@ -218,6 +243,11 @@ class Rack:
             held[stock] = held.get(stock, 0) + number
             if stock.item.cls.ports:
                 self.ports[node] = (*self.ports.get(node, ()), *stock.item.cls.ports)
+
+    def _set_free(self, nodes: Indices, free: Ints) -> None:
+        self._free[:, nodes] = free
+        weighed = self._weighed[:, nodes] = free * self._weights[:, None]
+        self._length[nodes] = np.sqrt(np.einsum("ij,ij->j", weighed, weighed)) + _TINY
 
     # --- kinds --------------------------------------------------------------------------------------------------
     def _joint(self, stock: Stock, *, dear: bool = False) -> Indices:
@@ -229,6 +259,8 @@ class Rack:
         while len(found) < len(self.kinds):  # a joint kind may be new
             later = enumerate(self.kinds[len(found) :], len(found))
             more = [self._joined(kind, stock.served, number, dear) for number, kind in later]
+            if any(joint not in (-1, number) for number, joint in enumerate(more, len(found))):
+                self._narrowing.add(stock.lane)
             found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.intp)])
         return found
 
@@ -264,14 +296,17 @@ class Rack:
         if self.size > width:
             more = max(width, self.size - width)
             self._free = np.pad(self._free, ((0, 0), (0, more)))
+            self._weighed = np.pad(self._weighed, ((0, 0), (0, more)))
+            self._length = np.pad(self._length, (0, more))
             self._kind = np.pad(self._kind, (0, more))
             for rows in (self._counts, self._owners):
                 for group, row in rows.items():
                     rows[group] = np.pad(row, (0, more))
-        self._free[:, first : self.size] = kind.size.room[:, None]
-        self._kind[first : self.size] = self._number(kind)
+        places = np.arange(first, self.size, dtype=np.intp)
+        self._set_free(places, np.repeat(kind.size.room[:, None], nodes, axis=1))
+        self._kind[places] = self._number(kind)
         self.content += ({} for _ in range(nodes))
-        return np.arange(first, self.size, dtype=np.intp)
+        return places
 
     def _row(self, rows: dict[Group, Ints], group: Group) -> Ints:
         row = rows.get(group)
@@ -297,18 +332,23 @@ class Rack:
 def _best_first(likeness: Floats, number: int) -> Indices:
     """The places of the likest, best first: no more than there can be pods."""
     if number * 4 > len(likeness):
-        return np.argsort(-likeness, kind="stable")
+        return np.argsort(-likeness, kind="stable")[:number]
     best = np.sort(np.argpartition(-likeness, number)[:number])
     return np.asarray(best[np.argsort(-likeness[best], kind="stable")])
 
 
 def _dealt(nodes: Indices, most: Ints, number: int, each: int) -> tuple[Indices, Ints]:
     """So many pods dealt out in order, so many to each node and none more than it can take; then what is left."""
-    taken = np.minimum(most, each)
-    taken = np.clip(number - (np.cumsum(taken) - taken), 0, taken)
+    if len(nodes) == 1:
+        return nodes, np.minimum(most, number)
+    taken = _in_turn(np.minimum(most, each), number)
     rest = number - int(taken.sum())
     if rest:
-        room = most - taken
-        taken = taken + np.clip(rest - (np.cumsum(room) - room), 0, room)
+        taken = taken + _in_turn(most - taken, rest)
     some = taken > 0
     return nodes[some], taken[some]
+
+
+def _in_turn(most: Ints, number: int) -> Ints:
+    """So many pods, each place filled before the next one."""
+    return np.asarray(np.maximum(np.minimum(number - (np.cumsum(most) - most), most), 0))

@@ -6,7 +6,7 @@ least price at which it can be had; equal requirements have one shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TypeVar, cast
@@ -18,13 +18,18 @@ from api import labels
 from api.requirements import Requirements
 from api.resources import Resources
 from api.v1.nodepool import NodePool
+from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort, clash
-from reconciler.scheduling.types import NO_PRICE, OFFERING_KEYS, Bools, Ints, TypeTable
+from reconciler.scheduling.types import NO_PRICE, Bools, Ints, TypeTable
 
 T = TypeVar("T")
 #: So many pods fill whole nodes.
 _MANY = 1 << 20
+#: So many needs are held against all types at a time.
+_CHUNK = 256
+#: What a unit cost is asked for: the bytes of a need, host ports, company.
+_Ask = tuple[bytes, tuple[HostPort, ...], int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +78,7 @@ class Template:
         self._remembered: dict[object, object] = {}
         self._breadths: dict[Requirements, int] = {}
         self._served: dict[Requirements, Requirements | None] = {}
-        self._unit_costs: dict[tuple[Requirements, bytes, tuple[HostPort, ...], int], int | None] = {}
+        self._unit_costs: dict[Requirements, dict[_Ask, int | None]] = {}
         self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
         self._overheads(daemons)
 
@@ -182,7 +187,7 @@ class Template:
             return set()
         row = self.requirements.allowed(key)
         listed = self.table.values(key, self._type_mask(self.requirements))
-        place = OFFERING_KEYS.index(key) if key in OFFERING_KEYS else None
+        place = OFFERING_LABELS.index(key) if key in OFFERING_LABELS else None
         if place is not None and not listed:  # types say where they can be had: not in a zone without a subnet
             allowed = self.table.market_mask(self.requirements)
             listed = {m[place] for m, good in zip(self.table.markets, allowed, strict=True) if good}
@@ -194,9 +199,9 @@ class Template:
         known = self._open_domains.get((key, requirements))
         if known is None:
             row, shape = requirements.allowed(key), self.shape(requirements)
-            if key in OFFERING_KEYS:
+            if key in OFFERING_LABELS:
                 on_sale = (self.table.price[shape.types] < NO_PRICE).any(axis=0) & self.table.market_mask(requirements)
-                place = OFFERING_KEYS.index(key)
+                place = OFFERING_LABELS.index(key)
                 values = {self.table.markets[int(i)][place] for i in np.flatnonzero(on_sale)} - {""}
             else:
                 mask = np.zeros(len(self.table.types), dtype=np.bool_)
@@ -213,21 +218,39 @@ class Template:
         Among so few pods (`company`) a node is theirs alone, and no share is less than one of so many. None when no
         type holds it, or too few for minValues.
         """
-        key = (requirements, need.tobytes(), tuple(ports), company)
-        if key not in self._unit_costs:
-            self._unit_costs[key] = self._unit_cost(requirements, need, ports, company)
-        return self._unit_costs[key]
+        key = (need.tobytes(), tuple(ports), company)
+        known = self._unit_costs.setdefault(requirements, {})
+        if key not in known:
+            (known[key],) = self._reckoned(self.shape(requirements), need[None], ports, company)
+        return known[key]
 
-    def _unit_cost(self, requirements: Requirements, need: Ints, ports: Sequence[HostPort], company: int) -> int | None:
-        shape = self.shape(requirements)
-        good = shape.holding(need)
+    def reckon(self, requirements: Requirements, needs: Iterable[Ints], company: int = _MANY) -> None:
+        """Work out many unit costs at once (of pods without host ports), before they are asked for one by one."""
+        known = self._unit_costs.setdefault(requirements, {})
+        new = {key: need for need in needs if (key := (need.tobytes(), (), company)) not in known}
+        keys, shape = list(new), self.shape(requirements)
+        for start in range(0, len(keys), _CHUNK):
+            part = keys[start : start + _CHUNK]
+            known |= zip(part, self._reckoned(shape, np.array([new[key] for key in part]), (), company), strict=True)
+
+    def _reckoned(self, shape: Shape, needs: Ints, ports: Sequence[HostPort], company: int) -> list[int | None]:
+        """The unit cost of each need, [needs, columns]."""
+        good = np.ones((len(needs), len(shape.types)), dtype=np.bool_)
+        share = np.full(good.shape, 1 / company)
+        for column in np.flatnonzero(needs.any(axis=0)):
+            need, room = needs[:, column, None], shape.room[:, column]
+            good &= room >= need
+            np.maximum(share, need / np.maximum(room, 1), out=share)
         free = self.free_of_ports(ports)
         if free is not None:
             good &= free[shape.types]
-        if not good.any() or (self.strict_min_values and self.shortfall(shape.types[good])):
-            return None
-        share = (need / np.maximum(shape.room[good], 1)).max(axis=1)
-        return int((np.maximum(share, 1 / company) * shape.price[good]).min())
+        costs = np.where(good, share * shape.price, np.inf).min(axis=1, initial=np.inf)
+        strict = self.strict_min_values and self.min_values
+        held = [
+            cost < np.inf and not (strict and self.shortfall(shape.types[row]))
+            for cost, row in zip(costs, good, strict=True)
+        ]
+        return [int(cost) if holds else None for cost, holds in zip(costs.tolist(), held, strict=True)]
 
     # --- limits -------------------------------------------------------------------------------------------------
     def within_limits(self) -> Bools | None:

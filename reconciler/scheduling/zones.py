@@ -38,15 +38,23 @@ def effective_zones(classes: Iterable[PodClass], groups: Iterable[Group], zones:
 class _View:
     """`shunning` are groups whose owners keep others out of their zones.
 
-    `allowed` remembers what a bond leaves: many classes have the same groups and demands.
+    `allowed` remembers what a bond leaves, `names` what a ladder leaves: many classes differ in their size only.
     """
 
     zones: _Zones
     shunning: frozenset[Group]
     allowed: dict[object, _Zones] = field(default_factory=dict)
+    names: dict[object, str] = field(default_factory=dict)
 
     def name(self, cls: PodClass) -> str:
         """What any rung of its ladder leaves, the class can have."""
+        key = (cls.rungs, cls.volumes, cls.counted if self.shunning else ())
+        known = self.names.get(key)
+        if known is None:
+            known = self.names[key] = self._name(cls)
+        return known
+
+    def _name(self, cls: PodClass) -> str:
         found: set[str] = set()
         for rung in cls.rungs:
             left = self._left(cls, rung)
