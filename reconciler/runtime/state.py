@@ -310,6 +310,7 @@ class State:
             settings=self.settings,
             cluster=self.cluster_facts,
             class_facts=self.catalogues.facts,
+            resolved_at=self.catalogues.resolved_at,
             catalogues=catalogues,
             instances=self.fleet.instances,
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),

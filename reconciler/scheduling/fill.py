@@ -36,6 +36,7 @@ class Filling:
         self.columns = sorted({column for stock in stocks for column, _ in stock.steps})
         self.sizes = Sizes(template, self.columns)
         self.seats = 0
+        self._few = sum(stock.left for stock in stocks) * _FEW
         self._joinable: dict[int, set[int]] = {}
         self._served = {stock.lane: stock.served for stock in stocks}
         self._forced = self._forced_lanes(stocks)
@@ -98,7 +99,7 @@ class Filling:
     def _odd(self, rack: Rack, left: Mapping[Stock, int], stock: Stock) -> bool:
         """Whether the lane has few pods left, or room enough for all in the sum: nodes may rather grow a little."""
         rest = sum(number for other, number in left.items() if other.lane == stock.lane)
-        if rest <= sum(stock.left for stock in self.stocks) * _FEW:
+        if rest <= self._few:
             return True
         return bool((rack.room(stock)[self.columns] >= self._demand(left, {stock.lane})[self.columns]).all())
 

@@ -34,8 +34,9 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
     if not effort:
         return drafts
     priced = [_priced(filling, draft) for draft in drafts]
-    nodes = [node for node in priced if node.price < np.inf and not _together(node.draft)]
-    fixed = [node.draft for node in priced if node not in nodes]
+    free = [node.price < np.inf and not _together(node.draft) for node in priced]
+    nodes = [node for node, able in zip(priced, free, strict=True) if able]
+    fixed = [node.draft for node, able in zip(priced, free, strict=True) if not able]
     noise = np.random.default_rng(_SEED)
     end, in_vain = filling.seats + effort, 0
     while nodes and filling.seats < end and in_vain < _PATIENCE:

@@ -7,9 +7,9 @@ At last every node gets the types that hold what is on it. A later pool gets wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from api.requirements import Requirements
+from api.requirements import EMPTY, Requirements
 from reconciler.scheduling.bins import Steps, Stock, steps_of
 from reconciler.scheduling.closing import Packed, close
 from reconciler.scheduling.company import seat_together
@@ -31,12 +31,13 @@ def pack(
     seated: set[Group],
     most_types: int,
     effort: int = 0,
+    within: Requirements = EMPTY,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
-    `effort` bounds the search for a cheaper answer, in pods' seats looked for.
+    `effort` bounds the search for a cheaper answer, in pods' seats looked for. All nodes are `within` what is asked.
     """
-    stocks = _stocks(template, items, left)
+    stocks = stocks_of(template, items, left, within)
     done: list[Packed] = []
     together = seat_together(template, stocks, seated)
     for _ in range(_PASSES):
@@ -68,12 +69,14 @@ def _closed(
     return closed, refused
 
 
-def _stocks(template: Template, items: Sequence[Item], left: dict[Item, int]) -> list[Stock]:
-    """Items that the pool can serve."""
+def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
+    """Items that the pool can serve within these requirements."""
     lanes: dict[Requirements, list[Item]] = {}
     for item in items:
         if left[item] and item.rung.demand.tolerates(template.taints):
             served = template.serve(item.requirements)
+            if served is not None and within:
+                served = template.join(served, within)
             if served is not None:
                 lanes.setdefault(served, []).append(item)
     found: list[Stock] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from api.requirements import Requirements
 from api.resources import Resources
+from reconciler.model.plan import Purchase
 from reconciler.scheduling.account import WHOLE, Account, cut
 
 
@@ -62,7 +63,8 @@ class Solution:
 
     `pool_problems` names the NodePools that could not be used at all, with a code and the reason. `order` are the keys
     of all pods that have a place, in the order in which they were given it. `zones` counts the pods that were
-    pending by where they could go (see `zones.py`).
+    pending by where they could go (see `zones.py`). `bound` is what nodes for the pods of `new_nodes` cost at least, in
+    millionths of a dollar per hour (see `bound.py`); None when it is not known.
     """
 
     placed: Mapping[str, str] = field(default_factory=dict)
@@ -71,8 +73,16 @@ class Solution:
     pool_problems: Mapping[str, PodRefusal] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     zones: Mapping[str, int] = field(default_factory=dict)
+    bound: int | None = None
 
     @property
     def price(self) -> int:
         """What the new nodes cost together at their cheapest, in millionths of a dollar per hour."""
         return sum(node.price for node in self.new_nodes)
+
+    @property
+    def purchase(self) -> Purchase | None:
+        """The new nodes in numbers; None when there are none."""
+        if not self.new_nodes:
+            return None
+        return Purchase(len(self.new_nodes), sum(len(node.pods) for node in self.new_nodes), self.price, self.bound)

@@ -18,6 +18,7 @@ from reconciler.model.pods import virtual
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.attachments import attaching
+from reconciler.scheduling.bound import least_price
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.devices import device_refusals
@@ -27,6 +28,8 @@ from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
+from reconciler.scheduling.reservations import BOUGHT, Ledger, machines_left
+from reconciler.scheduling.reserving import on_reservations
 from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.template import Template
@@ -89,9 +92,13 @@ def solve(
     zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
-    search = _Search(shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort)
+    reserved = machines_left(snapshot, (template.table.reservations for template in templates))
+    search = _Search(
+        shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, reserved
+    )
     round_ = search.run(snapshot.settings.max_instance_types)
-    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
+    taken = frozenset(id_ for id_ in reserved if not round_.ledger.left(id_))
+    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts, taken)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
         new_nodes=new_nodes(round_.packed),
@@ -99,14 +106,17 @@ def solve(
         pool_problems=problems,
         order=tuple(round_.assignment.order),
         zones=zones,
+        bound=least_price(templates, round_.packed, effort),
     )
 
 
 @dataclass(slots=True, eq=False)
 class _Round:
-    """One assignment with its packing; `left` are pods of each item for which no node could be had."""
+    """One assignment with its packing; `left` are pods of each item for which no node could be had, the `ledger` has
+    what is left of reservations."""
 
     assignment: Assignment
+    ledger: Ledger
     packed: list[Packed] = field(default_factory=list)
     left: dict[Item, int] = field(default_factory=dict)
 
@@ -119,7 +129,7 @@ class _Round:
 class _Search:
     """Rounds of assigning and packing until everything assigned is packed; the first may look for a cheaper answer.
 
-    Virtual pods are the second wave.
+    Virtual pods are the second wave. `reserved` is how many machines each capacity reservation has for us.
     """
 
     columns: Columns
@@ -131,6 +141,7 @@ class _Search:
     open_new: bool
     scattered: type[Scattered] | None
     effort: int
+    reserved: Mapping[str, int]
 
     def run(self, most_types: int) -> _Round:
         caps: dict[ItemKey, int] = {}
@@ -151,11 +162,15 @@ class _Search:
         assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
         for classes in self.waves:
             assignment.run(classes, self.promises)
-        done = _Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
+        ledger = Ledger(self.reserved)
+        done = _Round(assignment, ledger, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in self.templates:
+            if done.failed and self.reserved:
+                done.packed += on_reservations(template, list(done.left), done.left, seated, most_types, ledger)
             if done.failed:
-                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort)
+                within = BOUGHT if self.reserved else EMPTY
+                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort, within)
         return done
 
 

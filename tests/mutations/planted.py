@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
+_EXPECTATIONS = "tests/unit/lifecycle/test_expectations.py"
+
 
 def _rule(name: str) -> str:
     return f"tests/simulation/test_rules.py::{name}"
@@ -206,6 +208,30 @@ BUGS = (
             ),
         ),
         (_rule("test_a_nominated_node_is_not_empty"),),
+    ),
+    Bug(
+        "expectations never taken back",
+        "Pods that were told a node which died wait for it, and get no other.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "        if node is None or node.metadata.deleting:\n",
+                "        if node is not None and node.metadata.deleting:\n",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_what_was_expected_of_a_node_that_goes_is_taken_back",),
+    ),
+    Bug(
+        "node takes pods before they are told",
+        "A node loses its taint while the pods that it was made for do not know of it: others come first.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "    if node.registered or created is None or now >= created + HELD_FOR:\n",
+                "    if created is not None:\n",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_the_node_takes_pods_when_they_have_been_told",),
     ),
     Bug(
         "lease not re-checked before terminate",

@@ -68,6 +68,7 @@ RULES: Mapping[str, str] = {
     "requests": "a planned node requests at least what its pods do",
     "min-values": "the listed types keep the NodePool's minValues (Strict)",
     "limits": "a NodePool stays within its limits",
+    "reservation": "no more nodes are planned on a capacity reservation than it has machines for",
     "spread": "required topology spread",
     "affinity": "required pod affinity",
     "anti-affinity": "required pod anti-affinity, from both sides",

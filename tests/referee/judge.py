@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
-from tests.referee import company, spread, standing
+from tests.referee import company, reserved, spread, standing
 from tests.referee.answers import Answer, Violation
 from tests.referee.census import Census
 from tests.referee.daemons import Daemons
@@ -35,6 +35,7 @@ def violations(
         places.append(planned.place(node, number))
     found.extend(standing.problems(snapshot, kinds, places))
     found.extend(limits(snapshot, answer, exclude))
+    found.extend(reserved.problems(snapshot, answer))
     census = Census(snapshot, kinds, places)
     found.extend(spread.problems(census))
     found.extend(company.problems(census))

@@ -542,3 +542,27 @@ def test_a_node_that_is_too_small_has_its_five_minutes_when_it_goes() -> None:
     world.pass_time(1000)
     world.settle()
     assert not world.claim().metadata.deleting
+
+
+# --- reservations -------------------------------------------------------------------------------------------------
+RESERVED = {labels.CAPACITY_TYPE: "reserved", labels.RESERVATION_ID: "cr-1", labels.RESERVATION_TYPE: "default"}
+
+
+@pytest.mark.parametrize("stale", [("claim", "node"), ("node",), ("claim",)])
+@pytest.mark.parametrize(("paid", "expected"), [("on-demand", "on-demand"), ("reserved", "reserved")])
+def test_what_ec2_calls_on_demand_is_called_so(stale: tuple[str, ...], paid: str, expected: str) -> None:
+    """When its reservation has ended; whoever still says otherwise is corrected, and keeps all other labels."""
+    world = running(node_claim("a"))
+    (id_,) = world.instances
+    world.instances[id_] = changed(world.instances[id_], capacity_type=paid)
+    before = {"claim": world.claim(), "node": world.node("node-a")}
+    for name in stale:
+        meta = before[name].metadata
+        before[name] = world.put(replace(before[name], metadata=replace(meta, labels={**meta.labels, **RESERVED})))
+    world.settle()
+    after = {"claim": world.claim(), "node": world.node("node-a")}
+    for name in stale:
+        own = dict(before[name].metadata.labels)
+        if expected == "on-demand":
+            own = {k: v for k, v in own.items() if k not in labels.RESERVATION_LABELS} | {labels.CAPACITY_TYPE: paid}
+        assert dict(after[name].metadata.labels) == own

@@ -11,8 +11,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 DOCS = ROOT / "docs" / "scheduling.md"
 NUMBERS = range(1, 234)
-#: What Kerf does not do yet: reserved capacity, and devices (pods that claim some are refused: 222).
-WAITING = {*range(194, 202), *range(223, 234)}
+#: What Kerf does not do yet: devices (pods that claim some are refused: 222).
+WAITING = {*range(223, 234)}
 #: At most a twentieth may differ.
 MOST_ROWS = len(NUMBERS) // 20
 
