@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit differential e2e drills cluster bench bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
+.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-search bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,17 @@ drills: $(VENV)/.dev  ## API server and etcd die, history is forgotten, requests
 cluster: $(VENV)/.dev  ## start a real control plane and print its kubeconfig (Ctrl-C ends it)
 	@$(BIN)/python -m tests.cluster up
 
-bench: $(VENV)/.dev  ## the benchmarks, printed
+bench: $(VENV)/.dev  ## the benchmarks, printed; the scheduler beside Karpenter's own (needs Go once, to build)
 	@$(BIN)/python -m benchmarks
+
+bench-peer: $(VENV)/.dev  ## of these the scheduler beside Karpenter's alone: time, nodes, cost, bound, memory, targets
+	@$(BIN)/python -m benchmarks scheduling
+
+bench-growth: $(VENV)/.dev  ## how time and memory grow with pods and types; writes docs/performance.md and its plot
+	@$(BIN)/python -m benchmarks.growth
+
+bench-search: $(VENV)/.dev  ## what a second of IMPROVE_SECONDS takes, and what it gives
+	@$(BIN)/python -m benchmarks.searching
 
 bench-webhook: $(VENV)/.dev  ## the webhook as it is deployed, at 50, 150 and 500 reviews a second
 	@$(BIN)/python -m benchmarks webhook

@@ -61,15 +61,18 @@ AWS_SUFFIXES = (
     "placement-group-partition",
 )
 AWS_LABELS = frozenset(f"{AWS_GROUP}/{suffix}" for suffix in AWS_SUFFIXES)
+#: Which capacity reservation a machine was launched into, of what kind; no other machine has these labels.
+RESERVATION_ID = f"{AWS_GROUP}/capacity-reservation-id"
+RESERVATION_TYPE = f"{AWS_GROUP}/capacity-reservation-type"
+RESERVATION_INTERRUPTIBLE = f"{AWS_GROUP}/capacity-reservation-interruptible"
+RESERVATION_LABELS = (RESERVATION_ID, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE)
 CORE_LABELS = frozenset({NODEPOOL, CAPACITY_TYPE, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, WINDOWS_BUILD})
 #: Labels that a NodeClaim gets from the instance it lands on, so a requirement may name one that a pool leaves open.
 WELL_KNOWN = CORE_LABELS | AWS_LABELS | {ZONE_ID}
 #: Labels that a NodeOverlay may name: what is only settled when a machine is launched cannot set its price before.
 OVERLAY_LABELS = WELL_KNOWN - {
     f"{AWS_GROUP}/instance-tenancy",
-    f"{AWS_GROUP}/capacity-reservation-id",
-    f"{AWS_GROUP}/capacity-reservation-type",
-    f"{AWS_GROUP}/capacity-reservation-interruptible",
+    *RESERVATION_LABELS,
     f"{AWS_GROUP}/placement-group-id",
     f"{AWS_GROUP}/placement-group-partition",
 }
@@ -98,6 +101,8 @@ CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 TERMINATION_TIMESTAMP = f"{GROUP}/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED = f"{GROUP}/nodeclaim-min-values-relaxed"
 PRICE_OVERLAY = f"{GROUP}/price-overlay-applied"
+#: Drivers that have to publish devices of the node before it is initialized, by commas.
+REQUESTED_DRIVERS = f"{GROUP}/requested-dra-drivers"
 CAPACITY_OVERLAY = f"{GROUP}/capacity-overlay-applied"
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 BUFFER_FAKE_POD = f"{GROUP}/capacity-buffer-fake-pod"
@@ -116,6 +121,8 @@ BACK_OFF = f"{KERF}/back-off"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"
+#: On an EC2NodeClass: what nodes of instance types will publish of devices, as JSON (docs/scheduling.md).
+DEVICE_TEMPLATES = f"{KERF}/device-templates"
 #: On a NodePool or EC2NodeClass: instances that are ended because nothing in the cluster stands for them, and a
 #: person's word that those in question may be.
 GARBAGE = f"{KERF}/garbage-collected"
@@ -150,6 +157,11 @@ TAG_NAME = "Name"
 def cluster_tag(cluster_name: str) -> str:
     """The ownership tag of a cluster; its value is `owned`."""
     return f"kubernetes.io/cluster/{cluster_name}"
+
+
+def of_reservation(id_: str, type_: str, interruptible: bool) -> dict[str, str]:
+    """The labels of a machine in a capacity reservation."""
+    return dict(zip(RESERVATION_LABELS, (id_, type_, "true" if interruptible else "false"), strict=True))
 
 
 def normalise(key: str) -> str:

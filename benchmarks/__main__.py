@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import lint, scheduling, webhook
+from benchmarks import comparison, lint, webhook
 from benchmarks.table import Row, conclude
 
 SUITES: Final[dict[str, Callable[[], list[Row]]]] = {
     "lint": lint.rows,
     "webhook": webhook.rows,
-    "scheduling": scheduling.rows,
+    "scheduling": comparison.rows,
 }
 
 

@@ -2,10 +2,10 @@
 
     python -m benchmarks.scheduling --workload mixed.json --catalogue catalogue.json --capacity-type on-demand --json
 
-`seconds` is the scheduler alone; `parse_seconds` is reading both files into values. The price of the new nodes stands
-beside the least that nodes for the same pods must cost (`tests/referee/cost.py` says what that bounds). The referee of
-the tests judges the answer, independently of the engine; it is slow, and `--unjudged` leaves it (and the keys
-`violations` and `ratio`, the price by the bound) out.
+`seconds` is the scheduler alone, from typed pods and types on; `parse_seconds` is reading both files into values. The
+price of the new nodes stands beside the least that nodes for the same pods must cost (`tests/referee/cost.py` says what
+that bounds). The referee of the tests judges the answer, independently of the engine; it is slow, and `--unjudged`
+leaves it (and the key `violations`) out. Without `--json` the figures come with processor time and peak memory.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import argparse
 import gc
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Final
+from time import perf_counter, process_time
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -28,8 +29,6 @@ from api.requirements import IN, Requirements, requirement
 from api.resources import Resources
 from api.v1.meta import decode
 from api.v1.nodepool import NodePool
-from benchmarks import workloads
-from benchmarks.table import Row
 from reconciler.model.cluster import build
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering
 from reconciler.model.objects import Pod, PodCondition, PodStatus
@@ -39,6 +38,7 @@ from reconciler.scheduling.solve import solve
 from tests.referee import violations
 from tests.referee.cost import cost, lp_bound
 
+T = TypeVar("T")
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CLASS: Final = "default"
 _REFUSED: Final = PodStatus(
@@ -46,15 +46,34 @@ _REFUSED: Final = PodStatus(
 )
 
 
+#: What `--json` prints, in order.
+_TOLD: Final = (
+    "seconds",
+    "parse_seconds",
+    "nodes",
+    "unplaced",
+    "cost_usd_per_hour",
+    "lp_bound_usd_per_hour",
+    "violations",
+)
+
+
+class UnusableInput(Exception):
+    """A file is not there, or is no workload or catalogue; the message is one line that names it and the place."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one run; `violations` and `ratio` are None when nobody looked, `ratio` also when nothing is bought.
+    """What came of one run; `violations` is None when nobody looked, `ratio` (cost by bound) when nothing is bought.
 
-    The bound is for the pods that the answer puts on new nodes, so that cost and bound are of the same pods.
+    The bound is for the pods that the answer puts on new nodes, so that cost and bound are of the same pods. The
+    processor's time is that within `seconds`; the peak is of the process when the answer was there, inputs included.
     """
 
     seconds: float
+    cpu_seconds: float
     parse_seconds: float
+    peak_mib: float
     nodes: int
     unplaced: int
     cost_usd_per_hour: float
@@ -62,46 +81,88 @@ class Outcome:
     ratio: float | None
     violations: int | None
 
-    def as_json(self) -> dict[str, float]:
-        found = {name: getattr(self, name) for name in self.__slots__}
+    def figures(self) -> dict[str, float]:
+        """All that is known, by name."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if value is not None}
+
+    def as_json(self) -> dict[str, float]:
+        found = self.figures()
+        return {name: found[name] for name in _TOLD if name in found}
 
 
 # --- reading ----------------------------------------------------------------------------------------------------
+class _PodRow(msgspec.Struct, frozen=True):
+    count: Annotated[int, msgspec.Meta(ge=0)]
+    template: Pod
+
+
+class _Workload(msgspec.Struct, frozen=True):
+    pods: tuple[_PodRow, ...]
+
+
+class _Allocatable(msgspec.Struct, frozen=True):
+    """Milli-cores, MiB, pods."""
+
+    cpu: int
+    memory: int
+    pods: int
+
+
+class _OfferingRow(msgspec.Struct, frozen=True):
+    zone: str
+    capacity_type: str = msgspec.field(name="capacityType")
+    price: Annotated[float, msgspec.Meta(ge=0)]
+    available: bool
+
+
+class _TypeRow(msgspec.Struct, frozen=True):
+    name: str
+    arch: str
+    os: str
+    allocatable: _Allocatable
+    offerings: tuple[_OfferingRow, ...]
+
+
 def read_pods(content: bytes) -> list[Pod]:
-    """A workload as pending pods. The pods of a template differ by name only."""
+    """A workload as pending pods. The pods of a template differ by name only.
+
+    Raises msgspec.DecodeError, also when two of them have one name.
+    """
     found: list[Pod] = []
-    for row in msgspec.json.decode(content)["pods"]:
-        template = decode(Pod, row["template"])
-        name = template.metadata.name
-        names = (name,) if row["count"] == 1 else tuple(f"{name}-{i}" for i in range(row["count"]))
-        for own in names:
-            meta = msgspec.structs.replace(template.metadata, name=own, uid=f"uid-{own}")
-            found.append(msgspec.structs.replace(template, metadata=meta, status=_REFUSED))
+    for row in msgspec.json.decode(content, type=_Workload).pods:
+        meta = row.template.metadata
+        names = [meta.name] if row.count == 1 else [f"{meta.name}-{i}" for i in range(row.count)]
+        for name in names:
+            own = msgspec.structs.replace(meta, name=name, uid=f"uid-{name}")
+            found.append(msgspec.structs.replace(row.template, metadata=own, status=_REFUSED))
+    twice = next((key for key, number in Counter(pod.key for pod in found).items() if number > 1), None)
+    if twice is not None:
+        raise msgspec.ValidationError(f"there are two pods {twice}")
     return found
 
 
 def read_catalogue(content: bytes) -> Catalogue:
-    """A catalogue as instance types, sorted by name."""
-    return tuple(sorted((_instance_type(row) for row in msgspec.json.decode(content)), key=lambda t: t.name))
+    """A catalogue as instance types, sorted by name. Raises msgspec.DecodeError."""
+    rows = msgspec.json.decode(content, type=tuple[_TypeRow, ...])
+    return tuple(sorted((_instance_type(row) for row in rows), key=lambda t: t.name))
 
 
-def _instance_type(row: dict[str, Any]) -> InstanceType:
-    amounts = row["allocatable"]
-    room = Resources({"cpu": amounts["cpu"], "memory": amounts["memory"] * 2**20, "pods": amounts["pods"]})
+def _instance_type(row: _TypeRow) -> InstanceType:
+    amounts = row.allocatable
+    room = Resources({"cpu": amounts.cpu, "memory": amounts.memory * 2**20, "pods": amounts.pods})
     offerings = tuple(
-        Offering(row["name"], o["zone"], o["capacityType"], round(o["price"] * 1e6), o["available"])
-        for o in row["offerings"]
+        Offering(row.name, o.zone, o.capacity_type, round(o.price * 1e6), o.available) for o in row.offerings
     )
     known = {
-        labels.INSTANCE_TYPE: {row["name"]},
-        labels.ARCH: {row["arch"]},
-        labels.OS: {row["os"]},
+        labels.INSTANCE_TYPE: {row.name},
+        labels.ARCH: {row.arch},
+        labels.OS: {row.os},
         labels.ZONE: {o.zone for o in offerings},
         labels.CAPACITY_TYPE: {o.capacity_type for o in offerings},
     }
     demands = Requirements(requirement(key, IN, sorted(values)) for key, values in known.items())
-    return InstanceType(row["name"], demands, room, room, offerings)
+    return InstanceType(row.name, demands, room, room, offerings)
 
 
 def snapshot_of(pods: Iterable[Pod], catalogue: Catalogue, capacity_type: str | None) -> Snapshot:
@@ -125,22 +186,23 @@ def snapshot_of(pods: Iterable[Pod], catalogue: Catalogue, capacity_type: str | 
 
 # --- running ----------------------------------------------------------------------------------------------------
 def run(
-    workload: bytes, catalogue: bytes, capacity_type: str | None = None, *, improve: float = 0.0, judged: bool = True
+    workload: Path, catalogue: Path, capacity_type: str | None = None, *, improve: float = 0.0, judged: bool = True
 ) -> Outcome:
     """Read both, schedule once, judge. The collector of garbage rests meanwhile, as it does in the controller.
 
-    `improve`: seconds of work for a cheaper answer, as the controller counts them.
+    `improve`: seconds of work for a cheaper answer, as the controller counts them. Raises UnusableInput.
     """
     began = perf_counter()
-    pods = read_pods(workload)
-    snapshot = snapshot_of(pods, read_catalogue(catalogue), capacity_type)
+    pods = _read(workload, "workload", read_pods)
+    snapshot = snapshot_of(pods, _read(catalogue, "catalogue", read_catalogue), capacity_type)
     parsed = perf_counter()
     gc.collect()
     gc.freeze()
-    started = perf_counter()
+    started, cpu = perf_counter(), process_time()
     solution = solve(snapshot, pods, improve=timedelta(seconds=improve))
-    ended = perf_counter()
+    ended, busy = perf_counter(), process_time() - cpu
     gc.unfreeze()
+    peak = peak_mib()
     answer: Any = solution  # frozen, whereas the referee's protocol asks for attributes that can be set
     broken = violations(snapshot, pods, answer) if judged else None
     for one in (broken or ())[:20]:
@@ -150,46 +212,67 @@ def run(
     price = cost(snapshot, answer)
     return Outcome(
         seconds=round(ended - started, 4),
+        cpu_seconds=round(busy, 4),
         parse_seconds=round(parsed - began, 4),
+        peak_mib=peak,
         nodes=len(solution.new_nodes),
         unplaced=len(solution.unplaced),
         cost_usd_per_hour=round(price / 1e6, 4),
         lp_bound_usd_per_hour=round(least / 1e6, 4),
-        ratio=round(price / least, 4) if judged and least else None,
+        ratio=round(price / least, 4) if least else None,
         violations=None if broken is None else len(broken),
     )
 
 
-def rows() -> list[Row]:
-    """The quick runs of `python -m benchmarks`: generated workloads, generated catalogues."""
-    found = []
-    for kind, count, types in (("mixed", 1000, "synthetic"), ("plain", 2000, "families")):
-        catalogue = workloads.CATALOGUES[types]()
-        inputs = (msgspec.json.encode(workloads.workload(kind, count)), msgspec.json.encode(catalogue))
-        outcome = run(*inputs, capacity_type=labels.ON_DEMAND)
-        what = f"schedule {count:,} {kind} pods on {len(catalogue)} types"
-        told = f"{outcome.seconds:.2f} s, {outcome.nodes} nodes, {outcome.unplaced} unplaced"
-        found.append(Row(what, f"{told}, ${outcome.cost_usd_per_hour:.2f}/h"))
-        found.append(Row("  rules broken, as the referee sees it", str(outcome.violations), "0"))
-    return found
+def _read(path: Path, what: str, read: Callable[[bytes], T]) -> T:
+    try:
+        return read(path.read_bytes())
+    except OSError as error:
+        raise UnusableInput(f"{path} cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise UnusableInput(
+            f"{path} is no {what}: {error} (benchmarks/workloads.py says what one looks like)"
+        ) from error
+
+
+def peak_mib() -> float:
+    """The most memory that this process ever held. Not getrusage: a child's figure there begins with its parent's."""
+    rows = Path("/proc/self/status").read_text().splitlines()
+    return next((round(int(row.split()[1]) / 1024, 1) for row in rows if row.startswith("VmHWM:")), 0.0)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds (0 or more)")
+    return value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Schedule one workload and print the outcome; 1 when a rule is broken."""
+    """Schedule one workload and print the outcome; 1 when a rule is broken, 2 when an input is of no use."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scheduling", description="Schedule a workload once.")
     parser.add_argument("--workload", type=Path, required=True, help="JSON, see benchmarks.workloads")
     parser.add_argument("--catalogue", type=Path, required=True, help="JSON, see benchmarks.workloads")
     parser.add_argument(
         "--capacity-type", choices=(labels.ON_DEMAND, labels.SPOT), help="buy only this (default: both)"
     )
-    parser.add_argument("--improve", type=float, default=0.0, help="seconds of work for a cheaper answer (default: 0)")
+    parser.add_argument("--improve", type=_seconds, default=0.0, help="seconds for a cheaper answer (default: 0)")
     parser.add_argument("--unjudged", action="store_true", help="do not ask the referee")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     chosen = parser.parse_args(arguments)
-    inputs = chosen.workload.read_bytes(), chosen.catalogue.read_bytes()
-    outcome = run(*inputs, capacity_type=chosen.capacity_type, improve=chosen.improve, judged=not chosen.unjudged)
-    found = outcome.as_json()
-    print(json.dumps(found) if chosen.json else "\n".join(f"{name:<22} {value}" for name, value in found.items()))
+    inputs = chosen.workload, chosen.catalogue, chosen.capacity_type
+    try:
+        outcome = run(*inputs, improve=chosen.improve, judged=not chosen.unjudged)
+    except UnusableInput as error:
+        print(error, file=sys.stderr)
+        return 2
+    if chosen.json:
+        print(json.dumps(outcome.as_json()))
+    else:
+        print("\n".join(f"{name:<22} {value}" for name, value in outcome.figures().items()))
     return 1 if outcome.violations else 0
 
 

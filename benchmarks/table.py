@@ -23,9 +23,20 @@ class Row:
 
 def text(rows: Iterable[Row]) -> str:
     """The rows under a heading, in aligned columns."""
-    lines = [("what", "measured", "to reach"), *((row.what, row.measured, row.target) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    return aligned([("what", "measured", "to reach"), *((row.what, row.measured, row.target) for row in rows)])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of equally many cells, in aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """The same as a table of a document: the first line heads it, the first column is words, all others are figures."""
+    head, *rest = lines
+    rows = [head, ["---", *("---:" for _ in head[1:])], *rest]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def missed(rows: Iterable[Row]) -> list[str]:

@@ -98,6 +98,18 @@ def plain(count: int, dice: Random) -> list[Json]:
     ]
 
 
+def diverse(count: int, dice: Random) -> list[Json]:
+    """Two hundred services without any wish but for room, no two of which ask for the same."""
+    sizes = [(50 * cores, 128 * memory) for cores in range(1, 21) for memory in range(1, 20, 2)]
+    dice.shuffle(sizes)
+    numbers = [count // len(sizes) + (i < count % len(sizes)) for i in range(len(sizes))]
+    return [
+        {"count": n, "template": pod(f"diverse-{i}", {"app": f"diverse-{i}"}, *size)}
+        for i, (n, size) in enumerate(zip(numbers, sizes, strict=True))
+        if n
+    ]
+
+
 def services(count: int, dice: Random) -> list[Json]:
     """Services of 1 to 40 replicas, many spread over zones, some apart from each other, some with a node selector."""
     rows: list[Json] = []
@@ -126,7 +138,12 @@ def _service_wishes(replicas: int, own: Json, dice: Random) -> Json:
     return spec
 
 
-KINDS: Final[dict[str, Callable[[int, Random], list[Json]]]] = {"mixed": mixed, "plain": plain, "services": services}
+KINDS: Final[dict[str, Callable[[int, Random], list[Json]]]] = {
+    "mixed": mixed,
+    "plain": plain,
+    "diverse": diverse,
+    "services": services,
+}
 
 
 def workload(kind: str, count: int, seed: int = 1) -> Json:

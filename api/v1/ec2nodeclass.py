@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from msgspec import field
@@ -111,10 +112,25 @@ class ResolvedImage(Value, frozen=True, kw_only=True):
     deprecated: bool = False
 
 
+class ResolvedReservation(Value, frozen=True, kw_only=True):
+    """A capacity reservation; of a capacity block that is about to end the state is `expiring`."""
+
+    availability_zone: str
+    id: str
+    instance_match_criteria: str
+    instance_type: str
+    owner_id: str = field(name="ownerID")
+    end_time: datetime | None = None
+    interruptible: bool = False
+    reservation_type: str = "default"
+    state: str = "active"
+
+
 class EC2NodeClassStatus(Value, frozen=True, kw_only=True):
     subnets: tuple[ResolvedSubnet, ...] = ()
     security_groups: tuple[ResolvedSecurityGroup, ...] = ()
     amis: tuple[ResolvedImage, ...] = ()
+    capacity_reservations: tuple[ResolvedReservation, ...] = ()
     instance_profile: str = ""
     conditions: tuple[Condition, ...] = ()
 

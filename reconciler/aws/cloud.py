@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.aws import fleets, instances, networks, prices, profiles, types
+from reconciler.aws import fleets, instances, networks, prices, profiles, reservations, types
 from reconciler.aws.clients import Clients
 from reconciler.aws.cluster_facts import KnownFacts, read_cluster
 from reconciler.aws.images import ImageReader, UnsupportedAlias
 from reconciler.aws.interruptions import Queue
 from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.aws.parallel import together
-from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetRequest, FleetResult, Instance, Message, Region
+from reconciler.model.cloud import (
+    CapacityReservation,
+    ClassFacts,
+    ClusterFacts,
+    FleetRequest,
+    FleetResult,
+    Instance,
+    Message,
+    Region,
+)
 from reconciler.ports import PortError
 from reconciler.telemetry.logs import Logger, silent
 from reconciler.telemetry.precedence import GiveWay, at_once
@@ -33,7 +43,8 @@ class AwsCloud:
 
     `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
     chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` hears of prices that
-    could not be read; `give_way` is called before each small step of a long computation.
+    could not be read; `give_way` is called before each small step of a long computation. Without `reserved_capacity`
+    nobody asks for capacity reservations.
     """
 
     def __init__(
@@ -46,6 +57,7 @@ class AwsCloud:
         interruption_queue: str = "",
         isolated_vpc: bool = False,
         eks_control_plane: bool = False,
+        reserved_capacity: bool = True,
         dns_ip: str = "",
         kubernetes_version: str = "",
         session: Any | None = None,
@@ -56,6 +68,7 @@ class AwsCloud:
     ) -> None:
         self._logger, self._give_way = logger or silent(), give_way
         self._clients = Clients(region, session, endpoint_url)
+        self._reserved_capacity = reserved_capacity
         self._known = KnownFacts(
             name=cluster_name,
             endpoint=cluster_endpoint,
@@ -100,15 +113,16 @@ class AwsCloud:
 
     # --- node classes -----------------------------------------------------------------------------------------------
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
-        """Subnets, groups, images and profile of a class, asked for at the same time."""
+        """Subnets, groups, images, profile and capacity reservations of a class, asked for at the same time."""
         ec2, spec = self._clients.get("ec2"), node_class.spec
         problems: dict[str, Problem] = {}
-        subnets, groups, images, profile = together(
+        subnets, groups, images, profile, reserved = together(
             [
                 lambda: networks.read_subnets(ec2, spec.subnet_selector_terms),
                 lambda: networks.read_security_groups(ec2, spec.security_group_selector_terms),
                 lambda: self._read_images(node_class, cluster.kubernetes_version, problems),
                 lambda: self._read_profile(node_class),
+                lambda: self._read_reservations(ec2, node_class),
             ]
         )
         _note(problems, "SubnetsReady", subnets, "SubnetsNotFound", "SubnetSelector did not match any Subnets")
@@ -127,6 +141,7 @@ class AwsCloud:
             images=images,
             instance_profile=profile,
             problems=problems,
+            reservations=reserved,
         )
 
     def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
@@ -186,6 +201,10 @@ class AwsCloud:
         except UnsupportedAlias as reason:
             problems["AMIsReady"] = ("UnsupportedAlias", str(reason))
             return ()
+
+    def _read_reservations(self, ec2: Any, node_class: EC2NodeClass) -> tuple[CapacityReservation, ...]:
+        terms = node_class.spec.capacity_reservation_selector_terms if self._reserved_capacity else ()
+        return reservations.read_reservations(ec2, terms, datetime.now(UTC))
 
     def _read_profile(self, node_class: EC2NodeClass) -> str:
         """The named profile as it is; a role's profile when IAM has it (asked only where IAM can be reached)."""

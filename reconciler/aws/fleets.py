@@ -16,7 +16,7 @@ from reconciler.aws.clients import Clients, tag_list
 from reconciler.aws.errors import translated
 from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.ec2.errors import CAPACITY_CODES, SPOT_ROLE_CODE
-from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Override
+from reconciler.model.cloud import INTERRUPTIBLE, FleetError, FleetRequest, FleetResult, Instance, Override
 from reconciler.ports import NotLeading, TemplateMissing
 
 MICRO: Final = 1_000_000
@@ -54,18 +54,30 @@ def parameters(request: FleetRequest) -> dict[str, Any]:
         "LaunchTemplateConfigs": [_config(request, template.name) for template in request.templates],
         "TargetCapacitySpecification": {
             "TotalTargetCapacity": len(request.members),
-            "DefaultTargetCapacityType": request.capacity_type,
+            "DefaultTargetCapacityType": _target_type(request),
         },
         "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in TAGGED],
     }
     if request.capacity_type == labels.SPOT:
         strategy = "capacity-optimized-prioritized" if request.prioritized else "price-capacity-optimized"
         call["SpotOptions"] = {"AllocationStrategy": strategy}
-    else:
+    elif _target_type(request) == "reserved-capacity":
+        call["ReservedCapacityOptions"] = {"ReservationTypes": [INTERRUPTIBLE]}
+    elif _target_type(request) == labels.ON_DEMAND:
         call["OnDemandOptions"] = {"AllocationStrategy": "prioritized" if request.prioritized else "lowest-price"}
     if request.context:
         call["Context"] = request.context
     return call
+
+
+def _target_type(request: FleetRequest) -> str:
+    """What EC2 calls the capacity type; a launch into an ordinary reservation is one on demand. All are of one kind."""
+    held = next((t.reservation for t in request.templates if t.reservation is not None), None)
+    if held is None:
+        return request.capacity_type
+    if held.interruptible:
+        return "reserved-capacity"
+    return "capacity-block" if held.type == "capacity-block" else labels.ON_DEMAND
 
 
 def launch_tags(request: FleetRequest) -> dict[str, str]:
@@ -117,6 +129,7 @@ def _instances(request: FleetRequest, answer: Mapping[str, Any], launched: datet
                 subnet_id=override.subnet_id,
                 security_group_ids=tuple(sorted(groups.get(override.template, ()))),
                 tags=tags,
+                reservation=request.reservation(override),
             )
 
 

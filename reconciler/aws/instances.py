@@ -10,12 +10,11 @@ from api import labels
 from reconciler.aws import instance_rows
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
-from reconciler.model.cloud import Instance
+from reconciler.model.cloud import INTERRUPTIBLE, ONLY_RESERVED, HeldReservation, Instance
 from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
 #: Every state but `terminated`, in which EC2 still shows an instance for an hour.
 STATES: Final = ("pending", "running", "stopping", "stopped", "shutting-down")
-ONLY_RESERVED: Final = "capacity-reservations-only"
 
 
 def read_instances(ec2: Any, cluster_name: str, give_way: GiveWay = at_once) -> tuple[Instance, ...]:
@@ -38,19 +37,29 @@ def read_instances(ec2: Any, cluster_name: str, give_way: GiveWay = at_once) -> 
 
 def instance(row: Mapping[str, Any]) -> Instance:
     """One element of `Instances`. Source: EC2 API reference, Instance."""
-    placement = row.get("Placement", {})
+    placement, kind = row.get("Placement", {}), capacity_type(row)
     return Instance(
         id=row["InstanceId"],
         instance_type=row["InstanceType"],
         zone=placement.get("AvailabilityZone", ""),
         zone_id=placement.get("AvailabilityZoneId", ""),
         state=row["State"]["Name"],
-        capacity_type=capacity_type(row),
+        capacity_type=kind,
         launched=row["LaunchTime"].astimezone(UTC),
         image_id=row.get("ImageId", ""),
         subnet_id=row.get("SubnetId", ""),
         security_group_ids=tuple(sorted(group["GroupId"] for group in row.get("SecurityGroups", ()))),
         tags={tag["Key"]: tag["Value"] for tag in row.get("Tags", ())},
+        reservation=_reservation(row) if kind == labels.RESERVED else None,
+    )
+
+
+def _reservation(row: Mapping[str, Any]) -> HeldReservation:
+    lifecycle = row.get("InstanceLifecycle")
+    return HeldReservation(
+        id=row["CapacityReservationId"],
+        type="capacity-block" if lifecycle == "capacity-block" else "default",
+        interruptible=lifecycle == INTERRUPTIBLE,
     )
 
 

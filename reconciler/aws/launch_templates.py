@@ -17,7 +17,7 @@ from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping, ConnectionTrack
 from reconciler.aws.clients import Clients, pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
-from reconciler.model.cloud import LaunchTemplate
+from reconciler.model.cloud import INTERRUPTIBLE, ONLY_RESERVED, HeldReservation, LaunchTemplate
 from reconciler.ports import AlreadyExists, AlreadyGone, TemplateMissing
 
 KNOWN_SECONDS: Final = 600.0
@@ -108,7 +108,16 @@ def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
         data["CpuOptions"] = {"NestedVirtualization": template.nested_virtualization}
     if template.capacity_reservations:
         data["CapacityReservationSpecification"] = {"CapacityReservationPreference": template.capacity_reservations}
-    return data
+    return data | _reserved(template.reservation) if template.reservation is not None else data
+
+
+def _reserved(held: HeldReservation) -> dict[str, Any]:
+    """Machines of this template run in one reservation; of some kinds EC2 asks for the market to be named too."""
+    target = {"CapacityReservationId": held.id}
+    told = {"CapacityReservationPreference": ONLY_RESERVED, "CapacityReservationTarget": target}
+    market = INTERRUPTIBLE if held.interruptible else held.type
+    options = {"InstanceMarketOptions": {"MarketType": market}} if market != "default" else {}
+    return {"CapacityReservationSpecification": told, **options}
 
 
 def _tagged_kinds(template: LaunchTemplate) -> tuple[str, ...]:

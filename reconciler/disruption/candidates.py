@@ -110,7 +110,7 @@ def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
     if replaces_a_node(view, state):
         yield Blocker("Replacement", "pods of another node are about to move here", quiet=True)
     until = view.snapshot.nominated_until.get(key)
-    if until is not None and until > view.snapshot.now:
+    if (until is not None and until > view.snapshot.now) or any(view.snapshot.pods.expected_on(state.name)):
         yield Blocker("Nominated", "a pending pod is expected on this node")
     if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
         yield Blocker("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")

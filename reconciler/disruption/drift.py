@@ -17,6 +17,8 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption.view import View
 from reconciler.ec2 import drift as ec2_drift
 from reconciler.model.instance_type import InstanceType
+from reconciler.model.plan import Source
+from reconciler.model.snapshot import Snapshot
 
 #: A younger claim's type is not looked up: the catalogue may be behind.
 _TYPE_CHECK_AGE: Final = timedelta(hours=1)
@@ -94,4 +96,15 @@ def _provider_reason(view: View, claim: NodeClaim) -> str | None:
     catalogue = snapshot.catalogues.get(node_class.name, ())
     ca_bundle = snapshot.cluster.ca_bundle if snapshot.cluster is not None else ""
     found = ec2_drift.reason(claim, node_class, instance, catalogue, ca_bundle)
+    if found == ec2_drift.RESERVATION_DRIFT:
+        return _reservation_reason(snapshot, node_class.name)
     return found or ("" if instance is not None else None)
+
+
+def _reservation_reason(snapshot: Snapshot, class_name: str) -> str | None:
+    """Of an instance in a reservation that its class does not select: one whose reservation has come to its end is on
+    demand, and stays; so the instances have to be listed later than the reservations were."""
+    if not snapshot.settings.gates.reserved_capacity:
+        return ""
+    listed, asked = snapshot.fresh_at.get(Source.INSTANCES), snapshot.resolved_at.get(class_name)
+    return ec2_drift.RESERVATION_DRIFT if listed is not None and asked is not None and listed > asked else None

@@ -6,7 +6,7 @@ reference §2.1 and §2.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,6 +38,9 @@ class Candidate:
 
 
 Candidates = Sequence[Candidate]
+#: Kinds of reservations: the type, and whether EC2 may take the machine back. At one price the first is taken.
+_BLOCK = ("capacity-block", False)
+_KINDS = (("default", False), _BLOCK, ("default", True))
 
 
 def available(
@@ -56,19 +59,41 @@ def available(
             continue  # the usual reason, and the quickest to see
         if type_.requirements.conflict(wanted) is None:
             roomy = type_.holding(requests).offerings
-            offerings = tuple(o for o in roomy if o.key not in stocked_out and _suits(o, wanted))
+            offerings = tuple(o for o in roomy if o.available and o.key not in stocked_out and o.suits(wanted))
             if offerings:
                 found.append(Candidate(type_, offerings))
     return found
 
 
-def _suits(offering: Offering, wanted: Requirements) -> bool:
-    return (
-        offering.available
-        and wanted.allowed(labels.ZONE).has(offering.zone)
-        and wanted.allowed(labels.CAPACITY_TYPE).has(offering.capacity_type)
-        and (not offering.zone_id or wanted.allowed(labels.ZONE_ID).has(offering.zone_id))
-    )
+def reserved_first(candidates: Candidates) -> Candidates:
+    """Only what is reserved, where something is: of one kind, for one call can ask for one only.
+
+    Of several reservations of a type in one zone that with most machines left; of capacity blocks a single one.
+    """
+    held = [o for c in candidates for o in c.offerings if _kind(o) in _KINDS]
+    if not held:
+        return candidates
+    kind = _kind(min(held, key=lambda o: (o.price, _KINDS.index(_kind(o)))))
+    found = _filtered(candidates, lambda o: _kind(o) == kind)
+    if kind == _BLOCK:
+        first = min(((c, o) for c in found for o in c.offerings), key=lambda pair: (pair[1].price, *pair[1].key))
+        return [Candidate(first[0].type, (first[1],))]
+    return [Candidate(c.type, _roomiest(c.offerings)) for c in found]
+
+
+def _kind(offering: Offering) -> tuple[str, bool] | None:
+    held = offering.reservation
+    return None if held is None else (held.type, held.interruptible)
+
+
+def _roomiest(offerings: Iterable[Offering]) -> tuple[Offering, ...]:
+    """One for each zone; all are reserved."""
+    found: dict[str, tuple[int, str, Offering]] = {}
+    for offering in offerings:
+        if offering.reservation is not None:
+            rank = (-offering.reservation.left, offering.reservation.id, offering)
+            found[offering.zone] = min(found.get(offering.zone, rank), rank, key=lambda known: known[:2])
+    return tuple(found[zone][2] for zone in sorted(found))
 
 
 def without_exotic(candidates: Candidates) -> Candidates:

@@ -6,17 +6,19 @@ Source: AWS provider reference §4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from api import labels
-from api.requirements import Requirements
+from api.requirements import IN, Requirements, requirement
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2 import capacity, families, images, type_labels
 from reconciler.ec2.capacity import Sizing
-from reconciler.model.cloud import ClassFacts, InstanceTypeInfo, Region
-from reconciler.model.instance_type import Catalogue, InstanceType, Offering
+from reconciler.model.cloud import CapacityReservation, ClassFacts, InstanceTypeInfo, Region
+from reconciler.model.instance_type import Catalogue, InstanceType, Offering, Reservation
 from reconciler.model.settings import Settings
 
+#: A reserved machine costs such a part of what it would cost on demand: of prices as they are nothing.
+_AS_GOOD_AS_FREE = 10_000_000
 ImageTable = tuple[tuple[str, Requirements], ...]
 
 
@@ -24,14 +26,18 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
     """The types that a node class can launch, sorted by name.
 
     An offering is available when its price is known, its zone offers the type and has one of the class's subnets, and
-    the type can boot one of the class's images and do what the class asks of it.
+    the type can boot one of the class's images and do what the class asks of it. What is reserved costs next to nothing
+    more, and is available as long as the reservation has a machine left.
     """
     sizing = Sizing.of(node_class, settings)
     zone_ids = _zone_ids(facts)
     table = images.table(images.listed(facts.images))
     infos = (region.types[name] for name in sorted(region.types))
+    reserved: dict[str, list[CapacityReservation]] = {}
+    for one in facts.reservations if settings.gates.reserved_capacity else ():
+        reserved.setdefault(one.instance_type, []).append(one)
     return tuple(
-        _instance_type(info, node_class, region, sizing, zone_ids, table)
+        _instance_type(info, node_class, region, sizing, zone_ids, table, reserved.get(info.name, ()))
         for info in infos
         if type_labels.architecture(info)
     )
@@ -44,19 +50,41 @@ def _instance_type(
     sizing: Sizing,
     zone_ids: dict[str, str],
     table: ImageTable,
+    reserved: Sequence[CapacityReservation],
 ) -> InstanceType:
     offered = region.zones_by_type.get(info.name, frozenset())
     reachable = {zone: zone_id for zone, zone_id in zone_ids.items() if zone in offered}
     wanted = type_labels.requirements(info, sizing.family, region.name, reachable)
     usable = _compatible(info, node_class, sizing) and images.pick(wanted, table) is not None
+    price = region.on_demand.get(info.name, 0) // _AS_GOOD_AS_FREE
+    held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable) for one in reserved)
     full = capacity.capacity(info, sizing)
     return InstanceType(
         info.name,
-        wanted,
+        _with_reservations(wanted) if held else wanted,
         full,
         capacity.allocatable(full, capacity.overhead(info, sizing, full)),
-        tuple(_offerings(info, region, zone_ids, usable)),
+        (*_offerings(info, region, zone_ids, usable), *held),
     )
+
+
+def _reserved(one: CapacityReservation, price: int, zone_ids: Mapping[str, str], possible: bool) -> Offering:
+    return Offering(
+        one.instance_type,
+        one.zone,
+        labels.RESERVED,
+        price,
+        available=possible and one.left > 0 and not one.expiring,
+        zone_id=zone_ids.get(one.zone, ""),
+        reservation=Reservation(one.id, one.left, one.type, one.interruptible),
+    )
+
+
+def _with_reservations(wanted: Requirements) -> Requirements:
+    """The type's requirements when it can be had reserved too: its offerings say what reservation a machine is in."""
+    kinds = wanted[labels.CAPACITY_TYPE].values | {labels.RESERVED}
+    rest = wanted.without(labels.CAPACITY_TYPE, *labels.RESERVATION_LABELS)
+    return rest & [requirement(labels.CAPACITY_TYPE, IN, kinds)]
 
 
 def _offerings(info: InstanceTypeInfo, region: Region, zone_ids: dict[str, str], usable: bool) -> Iterator[Offering]:

@@ -18,6 +18,7 @@ from reconciler.model.instance_type import Catalogue
 
 NODE_CLASS_DRIFT, AMI_DRIFT = "NodeClassDrift", "AMIDrift"
 SECURITY_GROUP_DRIFT, SUBNET_DRIFT = "SecurityGroupDrift", "SubnetDrift"
+RESERVATION_DRIFT = "CapacityReservationDrift"
 
 
 def reason(
@@ -38,7 +39,8 @@ def reason(
     subnets = {subnet.id for subnet in node_class.status.subnets}
     if subnets and instance.subnet_id and instance.subnet_id not in subnets:
         return SUBNET_DRIFT
-    return None
+    held, selected = instance.reservation, {row.id for row in node_class.status.capacity_reservations}
+    return RESERVATION_DRIFT if held is not None and held.id not in selected else None
 
 
 def _static(claim: NodeClaim, node_class: EC2NodeClass, ca_bundle: str) -> bool:

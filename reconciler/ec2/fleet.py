@@ -170,6 +170,7 @@ def _choose(
 ) -> Candidates | FleetProblem:
     """The candidates after all filters, cheapest first."""
     found: Candidates = candidates.available(catalogue, wanted, claim.requests(), out_of_stock, now)
+    found = candidates.reserved_first(found)
     if not candidates.has_min_values(wanted):
         found = candidates.without_exotic(found)
         found = candidates.without_dear_spot(found)
@@ -184,9 +185,11 @@ def _choose(
 
 
 def _capacity_type(wanted: Requirements, chosen: Candidates) -> str:
-    """Spot where it is allowed and to be had, else on-demand."""
-    spot = any(o.capacity_type == labels.SPOT for candidate in chosen for o in candidate.offerings)
-    return labels.SPOT if spot and wanted.allowed(labels.CAPACITY_TYPE).has(labels.SPOT) else labels.ON_DEMAND
+    """Reserved where it is allowed and to be had, else spot, else on-demand."""
+    there = {o.capacity_type for candidate in chosen for o in candidate.offerings}
+    allowed = wanted.allowed(labels.CAPACITY_TYPE)
+    first = (kind for kind in (labels.RESERVED, labels.SPOT) if kind in there and allowed.has(kind))
+    return next(first, labels.ON_DEMAND)
 
 
 def _overrides(
@@ -205,25 +208,27 @@ def _overrides(
     for subnet in node_class.status.subnets:  # the roomy ones come first
         subnets.setdefault(subnet.zone, subnet.id)
     table = images.table(node_class.status.amis)
-    made: dict[tuple[str, int], LaunchTemplate] = {}
+    made: dict[tuple[str, int, str], LaunchTemplate] = {}
     rows: list[Override] = []
     for candidate in chosen:
-        image_id = images.pick(candidate.type.requirements, table)
+        image_id, pods = images.pick(candidate.type.requirements, table), candidate.type.capacity["pods"]
         if image_id is None:
             continue
-        shape = (image_id, candidate.type.capacity["pods"])
-        if shape not in made:
-            made[shape] = templates.build(
-                claim,
-                node_class,
-                cluster,
-                image_id=image_id,
-                max_pods=shape[1],
-                capacity_type=capacity_type,
-                reserved_capacity=settings.gates.reserved_capacity,
-            )
-        offerings = (o for o in candidate.offerings if o.zone in subnets)
-        rows += [_override(o, subnets[o.zone], made[shape]) for o in offerings]
+        for offering in (o for o in candidate.offerings if o.zone in subnets):
+            held = offering.reservation
+            shape = (image_id, pods, held.id if held is not None else "")
+            if shape not in made:
+                made[shape] = templates.build(
+                    claim,
+                    node_class,
+                    cluster,
+                    image_id=image_id,
+                    max_pods=pods,
+                    capacity_type=capacity_type,
+                    reserved_capacity=settings.gates.reserved_capacity,
+                    reservation=held,
+                )
+            rows.append(_override(offering, subnets[offering.zone], made[shape]))
     rows.sort(key=lambda row: (row.price, row.instance_type, row.zone))
     return _limited(rows, {template.name: template for template in made.values()})
 

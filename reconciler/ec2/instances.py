@@ -26,6 +26,9 @@ def claim_labels(
                 found[key] = min(row.values)
     found[labels.ZONE] = instance.zone
     found[labels.CAPACITY_TYPE] = instance.capacity_type
+    held = instance.reservation
+    if held is not None:
+        found |= labels.of_reservation(held.id, held.type, held.interruptible)
     found.pop(labels.ZONE_ID, None)
     zone_id = _zone_id(instance, node_class)
     if zone_id:

@@ -19,12 +19,13 @@ from api.v1.ec2nodeclass import (
     EC2NodeClass,
     EC2NodeClassStatus,
     ResolvedImage,
+    ResolvedReservation,
     ResolvedSecurityGroup,
     ResolvedSubnet,
 )
 from api.v1.meta import Condition
 from reconciler.ec2 import families, images, tags, userdata
-from reconciler.model.cloud import ClassFacts, ClusterFacts, SecurityGroup, Subnet
+from reconciler.model.cloud import CapacityReservation, ClassFacts, ClusterFacts, SecurityGroup, Subnet
 
 Verdict = tuple[str, str, str]
 
@@ -43,11 +44,13 @@ def status(
     cluster: ClusterFacts | None,
     now: datetime,
     profile_name: str = "",
+    reserved_capacity: bool = True,
 ) -> EC2NodeClassStatus:
     """The complete next status.
 
     `facts` of another generation count as none: until fresh ones come, what is known stays and Ready is not True.
-    `profile_name` names a managed instance profile known to exist; without it the facts tell.
+    `profile_name` names a managed instance profile known to exist; without it the facts tell. Without the gate
+    `reserved_capacity` no reservation is told of.
     """
     old, generation = node_class.status, node_class.metadata.generation
     rows = conditions.initial(old.conditions, NODECLASS_DEPENDENTS, node_class.metadata.creation_timestamp)
@@ -56,6 +59,7 @@ def status(
     if facts is None or facts.generation != generation:
         return replace(old, conditions=_rooted(rows, generation, now))
     new = _resolved(node_class, facts, profile_name)
+    new = new if reserved_capacity else replace(new, capacity_reservations=())
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
     problem = facts.problems.get("ValidationSucceeded")
@@ -106,6 +110,24 @@ def security_groups(found: Iterable[SecurityGroup]) -> tuple[ResolvedSecurityGro
     return tuple(ResolvedSecurityGroup(id=g.id, name=g.name) for g in sorted(found, key=lambda group: group.id))
 
 
+def reservations(found: Iterable[CapacityReservation]) -> tuple[ResolvedReservation, ...]:
+    """As the status lists them: by ID. How many machines are left is not told; that changes with every launch."""
+    return tuple(
+        ResolvedReservation(
+            availability_zone=one.zone,
+            id=one.id,
+            instance_match_criteria=one.criteria,
+            instance_type=one.instance_type,
+            owner_id=one.owner,
+            end_time=one.ends,
+            interruptible=one.interruptible,
+            reservation_type=one.type,
+            state="expiring" if one.expiring else "active",
+        )
+        for one in sorted(found, key=lambda reservation: reservation.id)
+    )
+
+
 def _resolved(node_class: EC2NodeClass, facts: ClassFacts, profile_name: str) -> EC2NodeClassStatus:
     profile = node_class.spec.instance_profile or profile_name or facts.instance_profile
     if not profile and "InstanceProfileReady" in facts.problems:
@@ -114,6 +136,7 @@ def _resolved(node_class: EC2NodeClass, facts: ClassFacts, profile_name: str) ->
         subnets=subnets(facts.subnets, node_class.status.subnets),
         security_groups=security_groups(facts.security_groups),
         amis=images.listed(facts.images),
+        capacity_reservations=reservations(facts.reservations),
         instance_profile=profile,
     )
 

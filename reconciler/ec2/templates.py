@@ -15,7 +15,8 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import bottlerocket, families, tags, userdata
 from reconciler.ec2.bootstrap import is_ipv6
-from reconciler.model.cloud import ClusterFacts, LaunchTemplate
+from reconciler.model.cloud import ONLY_RESERVED, ClusterFacts, HeldReservation, LaunchTemplate
+from reconciler.model.instance_type import Reservation
 
 PREFIX = "karpenter.k8s.aws/"
 
@@ -29,10 +30,11 @@ def build(
     max_pods: int,
     capacity_type: str,
     reserved_capacity: bool = True,
+    reservation: Reservation | None = None,
 ) -> LaunchTemplate:
     """The template of a claim's launch. Raises ValueError when the class's user data is malformed.
 
-    With the gate `reserved_capacity` a launch that is not into a reservation leaves open reservations to others.
+    With the gate `reserved_capacity` a launch that is not into a `reservation` leaves open ones to others.
     """
     spec = node_class.spec
     nested = spec.cpu_options.nested_virtualization if spec.cpu_options is not None else None
@@ -53,9 +55,14 @@ def build(
         nested_virtualization=nested or "",
         ipv6=is_ipv6(cluster.dns_ip),
         network_interfaces=spec.network_interfaces or (),
-        capacity_reservations="none" if reserved_capacity else "",
+        capacity_reservations=ONLY_RESERVED if reservation is not None else "none" if reserved_capacity else "",
+        reservation=_held(reservation) if reservation is not None else None,
     )
     return replace(template, name=_name(template))
+
+
+def _held(reservation: Reservation) -> HeldReservation:
+    return HeldReservation(id=reservation.id, type=reservation.type, interruptible=reservation.interruptible)
 
 
 def _name(template: LaunchTemplate) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from api.v1.nodeclaim import NodeClaim
-from reconciler.lifecycle import garbage, launch, node_classes, node_overlays, node_pools, termination
+from reconciler.lifecycle import expectations, garbage, launch, node_classes, node_overlays, node_pools, termination
 from reconciler.lifecycle.consistency import check
+from reconciler.lifecycle.demotion import demote
 from reconciler.lifecycle.initialization import initialize
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.pod_events import note_pod_events
@@ -23,7 +24,7 @@ from reconciler.model.memory import Memory, Step, Turn, planning, said
 from reconciler.model.plan import NOTHING, Plan, joined
 from reconciler.model.snapshot import Snapshot
 
-_STEPS = (hydrate, register, initialize, check, note_pod_events, tag)
+_STEPS = (hydrate, register, demote, initialize, check, note_pod_events, tag)
 
 
 def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
@@ -33,7 +34,8 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     return joined(
         (
             *_launches(turn, whole, each),
-            *(said(turn.all(step, each)) for step in (CLAIMS, NODES, CLASSES, OVERLAYS)),
+            expectations.first(turn, said(turn.all(CLAIMS, each)), each),
+            *(said(turn.all(step, each)) for step in (NODES, CLASSES, OVERLAYS)),
             *_pools(turn, whole, each),
             guarded("garbage", partial(garbage.collect, turn)),
         )

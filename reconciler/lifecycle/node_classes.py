@@ -41,7 +41,10 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
     stamped = node_class if rehashed else with_annotations(node_class, stamps)
     finalizers = tuple(dict.fromkeys((*node_class.metadata.finalizers, labels.NODECLASS_FINALIZER)))
     facts = snapshot.class_facts.get(node_class.name)
-    status = nodeclass.status(node_class, facts, cluster=snapshot.cluster, now=view.now)
+    gates = snapshot.settings.gates
+    status = nodeclass.status(
+        node_class, facts, cluster=snapshot.cluster, now=view.now, reserved_capacity=gates.reserved_capacity
+    )
     after = replace(with_metadata(stamped, finalizers=finalizers), status=status)
     own = act(*changed(node_class, after, "UpdateClass", Reason("ClassStatus", f"node class {node_class.name}")))
     return joined((*rehashed, own, _profile(view, node_class)))

@@ -12,6 +12,11 @@ from datetime import datetime
 from api.v1.ec2nodeclass import BlockDeviceMapping, ConnectionTracking, MetadataOptions, NetworkInterface
 from api.v1.meta import Value
 
+#: A machine's preference, as EC2 is told it, when it is to run on reserved capacity or not at all.
+ONLY_RESERVED = "capacity-reservations-only"
+#: How EC2 calls a reservation whose owner may take machines back.
+INTERRUPTIBLE = "interruptible-capacity-reservation"
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
@@ -99,11 +104,31 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class CapacityReservation:
+    """So many machines may still be launched into it (`left`). Source: EC2 API, CapacityReservation.
+
+    `type` is `default` or `capacity-block`, `criteria` (which instances it takes) `open` or `targeted`. One that is
+    `expiring` is a block about to end, into which nothing more is launched.
+    """
+
+    id: str
+    instance_type: str
+    zone: str
+    left: int
+    owner: str = ""
+    criteria: str = "targeted"
+    type: str = "default"
+    interruptible: bool = False
+    ends: datetime | None = None
+    expiring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ClassFacts:
     """What AWS made of one EC2NodeClass's selectors, at one generation of it.
 
     `problems` maps a condition (`AMIsReady`, `SubnetsReady`, …) to (reason, message) where resolving failed.
-    `instance_profile` is empty until it exists.
+    `instance_profile` is empty until it exists; `reservations` are by ID.
     """
 
     generation: int
@@ -112,6 +137,7 @@ class ClassFacts:
     images: tuple[Image, ...] = ()
     instance_profile: str = ""
     problems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    reservations: tuple[CapacityReservation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +154,22 @@ class ClusterFacts:
     account: str = ""
 
 
+class HeldReservation(Value, frozen=True, kw_only=True):
+    """The capacity reservation that a machine is launched into."""
+
+    id: str
+    type: str = "default"
+    interruptible: bool = False
+
+
 class LaunchTemplate(Value, frozen=True, kw_only=True):
     """One launch template's content; equal content has one name. `user_data` is plain text (base64 at the port).
 
     `ip_prefix_count` and `connection_tracking` go to its network interfaces; with `ipv6` (an IPv6 cluster) these take
     a primary IPv6 address and the prefixes are IPv6 ones. Without `network_interfaces` there is one.
     `nested_virtualization` is the CPU option, "" for unset. `capacity_reservations` is the preference that EC2 is told
-    ("none": open reservations are not used up); "" says nothing.
+    ("none": open reservations are not used up); "" says nothing. With a `reservation` machines are launched into that
+    one only.
     """
 
     name: str
@@ -154,6 +189,7 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     ipv6: bool = False
     network_interfaces: tuple[NetworkInterface, ...] = ()
     capacity_reservations: str = ""
+    reservation: HeldReservation | None = None
 
 
 class Override(Value, frozen=True, kw_only=True):
@@ -184,6 +220,16 @@ class FleetRequest(Value, frozen=True, kw_only=True):
     context: str = ""
     prioritized: bool = False
 
+    def reservation(self, override: Override) -> HeldReservation | None:
+        """What a machine from an override is launched into, if into any."""
+        return next((t.reservation for t in self.templates if t.name == override.template), None)
+
+    def sold(self, instance_type: str, zone: str) -> tuple[str, str, str]:
+        """The key of the offering of a type and zone that the call may take."""
+        asked = (o for o in self.overrides if (o.instance_type, o.zone) == (instance_type, zone))
+        held = next((held for o in asked if (held := self.reservation(o)) is not None), None)
+        return (instance_type, zone, self.capacity_type if held is None else held.id)
+
 
 @dataclass(frozen=True, slots=True)
 class FleetError:
@@ -198,7 +244,7 @@ class FleetError:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One EC2 instance of this cluster (terminated ones are not shown)."""
+    """One EC2 instance of this cluster (terminated ones are not shown). A reserved one is in a `reservation`."""
 
     id: str
     instance_type: str
@@ -211,10 +257,16 @@ class Instance:
     security_group_ids: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     zone_id: str = ""
+    reservation: HeldReservation | None = None
 
     @property
     def provider_id(self) -> str:
         return f"aws:///{self.zone}/{self.id}"
+
+    @property
+    def offering(self) -> tuple[str, str, str]:
+        """The key of the offering that it came from."""
+        return (self.instance_type, self.zone, self.capacity_type if self.reservation is None else self.reservation.id)
 
     @property
     def live(self) -> bool:

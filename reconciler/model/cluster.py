@@ -56,6 +56,9 @@ FIELDS: Mapping[str, str] = {
     "Deployment": "deployments",
     "ReplicaSet": "replica_sets",
     "StatefulSet": "stateful_sets",
+    "DeviceClass": "device_classes",
+    "ResourceSlice": "resource_slices",
+    "ResourceClaim": "resource_claims",
 }
 #: By kind, the Snapshot's indexes by something that the objects have.
 _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
@@ -68,6 +71,7 @@ _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
         ("claims_by_class", lambda claim: claim.spec.node_class_ref.name),
     ),
     "VolumeAttachment": (("attachments_by_node", lambda attachment: attachment.spec.node_name),),
+    "ResourceSlice": (("slices_by_node", lambda found: found.spec.node_name),),
 }
 
 _INDEXES = {name for rows in _GROUPINGS.values() for name, _ in rows}
@@ -84,6 +88,7 @@ class Cluster:
         self._objects: dict[str, dict[str, Any]] = {kind.name: {} for kind in kinds.KNOWN}
         self._gone: dict[str, dict[str, None]] = {kind.name: {} for kind in kinds.KNOWN}
         self._by_node: dict[str, dict[str, Pod]] = {}
+        self._nominated: dict[str, dict[str, Pod]] = {}
         self._pending: dict[str, Pod] = {}
         self._state_nodes: dict[str, StateNode] = {}
         self._journal = Journal()
@@ -197,15 +202,18 @@ class Cluster:
     def _index_pod(self, key: str, old: Pod | None, new: Pod | None) -> None:
         for name in dict.fromkeys(pod.spec.node_name for pod in (old, new) if pod is not None):
             self._journal.touch("pods_on", name)
-        if old is not None and old.spec.node_name:
-            on_node = self._by_node.get(old.spec.node_name, {})
-            on_node.pop(key, None)
-            if not on_node:
-                self._by_node.pop(old.spec.node_name, None)
+        for name in dict.fromkeys(pods.expected_on(pod) for pod in (old, new) if pod is not None):
+            if name:
+                self._journal.touch("expected_on", name)
+        if old is not None:
+            _unfile(self._by_node, old.spec.node_name, key)
+            _unfile(self._nominated, pods.expected_on(old), key)
         if self._pending.pop(key, None) is not None:
             self._journal.touch("pending", key)
         if new is None:
             return
+        if name := pods.expected_on(new):
+            self._nominated.setdefault(name, {})[key] = new
         if new.spec.node_name:
             self._by_node.setdefault(new.spec.node_name, {})[key] = new
         elif pods.provisionable(new):
@@ -264,7 +272,12 @@ class Cluster:
             state_nodes=MappingProxyType(self._state_nodes),
             pdb_budgets=self._pdbs.budgets,
             pdb_selectors=self._pdbs.selectors,
-            pods=PodIndex(pods_by_key, MappingProxyType(self._by_node), MappingProxyType(self._pending)),
+            pods=PodIndex(
+                pods_by_key,
+                MappingProxyType(self._by_node),
+                MappingProxyType(self._pending),
+                MappingProxyType(self._nominated),
+            ),
             journal=self._journal,
             **tables,
             **facts,
@@ -282,6 +295,14 @@ def build(objects: Iterable[Any], *, now: datetime, settings: Settings, **facts:
     for value in objects:
         cluster.apply(kinds.BY_NAME[kinds.ref(value).kind], value)
     return cluster.snapshot(now=now, settings=settings, **facts)
+
+
+def _unfile(table: dict[str, dict[str, Pod]], name: str, key: str) -> None:
+    """Take a pod out of those of a node; no node is kept without pods."""
+    there = table.get(name, {})
+    there.pop(key, None)
+    if not there:
+        table.pop(name, None)
 
 
 def _key(kind: Kind, value: Any) -> str:

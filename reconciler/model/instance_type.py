@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from api import labels
-from api.requirements import IN, Requirements, requirement
+from api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements, requirement
 from api.resources import Resources
+from reconciler.model.devices import ResourceSliceSpec
 
-#: A (type, zone, capacity type) that can be bought.
+#: A (type, zone, capacity type) that can be bought; of reserved capacity the third is the reservation's ID.
 OfferingKey = tuple[str, str, str]
+#: What an offering settles of a machine's labels.
+OFFERING_LABELS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID, *labels.RESERVATION_LABELS)
+#: The values that an offering has of these, in order; "" for none.
+Market = tuple[str, ...]
+_NONE: tuple[str, ...] = ("",) * len(labels.RESERVATION_LABELS)
 _HUGE_PAGES = "hugepages-"
 
 
 @dataclass(frozen=True, slots=True)
+class Reservation:
+    """A capacity reservation behind an offering: so many machines may still be launched into it.
+
+    `type` is `default` or `capacity-block`. Source: EC2, DescribeCapacityReservations.
+    """
+
+    id: str
+    left: int
+    type: str = "default"
+    interruptible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Offering:
-    """One zone and capacity type of a type. `price` is in millionths of a dollar per hour.
+    """One zone and capacity type of a type; a reserved one is of one reservation. `price` is in millionths of a dollar
+    per hour.
 
     `available` says that the price is known and the zone has a usable subnet; what is out of stock for now is not
     here but in `Snapshot.out_of_stock`. One that is `unpriced` would be available if its price were known. `capacity`
@@ -31,23 +51,38 @@ class Offering:
     zone_id: str = ""
     capacity: Resources | None = None
     unpriced: bool = False
+    reservation: Reservation | None = None
 
     @property
     def key(self) -> OfferingKey:
-        return (self.instance_type, self.zone, self.capacity_type)
+        sold = self.capacity_type if self.reservation is None else self.reservation.id
+        return (self.instance_type, self.zone, sold)
+
+    @property
+    def market(self) -> Market:
+        held = self.reservation
+        own = _NONE if held is None else labels.of_reservation(held.id, held.type, held.interruptible).values()
+        return (self.zone, self.capacity_type, self.zone_id, *own)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of a machine from here that its type does not settle."""
+        return {key: value for key, value in zip(OFFERING_LABELS, self.market, strict=True) if value}
 
     def requirements(self) -> Requirements:
-        pairs = {labels.ZONE: self.zone, labels.CAPACITY_TYPE: self.capacity_type}
-        if self.zone_id:
-            pairs[labels.ZONE_ID] = self.zone_id
-        return Requirements(requirement(key, IN, (value,)) for key, value in pairs.items())
+        return Requirements(requirement(key, IN, (value,)) for key, value in self.labels.items())
+
+    def suits(self, wanted: Requirements) -> bool:
+        """Whether what is wanted of zone, capacity type, zone ID and reservation admits it."""
+        return in_market(tuple(wanted.get(key) for key in OFFERING_LABELS), self.market)
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
     """`allocatable` is capacity less kube-reserved, system-reserved and the eviction threshold.
 
-    `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity.
+    `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity. `devices`
+    are the slices that a node of the type will publish, where somebody knows.
     """
 
     name: str
@@ -57,6 +92,7 @@ class InstanceType:
     offerings: tuple[Offering, ...]
     price_overlay: bool = False
     capacity_overlay: bool = False
+    devices: tuple[ResourceSliceSpec, ...] = ()
 
     def with_capacity(self, own: Mapping[str, int]) -> InstanceType:
         """The same with these amounts of some resources; what the system keeps of each is what it was.
@@ -96,6 +132,20 @@ class InstanceType:
         sold = (o for o in self.offerings if (o.zone, o.capacity_type) == (zone, capacity_type))
         own = next((offering.capacity for offering in sold), None)
         return self if own is None else self.with_capacity(own)
+
+
+def in_market(wanted: Iterable[Requirement | None], market: Market) -> bool:
+    """Whether a market is what is wanted of each of `OFFERING_LABELS`."""
+    return all(map(_admitted, wanted, OFFERING_LABELS, market))
+
+
+def _admitted(wanted: Requirement | None, key: str, value: str) -> bool:
+    """A zone ID that is not known may be any; who is in no reservation has none of its labels."""
+    if wanted is None:
+        return True
+    if value:
+        return wanted.has(value)
+    return key not in labels.RESERVATION_LABELS or wanted.operator in (NOT_IN, DOES_NOT_EXIST)
 
 
 #: The types that a NodePool can use, by name.

@@ -27,6 +27,7 @@ T = TypeVar("T")
 #: Tables that are handed over as a whole, and compared with the ones before.
 _COMPARED = (
     "class_facts",
+    "resolved_at",
     "catalogues",
     "overlaid",
     "overlay_faults",

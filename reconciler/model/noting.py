@@ -123,7 +123,12 @@ def noting(snapshot: Snapshot, tape: Tape) -> Snapshot:
         for f in fields(snapshot)
         if isinstance(value := getattr(snapshot, f.name), Mapping) and f.name not in ("pods", "instances")
     }
-    own["pods"] = PodIndex(noted("pods", pods.by_key), noted("pods_on", pods.by_node), noted("pending", pods.pending))
+    own["pods"] = PodIndex(
+        noted("pods", pods.by_key),
+        noted("pods_on", pods.by_node),
+        noted("pending", pods.pending),
+        noted("expected_on", pods.nominated),
+    )
     stale = snapshot.settings.stale_after + timedelta(microseconds=1)  # the last instant still counts
     own["fresh_at"] = _NotedInstants("fresh_at", snapshot.fresh_at, tape, snapshot.now, stale)
     for name in ("nominated_until", "not_before", "out_of_stock"):

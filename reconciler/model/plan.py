@@ -223,6 +223,24 @@ class Nomination:
 
 
 @dataclass(frozen=True, slots=True)
+class Purchase:
+    """What a pass buys: so many nodes for so many pods, at a price in millionths of a dollar per hour.
+
+    `bound` is what nodes for these pods cost at least; None when it is not known.
+    """
+
+    nodes: int
+    pods: int
+    price: int
+    bound: int | None = None
+
+    @property
+    def cost_ratio(self) -> float | None:
+        """How many times the least it costs; None when that is not known, or nothing."""
+        return self.price / self.bound if self.bound else None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """`next_due` is when the world should be looked at again although nothing has happened (None: never)."""
 
@@ -237,6 +255,8 @@ class Plan:
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: Numbers for metrics, by Prometheus name and label pairs.
     gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
+    #: What is bought for the batch; None when it needs nothing, or when there was none.
+    purchase: Purchase | None = None
 
     def __add__(self, other: Plan) -> Plan:
         """Both plans, this one's actions first."""
@@ -261,4 +281,5 @@ def joined(plans: Iterable[Plan]) -> Plan:
         provisioned=any(plan.provisioned for plan in parts),
         buffer_pods={key: number for plan in parts for key, number in plan.buffer_pods.items()},
         gauges={name: value for plan in parts for name, value in plan.gauges.items()},
+        purchase=next((plan.purchase for plan in parts if plan.purchase is not None), None),
     )

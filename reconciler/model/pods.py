@@ -67,6 +67,16 @@ def provisionable(pod: Pod) -> bool:
     return refused and not placed and active(pod) and not of_daemon_set(pod) and not of_node(pod)
 
 
+def expected_on(pod: Pod) -> str:
+    """The node on which the kube-scheduler keeps room for a pod that is not bound; empty when there is none."""
+    return pod.status.nominated_node_name if not pod.spec.node_name and not terminal(pod) else ""
+
+
+def place(pod: Pod) -> str:
+    """The node that a pod is bound to or, else, expected on."""
+    return pod.spec.node_name or expected_on(pod)
+
+
 def reschedulable(pod: Pod) -> bool:
     """Will want a place elsewhere when its node goes."""
     alive = active(pod) or (terminating(pod) and of_stateful_set(pod))

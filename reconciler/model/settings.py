@@ -28,6 +28,8 @@ class Settings:
     improve: timedelta = timedelta(seconds=1)
     #: What pods without a spread of their own are spread by; their selectors follow from what the pods belong to.
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    #: Pods are told which node was made for them (`status.nominatedNodeName`), which then comes first for them.
+    nominate_pods: bool = False
     #: Pods that claim devices (dynamic resource allocation) are no concern of ours.
     ignore_dra_requests: bool = True
     vm_memory_overhead_percent: float = 0.075

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from api import labels
@@ -19,7 +20,7 @@ from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
-from reconciler.model import objects, workloads
+from reconciler.model import devices, objects, workloads
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
@@ -131,17 +132,21 @@ class LaunchFailure:
 
 
 class PodIndex(Mapping[str, objects.Pod]):
-    """All pods by `namespace/name`, with the views that decisions need; kept up by the cluster's indexes."""
+    """All pods by `namespace/name`, with the views that decisions need; kept up by the cluster's indexes.
 
-    __slots__ = ("by_key", "by_node", "pending")
+    `nominated` are the pods that are not bound and have a `status.nominatedNodeName`, by the name of that node.
+    """
+
+    __slots__ = ("by_key", "by_node", "nominated", "pending")
 
     def __init__(
         self,
         by_key: Mapping[str, objects.Pod],
         by_node: Mapping[str, Mapping[str, objects.Pod]],
         pending: Mapping[str, objects.Pod],
+        nominated: Mapping[str, Mapping[str, objects.Pod]] = MappingProxyType({}),
     ) -> None:
-        self.by_key, self.by_node, self.pending = by_key, by_node, pending
+        self.by_key, self.by_node, self.pending, self.nominated = by_key, by_node, pending, nominated
 
     def __getitem__(self, key: str) -> objects.Pod:
         return self.by_key[key]
@@ -155,6 +160,10 @@ class PodIndex(Mapping[str, objects.Pod]):
     def on(self, node_name: str) -> Iterable[objects.Pod]:
         """Pods bound to a node, in no particular order; sort before a decision depends on it."""
         return self.by_node.get(node_name, {}).values()
+
+    def expected_on(self, node_name: str) -> Iterable[objects.Pod]:
+        """Pods for which the kube-scheduler keeps room on a node, in no particular order."""
+        return self.nominated.get(node_name, {}).values()
 
 
 class InstanceIndex(Mapping[str, Instance]):
@@ -229,10 +238,16 @@ class Snapshot:
     #: By `namespace/name`; empty unless the gate CapacityBuffer is open.
     capacity_buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)
     pod_templates: Mapping[str, workloads.StoredTemplate] = field(default_factory=dict)
+    #: Empty while claims of devices are ignored; claims are by `namespace/name`, a node's own slices by its name.
+    device_classes: Mapping[str, devices.DeviceClass] = field(default_factory=dict)
+    resource_slices: Mapping[str, devices.ResourceSlice] = field(default_factory=dict)
+    resource_claims: Mapping[str, devices.ResourceClaim] = field(default_factory=dict)
+    slices_by_node: Mapping[str, tuple[devices.ResourceSlice, ...]] = field(default_factory=dict)
     #: The cluster's own facts (for user data); None until they are known.
     cluster: ClusterFacts | None = None
-    #: What AWS made of each EC2NodeClass, and the types each can launch.
+    #: What AWS made of each EC2NodeClass, as of when, and the types each can launch.
     class_facts: Mapping[str, ClassFacts] = field(default_factory=dict)
+    resolved_at: Mapping[str, datetime] = field(default_factory=dict)
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)
     #: The types of those NodePools of which NodeOverlays change anything, by pool and class (see `types_for`); and why
     #: overlays are applied nowhere, by overlay.
@@ -283,7 +298,8 @@ class Snapshot:
             if isinstance(value := getattr(self, f.name), Mapping) and not isinstance(value, (PodIndex, InstanceIndex))
         }
         by_node = {name: dict(pods) for name, pods in self.pods.by_node.items()}
-        pods = PodIndex(dict(self.pods.by_key), by_node, dict(self.pods.pending))
+        nominated = {name: dict(pods) for name, pods in self.pods.nominated.items()}
+        pods = PodIndex(dict(self.pods.by_key), by_node, dict(self.pods.pending), nominated)
         return replace(self, pods=pods, journal=None, **own)
 
     def out_of_stock_now(self, key: OfferingKey) -> bool:

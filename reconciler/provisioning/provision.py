@@ -22,6 +22,7 @@ from reconciler.provisioning.pending import pending_pods, rehoused_pods
 from reconciler.scheduling.buffers import virtual_pods
 from reconciler.scheduling.claims import to_claim
 from reconciler.scheduling.daemons import daemon_problems
+from reconciler.scheduling.reserving import DEFERRED
 from reconciler.scheduling.sites import sites
 from reconciler.scheduling.solve import NewNode, PodRefusal, Solution
 
@@ -78,11 +79,12 @@ def _plan(snapshot: Snapshot, solution: Solution, wanted: Solution, refused: dic
     return Plan(
         actions=creations,
         refusals=(*_refusals(unplaced, told, solution), *_daemon_refusals(snapshot)),
-        events=(*_pod_events(snapshot, homes, told), *_pool_events(snapshot, solution)),
+        events=(*_pod_events(snapshot, homes, _failures(unplaced, told)), *_pool_events(snapshot, solution)),
         nominations=nominations(snapshot, wanted, homes),
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
         gauges={(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
+        purchase=solution.purchase,
     )
 
 
@@ -109,6 +111,11 @@ def _told(unplaced: Mapping[str, PodRefusal]) -> dict[str, str]:
     return {key: texts[id(unplaced[key])] for key in sorted(unplaced)}
 
 
+def _failures(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str]) -> dict[str, str]:
+    """Who is to hear about it: not a pod that has opted out, nor one that may well have a place in the next pass."""
+    return {key: text for key, text in told.items() if text and unplaced[key].code != DEFERRED.code}
+
+
 def _refusals(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:
     pods = [Refusal(f"pod/{key}", Reason(unplaced[key].code, text)) for key, text in told.items()]
     pools = [Refusal(f"nodepool/{n}", Reason(why.code, why.text)) for n, why in sorted(solution.pool_problems.items())]
@@ -130,11 +137,9 @@ def nominations(snapshot: Snapshot, solution: Solution, homes: Mapping[str, str]
 
 
 def _pod_events(snapshot: Snapshot, homes: Mapping[str, str], told: Mapping[str, str]) -> tuple[Event, ...]:
-    """A refusal without words is for a pod that has opted out: nothing is said about it."""
     failed = [
         _event(snapshot.pods[key], "Warning", "FailedScheduling", f"Failed to schedule pod, {text}", _FAILED_FOR)
         for key, text in told.items()
-        if text
     ]
     nominated = [
         _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, target), _NOMINATED_FOR)

@@ -70,7 +70,8 @@ def left_out(pod: Pod) -> str:
         gates = ", ".join(gate.name for gate in spec.scheduling_gates[:_MOST_NAMES])
         return f"is gated ({gates}): no scheduler looks at it before its scheduling gates are removed"
     if pod.status.nominated_node_name:
-        return f"is about to take the place of other pods on {pod.status.nominated_node_name} (preemption)"
+        expected = f"is expected on node {pod.status.nominated_node_name}, where room is kept for it"
+        return f"{expected}: that node was made for it, or other pods make way for it there (preemption)"
     if not pods.provisionable(pod):
         return f"has not been looked at: its scheduler ({spec.scheduler_name}) has not said that it is Unschedulable"
     return ""

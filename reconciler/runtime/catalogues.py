@@ -92,6 +92,11 @@ class Catalogues:
         """By class name; that types could not be worked out from them is one more of their problems."""
         return self._facts_view
 
+    @property
+    def resolved_at(self) -> Mapping[str, datetime]:
+        """As of when the facts of each class are, by its name."""
+        return {name: known.at for name, known in self._known.items()}
+
     def _renew_view(self) -> None:
         self._facts_view = {name: self._told(name, known.facts) for name, known in sorted(self._known.items())}
 

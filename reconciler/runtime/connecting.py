@@ -51,6 +51,7 @@ def cloud(options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = 
         interruption_queue=options.interruption_queue,
         isolated_vpc=options.isolated_vpc,
         eks_control_plane=options.eks_control_plane,
+        reserved_capacity=options.feature_gates.reserved_capacity,
         dns_ip=_dns_ip(asked),
         kubernetes_version=_version(asked),
         endpoint_url=options.aws_endpoint_url or None,

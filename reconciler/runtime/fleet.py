@@ -21,6 +21,7 @@ SHOWN_AFTER = timedelta(seconds=60)
 ENDED_UNSEEN = timedelta(seconds=20)
 FAILURES_KEPT = timedelta(minutes=30)
 _GOING = "shutting-down"
+_TAKEN_BACK = frozenset({"spot_interrupted", "capacity_reservation_interrupted"})
 
 
 class Fleet:
@@ -62,7 +63,7 @@ class Fleet:
             self._launched[instance.id] = (instance, at)
         for error in result.errors:
             if error.capacity and error.instance_type and error.zone:
-                self._sold_out((error.instance_type, error.zone, request.capacity_type), at)
+                self._sold_out(request.sold(error.instance_type, error.zone), at)
         if len(result.instances) < len(request.members):
             self.failed(request.group, result.errors, at)
         else:
@@ -116,13 +117,11 @@ class Fleet:
 
     # --- stock-outs and failures --------------------------------------------------------------------------------
     def interrupted(self, interruption: Interruption, at: datetime) -> None:
-        """EC2 takes a spot instance back: nothing to have there now."""
-        if interruption.kind != "spot_interrupted":
-            return
-        for id_ in interruption.instance_ids:
+        """EC2 takes an instance on spot or in a reservation back: nothing to have there now."""
+        for id_ in interruption.instance_ids if interruption.kind in _TAKEN_BACK else ():
             instance = self.instances.get(id_)
             if instance is not None:
-                self._sold_out((instance.instance_type, instance.zone, instance.capacity_type), at)
+                self._sold_out(instance.offering, at)
 
     def failed(self, group: str, errors: Sequence[FleetError], at: datetime) -> None:
         """A fleet call gave less than was asked for."""

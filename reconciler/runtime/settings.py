@@ -200,6 +200,10 @@ class Options:
         default=1.0,
         metadata=_about("IMPROVE_SECONDS", _seconds, "work for a cheaper answer to a batch of pods; 0: none"),
     )
+    nominate_pods: bool = field(
+        default=False,
+        metadata=_about("NOMINATE_PODS", _boolean, "tell pods which node was made for them (nominatedNodeName)"),
+    )
     scheduler_config: tuple[TopologySpreadConstraint, ...] = field(
         default=(),
         metadata=_about("SCHEDULER_CONFIG", scheduler_config.read, "YAML: podTopologySpread.defaultConstraints"),
@@ -276,7 +280,9 @@ class Options:
     )
     ignore_dra_requests: bool = field(
         default=True,
-        metadata=_about("IGNORE_DRA_REQUESTS", _boolean, "daemon sets with resource claims take nothing"),
+        metadata=_about(
+            "IGNORE_DRA_REQUESTS", _boolean, "pods with resource claims are refused, and such daemon sets take nothing"
+        ),
     )
     enable_zonal_shift: bool = field(
         default=False, metadata=_about("ENABLE_ZONAL_SHIFT", _boolean, "accepted, without effect")
@@ -302,6 +308,7 @@ class Options:
             preference_policy=self.preference_policy,
             min_values_policy=self.min_values_policy,
             improve=timedelta(seconds=self.improve_seconds),
+            nominate_pods=self.nominate_pods,
             default_constraints=self.scheduler_config,
             ignore_dra_requests=self.ignore_dra_requests,
             vm_memory_overhead_percent=self.vm_memory_overhead_percent,

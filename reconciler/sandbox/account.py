@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from api.v1.ec2nodeclass import ALIAS_FAMILIES, EC2NodeClass, SelectorTerm
-from reconciler.model.cloud import Image, SecurityGroup, Subnet
+from reconciler.model.cloud import CapacityReservation, Image, SecurityGroup, Subnet
 
 DISCOVERY_TAG = "karpenter.sh/discovery"
 _ADDRESSES = 8187
@@ -16,7 +16,7 @@ _ADDRESSES = 8187
 class Tagged:
     """A thing of the account with its tags."""
 
-    thing: Subnet | SecurityGroup | Image
+    thing: Subnet | SecurityGroup | Image | CapacityReservation
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -77,8 +77,14 @@ def _selects(term: SelectorTerm, one: Tagged) -> bool:
         return isinstance(one.thing, Image) and _aliased(term.alias, one.tags)
     if term.name and getattr(one.thing, "name", "") != term.name and term.name != "*":
         return False
+    if isinstance(one.thing, CapacityReservation) and not _reserves(term, one.thing):
+        return False
     tagged = all(key in one.tags and value in ("*", one.tags[key]) for key, value in term.tags.items())
-    return tagged and bool(term.name or term.tags)
+    return tagged and bool(term.name or term.tags or term.instance_match_criteria)
+
+
+def _reserves(term: SelectorTerm, one: CapacityReservation) -> bool:
+    return term.owner_id in ("", one.owner) and term.instance_match_criteria in ("", one.criteria)
 
 
 def _aliased(alias: str, tags: Mapping[str, str]) -> bool:

@@ -132,6 +132,7 @@ class SandboxCloud:
             images=images,
             instance_profile=spec.instance_profile or self._profile_of(node_class),
             problems=problems,
+            reservations=self._ec2.reserved(spec.capacity_reservation_selector_terms),
         )
 
     def _free(self, subnet: Subnet) -> Subnet:

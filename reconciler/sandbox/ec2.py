@@ -7,16 +7,28 @@ cloud.py is what the controller sees of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import product
 from math import log
 
 from api import labels
-from api.v1.ec2nodeclass import BlockDeviceMapping
-from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Message, Override, Region, Subnet
+from api.v1.ec2nodeclass import BlockDeviceMapping, SelectorTerm
+from reconciler.model.cloud import (
+    CapacityReservation,
+    FleetError,
+    FleetRequest,
+    FleetResult,
+    HeldReservation,
+    Instance,
+    Message,
+    Override,
+    Region,
+    Subnet,
+)
 from reconciler.ports import AlreadyGone, IdempotencyMismatch, Invalid
+from reconciler.sandbox.account import Tagged, select
 from reconciler.sandbox.clock import Agenda
 from reconciler.sandbox.manifests import chance, digest, timestamp
 from reconciler.sandbox.weather import Weather
@@ -50,6 +62,7 @@ class Machine:
     price: int
     state: str = "pending"
     ended: datetime | None = None
+    reservation: HeldReservation | None = None
     #: Whether it becomes a Node, and that Ready.
     boots: bool = True
     fit: bool = True
@@ -71,6 +84,7 @@ class Machine:
             security_group_ids=self.security_group_ids,
             tags=dict(self.tags),
             zone_id=self.zone_id,
+            reservation=self.reservation,
         )
 
 
@@ -115,6 +129,7 @@ class Ec2:
         self.subnets = {subnet.id: subnet for subnet in subnets}
         self.used_addresses: dict[str, int] = {}
         self.changes = 0
+        self._reservations: dict[str, Tagged] = {}
         self._stock_outs: dict[tuple[str, str, str], datetime] = {}
         self._left: dict[tuple[str, str, str], int] = {}
         self._fleets: dict[str, _Fleet] = {}
@@ -130,6 +145,18 @@ class Ec2:
     def leave(self, instance_type: str, zone: str, capacity_type: str, count: int) -> None:
         """Only so many more are to be had of this type there; `*` as above."""
         self._left[(instance_type, zone, capacity_type)] = count
+
+    def reserve(self, reservation: CapacityReservation, tags: Mapping[str, str]) -> None:
+        """The account has this capacity reservation now; `left` is what it has in all. Again: it is changed."""
+        self._reservations[reservation.id] = Tagged(reservation, tags)
+
+    def cancel_reservation(self, id_: str) -> None:
+        """Instances in it run on, and are on demand from now on."""
+        del self._reservations[id_]
+        for machine in self.instances.values():
+            if machine.reservation is not None and machine.reservation.id == id_:
+                machine.reservation, machine.capacity_type = None, labels.ON_DEMAND
+        self.changes += 1
 
     def reclaim_spot(self, instance_id: str) -> None:
         """Announce the end of a spot instance now; it ends two minutes later. Nothing if it is ending already."""
@@ -167,6 +194,16 @@ class Ec2:
         """What DescribeInstances shows now: not the newest launches, and nothing that has terminated."""
         alive = (m for m in self.instances.values() if m.state != "terminated" and m.visible_at <= self._now())
         return [machine.shown() for machine in alive]
+
+    def reserved(self, terms: Iterable[SelectorTerm]) -> tuple[CapacityReservation, ...]:
+        """The reservations that these terms select, by ID, with the machines that are left of each."""
+        found = (one.thing for one in select(self._reservations.values(), terms))
+        rows = [replace(one, left=self._left_of(one)) for one in found if isinstance(one, CapacityReservation)]
+        return tuple(sorted(rows, key=lambda one: one.id))
+
+    def _left_of(self, one: CapacityReservation) -> int:
+        alive = (m for m in self.instances.values() if m.state in ("pending", "running"))
+        return one.left - sum(m.reservation is not None and m.reservation.id == one.id for m in alive)
 
     def fleet(self, request: FleetRequest) -> FleetResult:
         """CreateFleet of type instant. Raises IdempotencyMismatch, Invalid (a pool named twice)."""
@@ -219,7 +256,7 @@ class Ec2:
         """The first override that can be had, by the request's order or else by price; what could not is noted."""
         ordered = sorted(request.overrides, key=lambda o: (self._rank(request, o), o.instance_type, o.zone))
         for override in ordered:
-            fault = self._fault(override, request.capacity_type)
+            fault = self._fault(override, request.capacity_type, request.reservation(override))
             if fault is None:
                 return self._launch(request, override)
             errors[(override.instance_type, override.zone)] = fault
@@ -234,7 +271,7 @@ class Ec2:
             return self.region.spot.get((kind, override.zone), own)
         return self.region.on_demand.get(kind, own)
 
-    def _fault(self, override: Override, capacity_type: str) -> FleetError | None:
+    def _fault(self, override: Override, capacity_type: str, held: HeldReservation | None) -> FleetError | None:
         kind, zone = override.instance_type, override.zone
         if kind not in self.region.types or zone not in self.region.zones_by_type[kind]:
             return FleetError("Unsupported", f"{kind} is not supported in {zone}", kind, zone, True)
@@ -244,10 +281,23 @@ class Ec2:
         if self.used_addresses.get(subnet.id, 0) >= subnet.free_addresses:
             text = f"{subnet.id} has no free addresses"
             return FleetError("InsufficientFreeAddressesInSubnet", text, kind, zone, True)
+        if held is not None:
+            return self._full(held, kind, zone)
         if self.out_of_stock(kind, zone, capacity_type):
             code = "UnfulfillableCapacity" if capacity_type == labels.SPOT else "InsufficientInstanceCapacity"
             return FleetError(code, f"no {capacity_type} capacity of {kind} in {zone}", kind, zone, True)
         return None
+
+    def _full(self, held: HeldReservation, kind: str, zone: str) -> FleetError | None:
+        """Why nothing can be launched into a reservation; whoever has one left there is never out of stock."""
+        known = self._reservations.get(held.id)
+        one = known.thing if known is not None else None
+        if not isinstance(one, CapacityReservation) or (one.instance_type, one.zone) != (kind, zone):
+            text = f"{held.id} is no reservation of {kind} in {zone}"
+            return FleetError("InvalidCapacityReservationId.NotFound", text, kind, zone)
+        if self._left_of(one) > 0:
+            return None
+        return FleetError("ReservationCapacityExceeded", f"{held.id} has no machine left", kind, zone, True)
 
     def out_of_stock(self, instance_type: str, zone: str, capacity_type: str) -> bool:
         for row in _rows(instance_type, zone, capacity_type):
@@ -262,7 +312,8 @@ class Ec2:
         number = len(self.instances) + 1
         template = next(t for t in request.templates if t.name == override.template)
         now, kind, zone = self._now(), override.instance_type, override.zone
-        spot = request.capacity_type == labels.SPOT
+        spot, held = request.capacity_type == labels.SPOT, template.reservation
+        bought = self.region.spot[(kind, zone)] if spot else self.region.on_demand[kind]
         machine = Machine(
             id=f"i-{digest('instance', self._seed, number)[:17]}",
             number=number,
@@ -278,7 +329,8 @@ class Ec2:
             launched=now,
             visible_at=now + timedelta(seconds=self.weather.describe_lag_seconds),
             tags=dict(request.tags),
-            price=self.region.spot[(kind, zone)] if spot else self.region.on_demand[kind],
+            price=bought if held is None else 0,  # what is reserved is paid for already
+            reservation=held,
             boots=chance("boot", self._seed, number) >= self.weather.boot_failure_rate,
             fit=chance("fit", self._seed, number) >= self.weather.ready_failure_rate,
         )

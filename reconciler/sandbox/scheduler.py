@@ -1,9 +1,11 @@
 """A small kube-scheduler: binds pending pods to nodes, and says so when no node will do.
 
 Filters: room, node selector and required node affinity, taints, host ports, hard topology spread, required pod
-affinity and anti-affinity (both directions), zones of volumes, how many volumes a node can attach. Score: the least
-allocated node, ties by name. It knows no preemption and no preferences, and leaves pods alone that name another
-scheduler. Source: Kubernetes, "kube-scheduler" and "Scheduling framework".
+affinity and anti-affinity (both directions), zones of volumes, how many volumes a node can attach. Score: the node that
+the pod is nominated to, then the least allocated one, ties by name. Nominated pods keep their room from those that are
+no more important; a nomination to a node that is not there, or has no room after all, is dropped. It knows no
+preemption and no preferences, and leaves pods alone that name another scheduler. Source: Kubernetes, "kube-scheduler"
+and "Scheduling framework".
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model import kinds
 from reconciler.model.objects import LabelSelector, Pod
-from reconciler.model.pods import terminal
+from reconciler.model.pods import expected_on, terminal
 from reconciler.sandbox import selectors
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import Agenda
@@ -48,6 +50,7 @@ class Scheduler:
         self._weather = weather
         self._nodes = NodeViews()
         self._pending: dict[str, Pod] = {}
+        self._expected: dict[str, dict[str, Pod]] = {}
         self._demands: dict[bytes, Demand] = {}
         self._refused: dict[int, Demand] = {}
         self._fresh = False
@@ -72,6 +75,7 @@ class Scheduler:
     def _heard_pod(self, record: Record, *, gone: bool) -> None:
         pod: Pod = record.value
         uid = pod.metadata.uid
+        self._expect(pod, gone=gone)
         if gone or terminal(pod):
             self._pending.pop(uid, None)
             if self._nodes.remove(uid):
@@ -84,6 +88,17 @@ class Scheduler:
         else:
             self._fresh = self._fresh or uid not in self._pending
             self._pending[uid] = pod
+
+    def _expect(self, pod: Pod, *, gone: bool) -> None:
+        """Follow which pods are nominated to which node; who loses one may leave room for another."""
+        uid, name = pod.metadata.uid, "" if gone else expected_on(pod)
+        for there, some in list(self._expected.items()):
+            if there != name and some.pop(uid, None) is not None:
+                self._look_again()
+                if not some:
+                    del self._expected[there]
+        if name:
+            self._expected.setdefault(name, {})[uid] = pod
 
     def _look_again(self) -> None:
         self._refused.clear()
@@ -123,7 +138,7 @@ class Scheduler:
 
     def _place(self, pod: Pod) -> None:
         demand = self._demand(pod)
-        if id(demand) not in self._refused:
+        if id(demand) not in self._refused or pod.status.nominated_node_name:
             node = self._best(demand, pod)
             if node is not None:
                 self._server.bind(pod.metadata.namespace, pod.metadata.name, node.name, timestamp(self._now()))
@@ -146,18 +161,38 @@ class Scheduler:
             node
             for node in self._nodes.known()
             if node.accepts(demand)
-            and fits(demand.requests, node.used, node.allocatable)
+            and fits(demand.requests, self._kept(node, pod), node.allocatable)
             and not _port_clash(demand, node)
             and all(allow(node) for allow in allows)
             and reachable(node.name, node.labels)
             and attachable(node.name, (other for other, _ in node.pods.values()))
         ]
+        if expected := next((node for node in good if node.name == pod.status.nominated_node_name), None):
+            return expected
         if self._weather.scattered:
             return min(good, key=lambda node: digest(pod.metadata.uid, node.name), default=None)
         return min(good, key=lambda node: (-_freedom(node, wanted), node.name), default=None)
 
+    def _kept(self, node: NodeView, pod: Pod) -> Mapping[str, int]:
+        """What is taken on a node: by its pods, and by others that are nominated to it and at least as important."""
+        found = self._expected.get(node.name)
+        if not found:
+            return node.used
+        used = dict(node.used)
+        for other in found.values():
+            if other.metadata.uid != pod.metadata.uid and other.spec.priority >= pod.spec.priority:
+                for name, amount in self._demand(other).requests:
+                    used[name] = used.get(name, 0) + amount
+        return used
+
     def _refuse(self, pod: Pod) -> None:
         """Mark the pod Unschedulable, once."""
+        expected = self._nodes.by_name.get(pod.status.nominated_node_name)
+        if pod.status.nominated_node_name and (
+            expected is None or not expected.known or expected.accepts(self._demand(pod))
+        ):
+            nothing = {"status": {"nominatedNodeName": None}}
+            self._server.patch(kinds.POD, pod.metadata.namespace, pod.metadata.name, nothing, subresource="status")
         if any(c.type == "PodScheduled" and c.reason == "Unschedulable" for c in pod.status.conditions):
             return
         count = sum(1 for _ in self._nodes.known())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import msgspec
 
@@ -36,7 +37,7 @@ class Rung:
 @dataclass(slots=True, eq=False)
 class PodClass:
     """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
-    `attaching` is what each of them has attached to it.
+    `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
     """
 
     number: int
@@ -49,6 +50,7 @@ class PodClass:
     attaching: Attaching
     settled: bool
     counted: tuple[Group, ...] = ()
+    claiming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class _Draft:
     volumes: tuple[Requirements, ...]
     attaching: Attaching
     settled: bool
+    claiming: bool
 
 
 def classes_of(
@@ -69,6 +72,7 @@ def classes_of(
     volumes: Mapping[str, tuple[Requirements, ...]],
     attaching: Mapping[str, Attaching],
     settled: frozenset[str],
+    claiming: Collection[str] = (),
     topology: Topology,
     respect_preferences: bool,
     soft_taints: bool,
@@ -76,25 +80,30 @@ def classes_of(
     """The pods' classes in the order in which they are placed, and the pods that make no sense with the reason.
 
     `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
-    keys of pods that run somewhere now.
+    keys of pods that run somewhere now, `claiming` of those that claim devices.
     """
-    shapes, unreadable = _shapes(found)
-    readable = [(pod, shapes[name]) for pod in found if (name := pod.key) in shapes]
-    wishes = {shape[0]: pod for pod, shape in reversed(readable)}
+    readable, unreadable = _shapes(found)
+    wishes = {shape[0]: pod for _, pod, shape in reversed(readable)}
     read = {key for pod in wishes.values() for key in _label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in wishes.values())
     drafts: dict[tuple[object, ...], _Draft] = {}
-    for pod, shape in readable:
+    marks: dict[int, Marks] = {}  # pods of one workload share their labels, too
+    for name, pod, shape in readable:
         own = pod.metadata.labels
-        chosen = tuple(sorted([item for item in own.items() if item[0] in read])) if read and own else ()
+        chosen = marks.get(id(own)) if read and own else ()
+        if chosen is None:
+            chosen = marks[id(own)] = tuple(sorted([item for item in own.items() if item[0] in read]))
         place = pod.metadata.namespace if local else ""
-        name = pod.key
-        wanted, brings, stays = volumes.get(name, (EMPTY,)), attaching.get(name, NOTHING), name in settled
-        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays)
+        wanted, brings, stays = volumes.get(name), attaching.get(name), name in settled
+        alone = name if name in claiming else None
+        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays, alone)
         draft = drafts.get(key)
         if draft is None:
-            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), wanted, brings, stays)
+            demands = (EMPTY,) if wanted is None else wanted
+            attached = NOTHING if brings is None else brings
+            limits = (shape[0], place, chosen)
+            draft = drafts[key] = _Draft([], shape, limits, demands, attached, stays, alone is not None)
         draft.members.append(pod)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
@@ -132,6 +141,7 @@ class _Builder:
             draft.volumes,
             draft.attaching,
             draft.settled,
+            claiming=draft.claiming,
         )
 
     def _ladder(self, sample: Pod) -> tuple[Rung, ...]:
@@ -146,10 +156,10 @@ class _Builder:
             group_of.counted = selecting(group_of.sample)
 
 
-def age(pod: Pod) -> tuple[str, str, str]:
+def age(pod: Pod) -> tuple[float, str, str]:
     """Oldest first; ties by UID, then key."""
     created = pod.metadata.creation_timestamp
-    return (created.isoformat() if created is not None else "", pod.metadata.uid, pod.key)
+    return (created.timestamp() if created is not None else -inf, pod.metadata.uid, pod.key)
 
 
 def _order(group: PodClass) -> tuple[object, ...]:
@@ -164,16 +174,16 @@ def _order(group: PodClass) -> tuple[object, ...]:
     )
 
 
-def _shapes(found: Iterable[Pod]) -> tuple[dict[str, Shape], dict[str, Exception]]:
-    """Each pod's shape; and the pods whose constraints cannot even be looked through."""
-    shapes: dict[str, Shape] = {}
+def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[str, Pod, Shape]], dict[str, Exception]]:
+    """The pods with their keys and shapes; and those, by key, whose constraints cannot even be looked through."""
+    shapes: list[tuple[str, Pod, Shape]] = []
     unreadable: dict[str, Exception] = {}
     same: dict[tuple[int, ...], Shape] = {}
     looked_through: set[bytes] = set()
     for pod in found:
         try:
             # pods of one workload share their parts (see kube/interning), so most need no second look
-            parts = tuple([id(part) if part else 0 for part in _parts(pod)])
+            parts = _parts(pod)
             shape = same.get(parts)
             if shape is None:
                 shape = shape_of(pod)
@@ -184,22 +194,22 @@ def _shapes(found: Iterable[Pod]) -> tuple[dict[str, Shape], dict[str, Exception
         except Exception as error:
             unreadable[pod.key] = error
         else:
-            shapes[pod.key] = shape
+            shapes.append((pod.key, pod, shape))
     return shapes, unreadable
 
 
-def _parts(pod: Pod) -> tuple[object, ...]:
-    """What scheduling reads of a pod, labels and volumes aside."""
+def _parts(pod: Pod) -> tuple[int, ...]:
+    """The identities of what scheduling reads of a pod, labels and volumes aside; 0 for what is empty."""
     spec = pod.spec
     return (
-        spec.node_selector,
-        spec.affinity,
-        spec.tolerations,
-        spec.topology_spread_constraints,
-        spec.containers,
-        spec.init_containers,
-        spec.overhead,
-        spec.resources,
+        id(spec.node_selector) if spec.node_selector else 0,
+        id(spec.affinity) if spec.affinity else 0,
+        id(spec.tolerations) if spec.tolerations else 0,
+        id(spec.topology_spread_constraints) if spec.topology_spread_constraints else 0,
+        id(spec.containers),
+        id(spec.init_containers) if spec.init_containers else 0,
+        id(spec.overhead) if spec.overhead else 0,
+        id(spec.resources) if spec.resources else 0,
     )
 
 

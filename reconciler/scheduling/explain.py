@@ -18,6 +18,7 @@ from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.existing import account_of
 from reconciler.scheduling.funnel import Funnel, farthest
+from reconciler.scheduling.reserving import DEFERRED, waits_for_reservation
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.suggestions import suggested
 from reconciler.scheduling.template import Template
@@ -44,7 +45,8 @@ def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
 class Outcome:
     """What a solve ended with. `problems` are of pools that could not be used; with `open_new` pools were asked.
 
-    `reasons` are the answers of the pools; `accounts` is how many classes get a full account.
+    `reasons` are the answers of the pools; `accounts` is how many classes get a full account. Of the capacity
+    reservations in `taken` other nodes of this plan, or claims that have no instance yet, have all there is.
     """
 
     snapshot: Snapshot
@@ -54,6 +56,7 @@ class Outcome:
     open_new: bool
     reasons: bool
     accounts: int
+    taken: frozenset[str] = frozenset()
 
     @property
     def closed(self) -> int:
@@ -76,6 +79,8 @@ def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
 
 def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int) -> PodRefusal:
     """Of a class of which so many pods are left; `place` is how many classes have been told of before."""
+    if outcome.open_new and waits_for_reservation(outcome.templates, outcome.assignment.columns, cls, outcome.taken):
+        return DEFERRED
     short = _short(outcome, cls)
     if not (outcome.reasons and outcome.open_new) or place >= MOST_CLASSES:
         return short

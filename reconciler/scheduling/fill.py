@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 
 from api.requirements import Requirements
-from reconciler.scheduling.bins import Bin, Stock, needs_company
+from reconciler.scheduling.bins import Bin, Stock, goes_first, needs_company
 from reconciler.scheduling.rack import Draft, Rack
 from reconciler.scheduling.sizes import PER_NODE, Mix, Noise, Sizes, shares
 from reconciler.scheduling.template import Template
@@ -42,6 +42,7 @@ class Filling:
         self.sizes = Sizes(template, self.columns, frugal=frugal)
         self.seats = 0
         self._late = late
+        self._few = sum(stock.left for stock in stocks) * _FEW
         self._joinable: dict[int, set[int]] = {}
         self._served = {stock.lane: stock.served for stock in stocks}
         self._forced = self._forced_lanes(stocks)
@@ -59,7 +60,7 @@ class Filling:
         rack = Rack(self.template, self._weights(left))
         self._adopt(rack, together, left)
         followers = {stock: number for stock, number in left.items() if number and needs_company(stock.item)}
-        left = {stock: number for stock, number in left.items() if not needs_company(stock.item)}
+        left = {stock: number for stock, number in left.items() if not goes_first(stock.item)}
         for stock in left:
             self.seats += 1
             left[stock] -= self._seat(rack, stock, left[stock])
@@ -109,7 +110,7 @@ class Filling:
     def _odd(self, rack: Rack, left: Mapping[Stock, int], stock: Stock) -> bool:
         """Whether the lane has few pods left, or room enough for all in the sum: nodes may rather grow a little."""
         rest = sum(number for other, number in left.items() if other.lane == stock.lane)
-        if rest <= sum(stock.left for stock in self.stocks) * _FEW:
+        if rest <= self._few:
             return True
         return bool((rack.room(stock)[self.columns] >= self._demand(left, {stock.lane})[self.columns]).all())
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.scheduling.bins import Stock, needs_company
+from reconciler.scheduling.bins import Stock, goes_first
 from reconciler.scheduling.fill import Filling
 from reconciler.scheduling.rack import Draft
 
@@ -36,8 +36,9 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
     if not effort:
         return drafts
     priced = [_priced(filling, draft) for draft in drafts]
-    nodes = [node for node in priced if node.price < np.inf and not _together(node.draft)]
-    fixed = [node.draft for node in priced if node not in nodes]
+    free = [node.price < np.inf and not _together(node.draft) for node in priced]
+    nodes = [node for node, able in zip(priced, free, strict=True) if able]
+    fixed = [node.draft for node, able in zip(priced, free, strict=True) if not able]
     noise = np.random.default_rng(_SEED)
     end, in_vain = filling.seats + effort, 0
     while nodes and filling.seats < end and in_vain < _PATIENCE:
@@ -51,7 +52,7 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
 
 
 def _together(draft: Draft) -> bool:
-    return any(needs_company(stock.item) for stock in draft.content)
+    return any(goes_first(stock.item) for stock in draft.content)
 
 
 def _priced(filling: Filling, draft: Draft) -> _Priced:

@@ -7,13 +7,15 @@ At last every node gets the types that hold what is on it. A later pool gets wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from api.requirements import Requirements
+from api.requirements import EMPTY, Requirements
 from reconciler.scheduling.bins import Steps, Stock, steps_of
 from reconciler.scheduling.closing import Packed, close
 from reconciler.scheduling.company import seat_together
 from reconciler.scheduling.courses import PLAIN, Course
+from reconciler.scheduling.devices.ledger import DeviceLedger
+from reconciler.scheduling.devices.seating import Seating
 from reconciler.scheduling.fill import Filling
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.improve import improved
@@ -33,18 +35,22 @@ def pack(
     seated: set[Group],
     most_types: int,
     effort: int = 0,
-    course: Course = PLAIN,
+    within: Requirements = EMPTY,
+    devices: DeviceLedger | None = None,
     *,
+    course: Course = PLAIN,
     few: bool = False,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
-    `effort` bounds the search for a cheaper answer, in pods' seats looked for. Where there are `few` pods, nodes are
-    merged at last.
+    `effort` bounds the search for a cheaper answer, in pods' seats looked for. All nodes are `within` what is asked.
+    Where there are `few` pods, nodes are merged at last.
     """
-    stocks = _stocks(template, items, left)
+    stocks = stocks_of(template, items, left, within)
     done: list[Packed] = []
-    together = [] if course.late else seat_together(template, stocks, seated)
+    seating = None if devices is None else Seating(template, devices, seated)
+    started = seating.seat(stocks) if seating is not None else ()
+    together = [] if course.late else seat_together(template, stocks, seated, started)
     for _ in range(_PASSES):
         filling = Filling(template, stocks, frugal=course.frugal, late=course.late)
         drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
@@ -59,6 +65,8 @@ def pack(
         together, effort = [], 0
         if not closed or not refused:
             break
+    if seating is not None:
+        seating.keep(done)
     for stock in stocks:
         left[stock.item] = stock.left
     return done
@@ -77,12 +85,14 @@ def _closed(
     return closed, refused
 
 
-def _stocks(template: Template, items: Sequence[Item], left: dict[Item, int]) -> list[Stock]:
-    """Items that the pool can serve."""
+def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int], within: Requirements) -> list[Stock]:
+    """Items that the pool can serve within these requirements."""
     lanes: dict[Requirements, list[Item]] = {}
     for item in items:
         if left[item] and item.rung.demand.tolerates(template.taints):
             served = template.serve(item.requirements)
+            if served is not None and within:
+                served = template.join(served, within)
             if served is not None:
                 lanes.setdefault(served, []).append(item)
     found: list[Stock] = []

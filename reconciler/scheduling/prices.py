@@ -16,17 +16,8 @@ _LAUNCH_ORDER = (labels.RESERVED, labels.SPOT, labels.ON_DEMAND)
 def compatible(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> Iterator[Offering]:
     """The offerings that these requirements allow, that are for sale and not out of stock."""
     for offering in instance_type.offerings:
-        if offering.available and not snapshot.out_of_stock_now(offering.key) and allows(requirements, offering):
+        if offering.available and not snapshot.out_of_stock_now(offering.key) and offering.suits(requirements):
             yield offering
-
-
-def allows(requirements: Requirements, offering: Offering) -> bool:
-    """Whether the requirements' zone, zone ID and capacity type admit the offering."""
-    return (
-        requirements.allowed(labels.ZONE).has(offering.zone)
-        and requirements.allowed(labels.CAPACITY_TYPE).has(offering.capacity_type)
-        and (not offering.zone_id or requirements.allowed(labels.ZONE_ID).has(offering.zone_id))
-    )
 
 
 def cheapest(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> int | None:

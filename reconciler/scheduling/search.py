@@ -12,15 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, permutations
 
+from api.requirements import EMPTY
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.bins import needs_company
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.courses import PLAIN, Course, Pins
+from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
+from reconciler.scheduling.reservations import BOUGHT, Ledger
+from reconciler.scheduling.reserving import on_reservations
 from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.sizes import PER_NODE
 from reconciler.scheduling.template import Template
@@ -40,9 +44,11 @@ Worth = tuple[tuple[int, ...], int, tuple[int, ...], int]
 
 @dataclass(slots=True, eq=False)
 class Round:
-    """One assignment with its packing; `left` are pods of each item for which no node could be had."""
+    """One assignment with its packing; `left` are pods of each item for which no node could be had, the `ledger` has
+    what is left of reservations."""
 
     assignment: Assignment
+    ledger: Ledger
     packed: list[Packed] = field(default_factory=list)
     left: dict[Item, int] = field(default_factory=dict)
 
@@ -53,7 +59,11 @@ class Round:
 
 @dataclass(slots=True, eq=False)
 class Search:
-    """Rounds of assigning and packing until everything assigned is packed. Virtual pods are the second wave."""
+    """Rounds of assigning and packing until everything assigned is packed.
+
+    Virtual pods are the second wave. `reserved` is how many machines each capacity reservation has for us. Where there
+    are such, or devices, all goes the plain course.
+    """
 
     columns: Columns
     topology: Topology
@@ -65,19 +75,20 @@ class Search:
     scattered: type[Scattered] | None
     effort: int
     most_types: int
+    reserved: Mapping[str, int]
+    devices: DeviceLedger | None
     few: bool = False
 
     def run(self) -> Round:
-        """The answer."""
+        """The answer: the last round that was run, for refusals are read off the counters as it left them."""
         pods = sum(len(cls.members) for classes in self.waves for cls in classes)
-        if not self.effort or not self.open_new or self.scattered is not None or pods > _FEW_PODS:
+        special = bool(self.reserved) or self.devices is not None or self.scattered is not None
+        if not self.effort or not self.open_new or special or pods > _FEW_PODS:
             return self._rounds(PLAIN, self.effort)
         self.few = True
         course, best = self._best_course(_SEATS_A_COURSE + _SEATS_A_POD * pods)
-        if not best.packed:
-            return best
         again = self._rounds(course, self.effort)
-        return min(best, again, key=self._worth)
+        return again if self._worth(again) <= self._worth(best) else self._rounds(course, 0)
 
     # --- courses ------------------------------------------------------------------------------------------------
     def _best_course(self, work: int) -> tuple[Course, Round]:
@@ -178,16 +189,34 @@ class Search:
         templates = course.turned(self.templates)
         for template in templates:
             template.reset()
+        if self.devices is not None:
+            self.devices.reset()
         kind = self.scattered or Assignment
-        assignment = kind(self.columns, self.places, templates, caps, open_new=open_new, course=course)
+        assignment = kind(
+            self.columns, self.places, templates, caps, open_new=open_new, course=course, devices=self.devices
+        )
         for classes in self.waves:
             assignment.run(course.queue(classes), self.promises)
-        done = Round(assignment, left={item: len(item.pods) for item in assignment.items.values()})
+        ledger = Ledger(self.reserved)
+        done = Round(assignment, ledger, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in templates:
+            if done.failed and self.reserved:
+                others = [item for item in done.left if not item.cls.claiming]  # these are seated device by device
+                done.packed += on_reservations(template, others, done.left, seated, self.most_types, ledger)
             if done.failed:
-                left = done.left
-                done.packed += pack(template, list(left), left, seated, self.most_types, effort, course, few=self.few)
+                done.packed += pack(
+                    template,
+                    list(done.left),
+                    done.left,
+                    seated,
+                    self.most_types,
+                    effort,
+                    BOUGHT if self.reserved else EMPTY,
+                    self.devices,
+                    course=course,
+                    few=self.few,
+                )
         return done
 
 

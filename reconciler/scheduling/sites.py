@@ -157,8 +157,8 @@ def _settles(state: StateNode, snapshot: Snapshot) -> datetime | None:
 
 # --- pods ---------------------------------------------------------------------------------------------------------
 def residents(snapshot: Snapshot, node_name: str, needs: Needs, moving: Collection[str] = ()) -> Residents:
-    """The pods of a node; those whose keys are in `moving` are not counted."""
-    bound = snapshot.pods.on(node_name)
+    """The pods of a node, those included for which the kube-scheduler keeps room there; but for those in `moving`."""
+    bound = (*snapshot.pods.on(node_name), *snapshot.pods.expected_on(node_name))
     entries = sorted((entry for pod in bound if (entry := (pod.key, pod))[0] not in moving), key=_key)
     living = tuple(entry for entry in entries if pods.active(entry[1]))
     daemons: dict[str, Entry] = {}

@@ -16,11 +16,14 @@ from reconciler.model.objects import Pod
 from reconciler.model.pods import virtual
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.attachments import attaching
+from reconciler.scheduling.bound import least_price
 from reconciler.scheduling.classes import classes_of
-from reconciler.scheduling.devices import device_refusals
+from reconciler.scheduling.devices.ledger import devices_of
+from reconciler.scheduling.devices.refused import device_refusals
 from reconciler.scheduling.explain import Outcome, no_place, not_readable
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
+from reconciler.scheduling.reservations import machines_left
 from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.search import Search
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
@@ -60,8 +63,11 @@ def solve(
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
     asked = dict(sorted({pod.key: pod for pod in pods}.items()))
-    claiming = device_refusals(snapshot, asked.values())
+    ignored = snapshot.settings.ignore_dra_requests
+    devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
+    claiming = device_refusals(asked.values()) if ignored else devices.refusals() if devices is not None else {}
     volumes, broken = _volumes(snapshot, [pod for key, pod in asked.items() if key not in claiming])
+    volumes |= devices.demands(volumes) if devices is not None else {}
     found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     places = shared.places_for(bound, exclude)
@@ -73,6 +79,7 @@ def solve(
         volumes=volumes,
         attaching=attaching(snapshot, found, places.attached),
         settled=_settled(snapshot, found) if respect_consolidate_after else frozenset(),
+        claiming=devices.claims if devices is not None else (),
         topology=topology,
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
@@ -81,19 +88,37 @@ def solve(
     zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))
-    most_types = snapshot.settings.max_instance_types
+    reserved = machines_left(snapshot, (template.table.reservations for template in templates))
     search = Search(
-        shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, most_types
+        shared.columns,
+        topology,
+        templates,
+        places,
+        waves,
+        promises,
+        open_new,
+        scattered,
+        effort,
+        snapshot.settings.max_instance_types,
+        reserved,
+        devices,
     )
     round_ = search.run()
-    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts)
+    taken = frozenset(id_ for id_ in reserved if not round_.ledger.left(id_))
+    outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts, taken)
+    nodes, left, order = new_nodes(round_.packed), no_place(outcome), round_.assignment.order
+    if devices is not None:
+        nodes, left = devices.equipped(nodes), devices.explained(left)
+        order = devices.ordered(order, round_.assignment.placed)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
-        new_nodes=new_nodes(round_.packed),
-        unplaced={**claiming, **not_readable(broken | malformed), **no_place(outcome)},
+        new_nodes=nodes,
+        unplaced={**claiming, **not_readable(broken | malformed), **left},
         pool_problems=problems,
-        order=tuple(round_.assignment.order),
+        order=tuple(order),
         zones=zones,
+        bound=least_price(templates, round_.packed, effort),
+        devices=devices.granted(round_.assignment.placed) if devices is not None else (),
     )
 
 

@@ -15,11 +15,12 @@ from api import labels
 from api.requirements import IN, Requirement, Requirements, requirement
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
+from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort
 from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents
-from reconciler.scheduling.types import NO_PRICE, Columns, Ints, Tables, TypeTable
+from reconciler.scheduling.types import NO_PRICE, Bools, Columns, Ints, Tables, TypeTable
 from reconciler.scheduling.volumes import Attachment
 
 
@@ -151,8 +152,7 @@ def _open_claim(claim: NodeClaim, table: TypeTable, daemons: Sequence[Daemon]) -
     mask = np.ones(len(table.types), dtype=np.bool_)
     for row in wanted.values():
         mask &= table.mask(row)
-    markets = table.market_mask(wanted)
-    mask &= (table.price[:, markets].min(axis=1, initial=NO_PRICE) < NO_PRICE) if markets.any() else False
+    mask &= _launchable(table)[:, table.market_mask(wanted)].any(axis=1)
     if not mask.any():
         return None
     holding = mask & (table.allocatable >= table.columns.vector(claim.requests())).all(axis=1)
@@ -163,6 +163,12 @@ def _open_claim(claim: NodeClaim, table: TypeTable, daemons: Sequence[Daemon]) -
     ]
     least: Ints = np.min(np.array(rooms), axis=0)
     return _outcomes(table, mask, wanted), least
+
+
+def _launchable(table: TypeTable) -> Bools:
+    """Where each type can be had, [types, markets]; the machine that a claim holds of a reservation is its own, though
+    there be no other left."""
+    return np.asarray((table.price < NO_PRICE) | (table.listed & table.reserved))
 
 
 def _daemon_share(
@@ -177,15 +183,15 @@ def _daemon_share(
     return share
 
 
-def _outcomes(table: TypeTable, mask: np.typing.NDArray[np.bool_], wanted: Requirements) -> Requirements:
+def _outcomes(table: TypeTable, mask: Bools, wanted: Requirements) -> Requirements:
     """For each label the values that the launched node may have."""
     rows: list[Requirement] = [row for row in wanted.values() if not row.complement]
     for instance_type_key in sorted({k for i in np.flatnonzero(mask) for k in table.types[int(i)].requirements}):
         values = {v for v in table.values(instance_type_key, mask) if wanted.allowed(instance_type_key).has(v)}
         if values:
             rows.append(requirement(instance_type_key, IN, values))
-    allowed = np.flatnonzero(table.market_mask(wanted) & (table.price[mask] < NO_PRICE).any(axis=0))
-    for place, key in ((0, labels.ZONE), (1, labels.CAPACITY_TYPE), (2, labels.ZONE_ID)):
+    allowed = np.flatnonzero(table.market_mask(wanted) & _launchable(table)[mask].any(axis=0))
+    for place, key in enumerate(OFFERING_LABELS):
         values = {table.markets[int(i)][place] for i in allowed} - {""}
         if values:
             rows.append(requirement(key, IN, values))

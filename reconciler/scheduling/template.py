@@ -18,9 +18,10 @@ from api import labels
 from api.requirements import Requirements
 from api.resources import Resources
 from api.v1.nodepool import NodePool
+from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort, clash
-from reconciler.scheduling.types import NO_PRICE, OFFERING_KEYS, Bools, Ints, TypeTable
+from reconciler.scheduling.types import NO_PRICE, Bools, Ints, TypeTable
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -187,10 +188,10 @@ class Template:
             return set()
         row = self.requirements.allowed(key)
         listed = self.table.values(key, self._type_mask(self.requirements))
-        place = OFFERING_KEYS.index(key) if key in OFFERING_KEYS else None
-        if place is not None:
+        place = OFFERING_LABELS.index(key) if key in OFFERING_LABELS else None
+        if place is not None and not listed:  # types say where they can be had: not in a zone without a subnet
             allowed = self.table.market_mask(self.requirements)
-            listed = listed | {m[place] for m, good in zip(self.table.markets, allowed, strict=True) if good}
+            listed = {m[place] for m, good in zip(self.table.markets, allowed, strict=True) if good}
         known = listed if listed or row.complement else set(row.values)
         return {value for value in known if value and row.has(value)}
 
@@ -199,9 +200,9 @@ class Template:
         known = self._open_domains.get((key, requirements))
         if known is None:
             row, shape = requirements.allowed(key), self.shape(requirements)
-            if key in OFFERING_KEYS:
+            if key in OFFERING_LABELS:
                 on_sale = (self.table.price[shape.types] < NO_PRICE).any(axis=0) & self.table.market_mask(requirements)
-                place = OFFERING_KEYS.index(key)
+                place = OFFERING_LABELS.index(key)
                 values = {self.table.markets[int(i)][place] for i in np.flatnonzero(on_sale)} - {""}
             else:
                 mask = np.zeros(len(self.table.types), dtype=np.bool_)

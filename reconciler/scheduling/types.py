@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from api import labels
 from api.requirements import Requirement, Requirements
 from api.resources import Resources
-from reconciler.model.instance_type import Catalogue
+from reconciler.model.instance_type import OFFERING_LABELS, Catalogue, InstanceType, in_market
 from reconciler.model.snapshot import Snapshot
 
 Ints = NDArray[np.int64]
@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 NO_PRICE = 1 << 60
 #: More than any machine has of anything (256 TiB of memory), and 32,000 of it still fit in 64 bits.
 MOST = 1 << 48
-OFFERING_KEYS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID)
+_RESERVATION = OFFERING_LABELS.index(labels.RESERVATION_ID)
 
 
 class Columns:
@@ -58,8 +58,9 @@ class Columns:
 class TypeTable:
     """The types of one catalogue, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
 
-    A market is one (zone, capacity type, zone ID); a price there is NO_PRICE when it cannot be had now. `listed` says
-    of each where the type has an offering at all, and `sold_out` which of these are out of stock.
+    A price in a market is NO_PRICE when it cannot be had there now. `listed` says of each where the type has an
+    offering at all, and `sold_out` which of these are out of stock. `reserved` [markets] are those of capacity
+    reservations; `reservations` says how many machines each of these (by ID) may still have.
     """
 
     def __init__(self, catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> None:
@@ -68,19 +69,21 @@ class TypeTable:
         self.columns = columns
         self.allocatable = np.array([columns.vector(t.allocatable) for t in self.types], dtype=np.int64)
         self.allocatable = self.allocatable.reshape(len(self.types), len(columns.names))
-        self.markets = sorted({(o.zone, o.capacity_type, o.zone_id) for t in self.types for o in t.offerings})
+        self.markets = sorted({o.market for t in self.types for o in t.offerings})
         place = {market: i for i, market in enumerate(self.markets)}
         self.price = np.full((len(self.types), len(self.markets)), NO_PRICE, dtype=np.int64)
         self.listed = np.zeros_like(self.price, dtype=np.bool_)
         self.sold_out = np.zeros_like(self.listed)
         for row, instance_type in enumerate(self.types):
             for o in instance_type.offerings:
-                market = place[o.zone, o.capacity_type, o.zone_id]
+                market = place[o.market]
                 self.listed[row, market] = True
                 if o.available and snapshot.out_of_stock_now(o.key):
                     self.sold_out[row, market] = True
                 elif o.available:
                     self.price[row, market] = o.price
+        self.reservations = _reservations(self.types)
+        self.reserved = np.array([bool(m[_RESERVATION]) for m in self.markets], dtype=np.bool_)
         self._masks: dict[Requirement, Bools] = {}
         self._markets: dict[tuple[Requirement | None, ...], Bools] = {}
         self._rows: dict[str, tuple[list[Requirement], NDArray[np.intp]]] = {}
@@ -113,19 +116,11 @@ class TypeTable:
 
     def market_mask(self, requirements: Requirements) -> Bools:
         """Which markets the requirements allow."""
-        keys = tuple(requirements.get(key) for key in OFFERING_KEYS)
-        known = self._markets.get(keys)
+        rows = tuple(requirements.get(key) for key in OFFERING_LABELS)
+        known = self._markets.get(rows)
         if known is None:
-            zone, capacity_type, zone_id = keys
-            known = self._markets[keys] = np.array(
-                [
-                    (zone is None or zone.has(m[0]))
-                    and (capacity_type is None or capacity_type.has(m[1]))
-                    and (zone_id is None or not m[2] or zone_id.has(m[2]))
-                    for m in self.markets
-                ],
-                dtype=np.bool_,
-            )
+            good = [in_market(rows, market) for market in self.markets]
+            known = self._markets[rows] = np.array(good, dtype=np.bool_)
         return known
 
     def capacity(self, resource: str) -> Ints:
@@ -134,6 +129,15 @@ class TypeTable:
             amounts = [1 if resource == "nodes" else t.capacity[resource] for t in self.types]
             self._capacity[resource] = np.array(amounts, dtype=np.int64)
         return self._capacity[resource]
+
+
+def _reservations(types: Sequence[InstanceType]) -> dict[str, int]:
+    """How many machines each reservation may still have: the least that is said of it."""
+    found: dict[str, int] = {}
+    for one in types:
+        for held in (o.reservation for o in one.offerings if o.reservation is not None):
+            found[held.id] = min(held.left, found.get(held.id, held.left))
+    return found
 
 
 class Tables:

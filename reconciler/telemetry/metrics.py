@@ -44,6 +44,9 @@ HELP = {
     "karpenter_scheduler_ignored_pods_count": "Pending pods that are not ours to place, or cannot be read.",
     "karpenter_scheduler_queue_depth": "Pods that wait for a place.",
     "karpenter_scheduler_pending_pods_by_effective_zone_count": "Pods that waited in the last pass, by zone.",
+    "kerf_scheduling_cost_usd_per_hour": "What the nodes of the latest pass that bought any cost.",
+    "kerf_scheduling_cost_bound_usd_per_hour": "What nodes for their pods cost at least; absent when it is not known.",
+    "kerf_scheduling_cost_ratio": "Their cost by the least that it can be; absent when that is not known.",
     "kerf_refusals": "What was not done in the last look, by the code of the reason.",
     "kerf_garbage_collection_held": "Instances that would be ended but for the mass-kill guard, by who is asked.",
 }

@@ -27,6 +27,7 @@ from reconciler.model.plan import (
     LaunchInstances,
     PatchObject,
     Plan,
+    Purchase,
     Refusal,
 )
 from reconciler.model.snapshot import Snapshot
@@ -64,12 +65,14 @@ _EVENT_LENGTH = 1000
 _CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 #: Pods that are refused before any placement is tried.
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
+#: Pods that are put off: the next pass knows more.
+_NEXT_TIME = frozenset({"Deferred"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
 _TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR, overlays.CONFLICT, overlays.INVALID})
 #: What Kerf cannot do yet.
 _TO_KNOW = frozenset({"ResourceClaims"})
 #: What has lines of its own, or none.
-_NOT_LOGGED = frozenset({"OptedOut"}) | _TO_MEND | _TO_KNOW
+_NOT_LOGGED = frozenset({"OptedOut"}) | _NEXT_TIME | _TO_MEND | _TO_KNOW
 #: So many answers are logged in one look.
 _MOST_ANSWERS = 50
 #: Of what is not there any more there is no number left.
@@ -129,6 +132,8 @@ class Telemetry:
         gauges.replace(_HELD, {})
         self._scheduled(plan, snapshot)
         gauges.put(plan.gauges)
+        if plan.purchase is not None:
+            self._bought(plan.purchase)
         for refusal in plan.refusals:
             if refusal.reason.code in _TO_MEND | _TO_KNOW:
                 self._refused(refusal)
@@ -150,13 +155,23 @@ class Telemetry:
         if not plan.provisioned and (snapshot.pods.pending or snapshot.now < self._stands_until):
             return
         refused = [r for r in plan.refusals if r.subject.startswith("pod/")]
-        pods = Counter(refusal.reason.code in _NOT_TRIED for refusal in refused)
+        ignored = sum(refusal.reason.code in _NOT_TRIED for refusal in refused)
+        failed = sum(refusal.reason.code not in _NOT_TRIED | _NEXT_TIME for refusal in refused)
         gauges = self.metrics.gauges
-        gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(pods[True])})
-        gauges.replace("karpenter_scheduler_unschedulable_pods_count", {SOLVER[:1]: float(pods[False])})
+        gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(ignored)})
+        gauges.replace("karpenter_scheduler_unschedulable_pods_count", {SOLVER[:1]: float(failed)})
         gauges.replace("karpenter_scheduler_pending_pods_by_effective_zone_count", {})
         bound = any(r.subject.removeprefix("pod/") not in snapshot.pods.pending for r in refused)
         self._stands_until = snapshot.now + _NEXT_PASS if bound else snapshot.now
+
+    def _bought(self, purchase: Purchase) -> None:
+        """The latest purchase stands until the next; of what is not known of it there is no number."""
+        cost, bound = purchase.price / 1e6, None if purchase.bound is None else purchase.bound / 1e6
+        known = {"cost_usd_per_hour": cost, "cost_bound_usd_per_hour": bound, "cost_ratio": purchase.cost_ratio}
+        for name, number in known.items():
+            self.metrics.gauges.replace(f"kerf_scheduling_{name}", {} if number is None else {(): number})
+        told = {name: "unknown" if number is None else round(number, 4) for name, number in known.items()}
+        self.log.info("computed new nodeclaims", nodeclaims=purchase.nodes, pods=purchase.pods, **told)
 
     def _refused(self, refusal: Refusal) -> None:
         """A line for each object; of what is no trouble one for all of a code."""

@@ -15,6 +15,7 @@ import contextlib
 import threading
 import time
 import urllib.request
+import zlib
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -42,8 +43,9 @@ PASSING: Final = (ApiException, HTTPError, OSError)
 class Bootstrapper:
     """A thread that follows the instances of one AWS (a running MotoAws, or its address) for one cluster.
 
-    `annotations` go onto every node (such as `stages.READY_AFTER`). While `paused` is set no instance boots. `nodes`
-    maps the names registered so far to instance IDs.
+    An instance takes `boot_seconds`, and up to `uneven_seconds` more, as its ID has it. `annotations` go onto every
+    node (such as `stages.READY_AFTER`). While `paused` is set no instance boots. `nodes` maps the names registered so
+    far to instance IDs.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class Bootstrapper:
         kubeconfig: Path,
         *,
         boot_seconds: float = 1.0,
+        uneven_seconds: float = 0.0,
         poll_seconds: float = 0.2,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        self.boot_seconds = boot_seconds
+        self.boot_seconds, self.uneven_seconds = boot_seconds, uneven_seconds
         self.paused = False
         self.nodes: dict[str, str] = {}
         self._aws_url = aws if isinstance(aws, str) else aws.endpoint_url
@@ -126,7 +129,8 @@ class Bootstrapper:
 
     def _due(self, instance_id: str) -> bool:
         running_since = self._seen.setdefault(instance_id, time.monotonic())
-        waited = time.monotonic() - running_since >= self.boot_seconds
+        share = zlib.crc32(instance_id.encode()) / 2**32
+        waited = time.monotonic() - running_since >= self.boot_seconds + share * self.uneven_seconds
         return waited and not self.paused and instance_id not in self._done
 
     def _boot(self, instance: dict[str, Any]) -> None:

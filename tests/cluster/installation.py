@@ -49,7 +49,7 @@ class Installation:
 
     With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does. With
     `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see `wait`).
-    `values` are further values of the chart.
+    `values` are further values of the chart. The boots of instances differ by up to `uneven_seconds`.
     """
 
     def __init__(
@@ -62,10 +62,11 @@ class Installation:
         proxied: bool = False,
         kept_running: bool = False,
         values: Mapping[str, str] = {},
+        uneven_seconds: float = 0.0,
     ) -> None:
         self.control_plane, self._folder, self._webhook, self._values = control_plane, folder, webhook, values
         self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
-        self._proxied, self._kept_running = proxied, kept_running
+        self._proxied, self._kept_running, self._uneven_seconds = proxied, kept_running, uneven_seconds
         #: The processes that have ended by themselves, one entry each time.
         self.ended: list[str] = []
         self._restarts: dict[str, float] = {}
@@ -82,7 +83,8 @@ class Installation:
             plane = self.control_plane
             self.proxy = Proxy(kube=plane.server, ca_file=plane.ca_file, aws=self.aws.endpoint_url)
             self.proxy.start()
-        self._bootstrapper = Bootstrapper(self.aws, self.control_plane.kubeconfig)
+        kubeconfig = self.control_plane.kubeconfig
+        self._bootstrapper = Bootstrapper(self.aws, kubeconfig, uneven_seconds=self._uneven_seconds)
         self._bootstrapper.start()
         self._install_charts()
         if self._webhook:
@@ -284,8 +286,8 @@ class Installation:
         """Instances that are pending or running, as `MotoAws.instances` tells them."""
         return self.aws.instances("pending", "running")
 
-    def cost_usd_per_hour(self) -> float:
-        """What the running instances cost at the prices that this AWS quotes."""
+    def region(self) -> Region:
+        """Types and prices that this AWS quotes, asked once."""
         if self._region is None:
             self._region = AwsCloud(
                 cluster_name=CLUSTER_NAME,
@@ -293,14 +295,17 @@ class Installation:
                 session=self.aws.session(),
                 endpoint_url=self.aws.endpoint_url,
             ).region()
-        spot, on_demand = self._region.spot, self._region.on_demand
-        return (
-            sum(
-                spot[(i["instance_type"], i["zone"])] if i["capacity_type"] == "spot" else on_demand[i["instance_type"]]
-                for i in self.running_instances()
-            )
-            / 1e6
-        )
+        return self._region
+
+    def price(self, instance_type: str, zone: str, capacity_type: str) -> int:
+        """In millionths of a dollar per hour."""
+        region = self.region()
+        return region.spot[(instance_type, zone)] if capacity_type == "spot" else region.on_demand[instance_type]
+
+    def cost_usd_per_hour(self) -> float:
+        """What the running instances cost at the prices that this AWS quotes."""
+        rows = self.running_instances()
+        return sum(self.price(i["instance_type"], i["zone"], i["capacity_type"]) for i in rows) / 1e6
 
     def wait(self, reached: Callable[[], bool], seconds: float, what: str) -> float:
         """Wait until it is so; the seconds it took. Fails with the end of the controller's log when it is not."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from reconciler.aws.cloud import AwsCloud
-from reconciler.model.cloud import Message
+from reconciler.model.cloud import CapacityReservation, Message
 from reconciler.ports import Cloud
 from reconciler.sandbox.ec2 import VISIBILITY
 from reconciler.sandbox.world import World
@@ -16,6 +16,7 @@ from tests.cluster.moto_aws import MotoAws
 
 SECONDS = 30.0
 SANDBOX_NAME = "sandbox"
+OWNER = "123456789012"
 
 
 class Account(Protocol):
@@ -32,6 +33,10 @@ class Account(Protocol):
 
     def stock_out(self, instance_type: str, zone: str, capacity_type: str, left: int = 0) -> None:
         """Only so many more are to be had of it."""
+        ...
+
+    def reserve(self, id_: str, instance_type: str, zone: str, machines: int, tags: Mapping[str, str]) -> None:
+        """The account has a capacity reservation of so many machines in all."""
         ...
 
     def hide_new_instances(self) -> None:
@@ -67,6 +72,9 @@ class SandboxAccount:
     def stock_out(self, instance_type: str, zone: str, capacity_type: str, left: int = 0) -> None:
         self._world.ec2.leave(instance_type, zone, capacity_type, left)
 
+    def reserve(self, id_: str, instance_type: str, zone: str, machines: int, tags: Mapping[str, str]) -> None:
+        self._world.ec2.reserve(CapacityReservation(id_, instance_type, zone, machines, OWNER), tags)
+
     def hide_new_instances(self) -> None:
         return
 
@@ -101,6 +109,9 @@ class MotoAccount:
 
     def stock_out(self, instance_type: str, zone: str, capacity_type: str, left: int = 0) -> None:
         self._aws.stock_out(instance_type, zone, capacity_type, left=left)
+
+    def reserve(self, id_: str, instance_type: str, zone: str, machines: int, tags: Mapping[str, str]) -> None:
+        self._aws.reserve(id_, instance_type, zone, machines, tags)
 
     def hide_new_instances(self) -> None:
         self._aws.set_describe_delay(1.0)

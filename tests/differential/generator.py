@@ -38,15 +38,20 @@ def world_of(seed: int) -> Json:
 
 def world_with(seed: int, features: Sequence[Feature]) -> Json:
     """A world that has these features, but for what one of them undid of another."""
-    dice = Random(seed)
+    draft = begun(Random(seed))
+    for feature in features:
+        feature.draw(draft)
+    return manifests(draft)
+
+
+def begun(dice: Random) -> Draft:
+    """A world before any feature: types, one to three NodePools, two to four workloads."""
     draft = Draft(dice, types=list(catalogue(dice)))
     for _ in range(dice.choice((1, 1, 2, 3))):
         draft.add_pool()
     for _ in range(dice.randint(2, 4)):
         draft.add_workload()
-    for feature in features:
-        feature.draw(draft)
-    return _manifests(draft)
+    return draft
 
 
 def drawn(seed: int) -> list[Feature]:
@@ -56,7 +61,8 @@ def drawn(seed: int) -> list[Feature]:
     return [feature for number, feature in enumerate(FEATURES) if number in chosen]
 
 
-def _manifests(draft: Draft) -> Json:
+def manifests(draft: Draft) -> Json:
+    """The draft as the peer reads a world."""
     pending = [_pod(workload, number) for workload in draft.workloads for number in range(workload.count)]
     nodes = [made for number, node in enumerate(draft.nodes) if (made := _node(draft, node, f"node-{number}"))]
     for workload in draft.workloads:

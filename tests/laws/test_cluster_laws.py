@@ -33,13 +33,15 @@ UNSCHEDULABLE = PodCondition(type="PodScheduled", status="False", reason="Unsche
 
 @dataclass(frozen=True)
 class Edit:
-    """Create the object, change it or (with `delete`) delete it. `place` is a node's name or a provider ID."""
+    """Create the object, change it or (with `delete`) delete it. `place` is a node's name or a provider ID; a pod that
+    is only `expected` on its node is not bound to it."""
 
     kind: Kind
     name: str
     place: str = ""
     refused: bool = True
     delete: bool = False
+    expected: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,10 @@ def made(edit: Edit, uid: str, version: int) -> Any:
         spec = NodeClaimSpec(node_class_ref=NodeClassRef(name="default"))
         return NodeClaim(metadata=meta, spec=spec, status=NodeClaimStatus(provider_id=edit.place))
     meta = ObjectMeta(name=edit.name, uid=uid, resource_version=str(version), namespace="default")
-    status = PodStatus(phase="Pending", conditions=(UNSCHEDULABLE,) if edit.refused else ())
-    return Pod(metadata=meta, spec=PodSpec(node_name=edit.place), status=status)
+    bound, nominated = ("", edit.place) if edit.expected else (edit.place, "")
+    conditions = (UNSCHEDULABLE,) if edit.refused else ()
+    status = PodStatus(phase="Pending", conditions=conditions, nominated_node_name=nominated)
+    return Pod(metadata=meta, spec=PodSpec(node_name=bound), status=status)
 
 
 # --- news -------------------------------------------------------------------------------------------------------
@@ -120,6 +124,7 @@ edits = st.builds(
     place=st.sampled_from(("", "a", "a", "b")),
     refused=st.booleans(),
     delete=st.sampled_from((False, False, True)),
+    expected=st.booleans(),
 )
 
 
@@ -148,6 +153,7 @@ def shown(snapshot: Snapshot) -> dict[str, Any]:
         "pods": dict(snapshot.pods),
         "pending": dict(snapshot.pods.pending),
         "by node": {name: dict(found) for name, found in snapshot.pods.by_node.items()},
+        "nominated": {name: dict(found) for name, found in snapshot.pods.nominated.items()},
         "nodes": dict(snapshot.nodes),
         "claims": dict(snapshot.node_claims),
         "state nodes": dict(snapshot.state_nodes),
@@ -180,6 +186,10 @@ def by_the_book(values: list[Any]) -> dict[str, Any]:
         "by node": {
             name: {k: p for k, p in all_pods.items() if p.spec.node_name == name}
             for name in {p.spec.node_name for p in all_pods.values()} - {""}
+        },
+        "nominated": {
+            name: {k: p for k, p in all_pods.items() if not p.spec.node_name and p.status.nominated_node_name == name}
+            for name in {p.status.nominated_node_name for p in all_pods.values() if not p.spec.node_name} - {""}
         },
         "nodes": {node.name: node for node in of[Node]},
         "claims": {claim.name: claim for claim in of[NodeClaim]},

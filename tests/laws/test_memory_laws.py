@@ -30,7 +30,16 @@ from reconciler.model.plan import INTERNAL_ERROR, Plan
 from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
 from tests.laws.test_cluster_laws import NAMES, NOW, SETTINGS, Edit, Server, any_news, deliver, servers
 
-TABLES = ("node_claims", "nodes", "state_nodes", "nodes_by_provider", "claims_by_provider", "pods_on", "not_before")
+TABLES = (
+    "node_claims",
+    "nodes",
+    "state_nodes",
+    "nodes_by_provider",
+    "claims_by_provider",
+    "pods_on",
+    "expected_on",
+    "not_before",
+)
 KEYS = (*NAMES, "node/a", "node/b")
 
 
@@ -39,6 +48,7 @@ def tables(snapshot: Snapshot) -> dict[str, Mapping[str, Any]]:
     pods = snapshot.pods
     found: dict[str, Mapping[str, Any]] = {"pods": dict(pods.by_key), "pending": dict(pods.pending)}
     found["pods_on"] = {name: dict(here) for name, here in pods.by_node.items()}
+    found["expected_on"] = {name: dict(here) for name, here in pods.nominated.items()}
     for f in fields(snapshot):
         value = getattr(snapshot, f.name)
         if isinstance(value, Mapping) and not isinstance(value, (PodIndex, InstanceIndex)):
@@ -70,7 +80,8 @@ recipes = st.lists(st.tuples(st.sampled_from(TABLES), st.sampled_from((*KEYS, No
 
 
 def looked_up(snapshot: Snapshot, table: str, key: str | None) -> Any:
-    found = snapshot.pods.by_node if table == "pods_on" else getattr(snapshot, table)
+    of_nodes = {"pods_on": snapshot.pods.by_node, "expected_on": snapshot.pods.nominated}
+    found = of_nodes[table] if table in of_nodes else getattr(snapshot, table)
     if key is None:
         return sorted((k, repr(v)) for k, v in found.items())
     value = found.get(key)

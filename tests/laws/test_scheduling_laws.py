@@ -3,7 +3,7 @@ planned once is found again, before and after the launch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -18,6 +18,7 @@ from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model.cluster import FIELDS
+from reconciler.model.instance_type import Catalogue, Offering, Reservation
 from reconciler.model.objects import CSINode, Node, Pod, Volume
 from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import nominations
@@ -91,7 +92,22 @@ def a_world(rng: Random) -> Snapshot:
         spec = pod_spec(rng, app)
         objects += w.replicas(rng.choice([1, 2, 3, 5, 8]), f"{app}-{i}", *size, **spec)
     catalogue = rng.choice([w.CATALOGUE, w.ladder(6)])
-    return w.world(with_volumes(rng, objects), catalogue=catalogue)
+    return w.world(with_volumes(rng, objects), catalogue=with_reservations(rng, catalogue))
+
+
+def with_reservations(rng: Random, catalogue: Catalogue) -> Catalogue:
+    """In a third of the worlds some types have machines on capacity reservations, and few of them."""
+    if rng.random() < 0.67:
+        return catalogue
+    found = list(catalogue)
+    for number, place in enumerate(rng.sample(range(len(found)), 3)):
+        kind, left = found[place], rng.choice([0, 1, 1, 3])
+        held = Reservation(f"cr-{number}", left)
+        zone = rng.choice(w.ZONES)
+        more = Offering(kind.name, zone, labels.RESERVED, rng.choice([0, 1]), available=left > 0, reservation=held)
+        rows = kind.requirements.without(labels.CAPACITY_TYPE)
+        found[place] = replace(kind, requirements=rows, offerings=(*kind.offerings, more))
+    return tuple(found)
 
 
 def with_volumes(rng: Random, objects: list[Any]) -> list[Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
+_EXPECTATIONS = "tests/unit/lifecycle/test_expectations.py"
+
 
 def _rule(name: str) -> str:
     return f"tests/simulation/test_rules.py::{name}"
@@ -208,6 +210,30 @@ BUGS = (
         (_rule("test_a_nominated_node_is_not_empty"),),
     ),
     Bug(
+        "expectations never taken back",
+        "Pods that were told a node which died wait for it, and get no other.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "        if node is None or node.metadata.deleting:\n",
+                "        if node is not None and node.metadata.deleting:\n",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_what_was_expected_of_a_node_that_goes_is_taken_back",),
+    ),
+    Bug(
+        "node takes pods before they are told",
+        "A node loses its taint while the pods that it was made for do not know of it: others come first.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "    if node.registered or created is None or now >= created + HELD_FOR:\n",
+                "    if created is not None:\n",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_the_node_takes_pods_when_they_have_been_told",),
+    ),
+    Bug(
         "lease not re-checked before terminate",
         "A termination starts although the lease's renew deadline has passed while the plan was being performed.",
         (
@@ -354,6 +380,30 @@ BUGS = (
             ),
         ),
         ("tests/unit/scheduling/test_catalogue_devices.py::test_222_pods_that_claim_devices_are_refused",),
+    ),
+    Bug(
+        "a device for several",
+        "A device that allows one allocation is given to every claim that asks.",
+        (
+            Edit(
+                "reconciler/scheduling/devices/usage.py",
+                "        if not device.spec.allow_multiple_allocations:\n            return False\n        return all(",
+                "        return all(",
+            ),
+        ),
+        ("tests/unit/scheduling/test_catalogue_devices_allocated.py::test_224_a_device_is_had_once",),
+    ),
+    Bug(
+        "drivers are not waited for",
+        "A node is initialized although a driver whose devices pods claim has published nothing yet.",
+        (
+            Edit(
+                "reconciler/lifecycle/initialization.py",
+                '    return sorted({driver.strip() for driver in wanted.split(",")} - own - {""})\n',
+                "    return []\n",
+            ),
+        ),
+        ("tests/unit/lifecycle/test_nodes.py::test_devices_that_pods_claim_are_waited_for_driver_by_driver",),
     ),
     Bug(
         "spread by somebody else's service",

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
 from tests.mutations.bug import Bug, DoesNotApply, Edit
+from tests.mutations.catalogue import BROKEN, DRAWN, NO_BUG, SEED, broken, drawn, lacking
 from tests.mutations.copies import ROOT, Broken, copy, found, named_tests, run, unmutated
 from tests.mutations.planted import BUGS
 
 RULES = "tests/simulation/test_rules.py"
-_each = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
+ALL = (*BUGS, *BROKEN.values())
+
+
+def _parametrized(bugs: Iterable[Bug]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("bug", bugs, ids=lambda bug: bug.name.replace(" ", "-"))
+
+
+_each = _parametrized(ALL)
+#: So few that `make test` has the time for them.
+_few = _parametrized(broken(drawn(SEED))[:3])
 
 
 @_each
@@ -60,10 +71,35 @@ def test_a_copy_that_cannot_be_imported_has_found_nothing() -> None:
             run(root, named_tests(BUGS[0]))
 
 
+def test_a_test_that_dies_of_anything_but_an_assertion_has_found_nothing() -> None:
+    with copy() as root:
+        (root / "tests" / "test_dying.py").write_text("def test_dies():\n    assert {}['key']\n", encoding="utf-8")
+        with pytest.raises(Broken, match="KeyError"):
+            run(root, named_tests(Bug("dying", "", (), ("tests/test_dying.py::test_dies",))))
+
+
+def test_a_draw_does_not_depend_on_what_is_built() -> None:
+    """The same numbers on every machine and for ever, whichever of them have tests."""
+    assert drawn(SEED)[:6] == [146, 130, 61, 161, 99, 172]
+    assert len({*drawn(SEED)}) == DRAWN
+
+
+def test_every_number_that_is_drawn_and_has_a_test_has_a_bug() -> None:
+    bugless = [number for number, lack in lacking(drawn(SEED)).items() if lack == NO_BUG]
+    assert not bugless, f"tests/mutations/catalogue.py needs bugs that break these behaviours: {bugless}"
+
+
+@pytest.mark.timeout(600)
+@_few
+def test_a_behaviour_that_is_broken_is_found(bug: Bug) -> None:
+    assert [finding.by for finding in unmutated(bug)] == [""]
+    assert all(finding.by for finding in found(bug))
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_without_a_bug_nothing_is_found() -> None:
-    assert [finding.by for finding in unmutated() if finding.by] == []
+    assert [finding.by for finding in unmutated(*ALL) if finding.by] == []
 
 
 @pytest.mark.long

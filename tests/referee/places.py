@@ -160,7 +160,17 @@ def _settled(key: str, complement: bool, count: int) -> bool:
 
 def _market(offer: Offering) -> dict[str, str]:
     zone_id = {labels.ZONE_ID: offer.zone_id} if offer.zone_id else {}
-    return {labels.ZONE: offer.zone, labels.CAPACITY_TYPE: offer.capacity_type, **zone_id}
+    return {labels.ZONE: offer.zone, labels.CAPACITY_TYPE: offer.capacity_type, **zone_id, **_reservation(offer)}
+
+
+def _reservation(offer: Offering) -> dict[str, str]:
+    """Only a machine in a capacity reservation has these labels."""
+    one = offer.reservation
+    if one is None:
+        return {}
+    prefix = "karpenter.k8s.aws/capacity-reservation"
+    told = "true" if one.interruptible else "false"
+    return {f"{prefix}-id": one.id, f"{prefix}-type": one.type, f"{prefix}-interruptible": told}
 
 
 def offers(snapshot: Snapshot, requirements: Requirements, one: InstanceType) -> Iterable[Offering]:
@@ -173,4 +183,13 @@ def offers(snapshot: Snapshot, requirements: Requirements, one: InstanceType) ->
         and requirements.allowed(labels.ZONE).has(o.zone)
         and requirements.allowed(labels.CAPACITY_TYPE).has(o.capacity_type)
         and (not o.zone_id or requirements.allowed(labels.ZONE_ID).has(o.zone_id))
+        and all(_reserved_as(requirements, key, _reservation(o).get(key)) for key in labels.RESERVATION_LABELS)
     ]
+
+
+def _reserved_as(requirements: Requirements, key: str, value: str | None) -> bool:
+    if key not in requirements:
+        return True
+    if value is None:
+        return requirements[key].operator in ("NotIn", "DoesNotExist")
+    return requirements[key].has(value)

@@ -52,6 +52,8 @@ DOWNTIME = timedelta(seconds=7)
 PONDER = timedelta(minutes=2)
 #: In one seed in so many, every plan is made a second time without memory.
 THOROUGH_ONE_IN = 20
+#: In one seed in so many, pods are told which node was made for them.
+TOLD_ONE_IN = 4
 #: How often a failing script is played to make it shorter.
 _REPLAYS = 60
 
@@ -218,7 +220,8 @@ def play(what: Script) -> Outcome:
     world = World(seed=what.seed, types=TYPES, weather=what.weather, faults=trouble)
     trouble.begin(world.clock.now)
     invariants = Invariants(world, trouble, SETTINGS)
-    settings = replace(SETTINGS, interruption_queue="sandbox" if what.queue else "")
+    queue, told = "sandbox" if what.queue else "", what.seed % TOLD_ONE_IN == TOLD_ONE_IN - 1
+    settings = replace(SETTINGS, interruption_queue=queue, nominate_pods=told)
     crew = Crew(world, trouble, invariants, settings)
     crew.thorough = not what.seed % THOROUGH_ONE_IN
     hands = Hands(world, what, crew)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -121,6 +122,11 @@ class MotoAws:
         """Of what matches, only `left` more instances can be had. The latest stock-out that matches counts."""
         given = {"instance_type": instance_type, "zone": zone, "capacity_type": capacity_type}
         self.command("stock_out", {**given, "left": left, "code": code})
+
+    def reserve(self, id_: str, instance_type: str, zone: str, total: int, tags: Mapping[str, str]) -> None:
+        """The account has this capacity reservation, of so many machines in all."""
+        given = {"id": id_, "instance_type": instance_type, "zone": zone, "total": total, "tags": dict(tags)}
+        self.command("reserve", given)
 
     def restock(self) -> None:
         """Everything is to be had again."""

@@ -9,6 +9,7 @@ from moto.ec2.exceptions import InvalidInstanceIdError
 from moto.ec2.responses import EC2Response
 from moto.iam.responses import IamResponse
 
+from . import reservations
 from .fleet import create_fleet
 from .instance_rows import instance_row, passes
 from .market import Market
@@ -59,6 +60,12 @@ def _instances(world: World, market: Market) -> list[Any]:
             rows = [{"ReservationId": f"r-{one.id[2:]}", "Instances": [instance_row(one)]} for one in shown]
         return page_of(self, "DescribeInstances", "Reservations", rows, world.describe_page)
 
+    def describe_capacity_reservations(self: Any) -> str:
+        with world.settled():
+            instances = self.ec2_backend.all_instances()
+            rows = reservations.rows(world.reservations.values(), instances, self._filters_from_querystring())
+        return page_of(self, "DescribeCapacityReservations", "CapacityReservations", rows, world.describe_page)
+
     def terminate_instances(self: Any) -> ActionResult:
         """Those that are ending already are fine too. Source: EC2 API reference, TerminateInstances."""
         self.error_on_dryrun()
@@ -74,7 +81,7 @@ def _instances(world: World, market: Market) -> list[Any]:
             self.ec2_backend.get_multi_instances_by_id([id_ for id_ in self._get_param("Resources") if id_[:2] == "i-"])
             return create_tags_as_moto(self)
 
-    return [create_fleet_, describe_instances, terminate_instances, create_tags]
+    return [create_fleet_, describe_instances, describe_capacity_reservations, terminate_instances, create_tags]
 
 
 def list_instance_profiles(self: Any) -> ActionResult:

@@ -18,6 +18,7 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from .market import Market, price, spot_price
+from .reservations import left, target
 from .world import World, backend
 
 _serial = itertools.count(1)
@@ -122,7 +123,7 @@ def _launch(world: World, market: Market, response: Any, order: Order) -> dict[s
     for pool in _ranked(order):
         if left == 0:
             break
-        refusal = _refusal(response, pool, offered)
+        refusal = _refusal(response, pool, offered) or _unreserved(world, pool)
         room = _room(world, response, order, pool, left) if refusal is None else 0
         if room:
             ids = [_start(world, response, order, pool, fleet_id) for _ in range(room)]
@@ -170,6 +171,15 @@ def _refusal(response: Any, pool: Pool, offered: frozenset[tuple[str, str]]) -> 
     return None
 
 
+def _unreserved(world: World, pool: Pool) -> tuple[str, str] | None:
+    """Why a reservation that the template names is not for this pool. Source: EC2 API reference, error codes."""
+    id_ = target(pool.data)
+    one = world.reservations.get(id_)
+    if not id_ or (one is not None and (one.instance_type, one.zone) == (pool.instance_type, pool.zone)):
+        return None
+    return "InvalidCapacityReservationId.NotFound", f"The capacity reservation '{id_}' does not exist here"
+
+
 def _profile(name: str) -> Any | None:
     profiles = backend("iam", "aws").instance_profiles.values()
     return next((one for one in profiles if one.name == name), None)
@@ -178,6 +188,9 @@ def _profile(name: str) -> Any | None:
 def _room(world: World, response: Any, order: Order, pool: Pool, wanted: int) -> int:
     """How many instances this pool gives now: as stock and the subnet's free addresses allow."""
     addresses = response.ec2_backend.get_subnet(pool.override["SubnetId"]).available_ip_address_count
+    held = world.reservations.get(target(pool.data))
+    if held is not None:  # who has a machine reserved is never out of stock
+        return max(min(wanted, addresses, left(held, response.ec2_backend.all_instances())), 0)
     out = world.stock(pool.instance_type, pool.zone, order.capacity_type)
     room: int = min(wanted, addresses, out.left if out else wanted)
     if out:
@@ -186,6 +199,8 @@ def _room(world: World, response: Any, order: Order, pool: Pool, wanted: int) ->
 
 
 def _shortage(world: World, order: Order, pool: Pool) -> tuple[str, str]:
+    if target(pool.data):
+        return "ReservationCapacityExceeded", f"There is no capacity left in {target(pool.data)}."
     out = world.stock(pool.instance_type, pool.zone, order.capacity_type)
     if out is None:
         return "InsufficientFreeAddressesInSubnet", f"Not enough free addresses in {pool.override['SubnetId']}"
@@ -240,6 +255,9 @@ def _finish(world: World, ec2: Any, order: Order, pool: Pool, instance: Any) -> 
     if order.capacity_type == "spot":
         instance.lifecycle = "spot"
         instance.spot_instance_request_id = f"sir-{next(_serial):08d}"
+    if target(pool.data):
+        instance.capacity_reservation_id = target(pool.data)
+        instance.capacity_reservation_preference = "capacity-reservations-only"
     profile = _profile(pool.data.get("IamInstanceProfile", {}).get("Name", ""))
     if profile is not None:
         instance.iam_instance_profile = {"Arn": profile.arn, "Id": profile.id}

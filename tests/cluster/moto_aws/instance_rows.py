@@ -29,6 +29,9 @@ def instance_row(instance: Any) -> dict[str, Any]:
     address = instance.private_ip if instance.nics else None
     if address:
         row |= {"PrivateIpAddress": address, "PrivateDnsName": instance.private_dns_name, "VpcId": instance.vpc_id}
+    preference = getattr(instance, "capacity_reservation_preference", None)
+    if preference:
+        row["CapacityReservationSpecification"] = {"CapacityReservationPreference": preference}
     return {
         **row,
         "State": {"Code": instance.state_code, "Name": instance.state},

@@ -32,6 +32,7 @@ from .events import interruption_body
 from .extension import extend
 from .instance_rows import tags_of
 from .market import Market
+from .reservations import Reserved
 from .seed import release_images, seed
 from .settings import CONTROL, MotoSettings
 from .world import Fault, StockOut, World, backend
@@ -110,6 +111,11 @@ class Gate:
     def control_stock_out(self, body: bytes) -> None:
         with self.world.lock:
             self.world.stock_outs.insert(0, msgspec.json.decode(body, type=StockOut))
+
+    def control_reserve(self, body: bytes) -> None:
+        with self.world.lock:
+            one = msgspec.json.decode(body, type=Reserved)
+            self.world.reservations[one.id] = one
 
     def control_restock(self, _: bytes) -> None:
         with self.world.lock:

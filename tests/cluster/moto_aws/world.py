@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from .reservations import Reserved
 from .settings import ACCOUNT, MotoSettings
 
 ANY = "*"
@@ -62,6 +63,8 @@ class World:
     #: The longest page of DescribeInstances.
     describe_page: int = 1000
     stock_outs: list[StockOut] = field(default_factory=list)
+    #: Capacity reservations by ID.
+    reservations: dict[str, Reserved] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
     #: Client token → (digest of the request, result).

@@ -19,7 +19,7 @@ from api.v1.ec2nodeclass import (
 from reconciler.aws.fleets import TOO_FEW, parameters, result
 from reconciler.aws.instances import capacity_type, instance
 from reconciler.aws.launch_templates import gibibytes, template_data
-from reconciler.model.cloud import FleetRequest, LaunchTemplate, Override
+from reconciler.model.cloud import FleetRequest, HeldReservation, LaunchTemplate, Override
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 TEMPLATE = LaunchTemplate(
@@ -178,6 +178,46 @@ def test_open_reservations_are_left_alone_when_the_template_says_so() -> None:
     assert found == {"CapacityReservationPreference": "none"}
 
 
+KINDS = [
+    (HeldReservation(id="cr-1"), None, "on-demand"),
+    (HeldReservation(id="cr-1", type="capacity-block"), "capacity-block", "capacity-block"),
+    (
+        HeldReservation(id="cr-1", interruptible=True),
+        "interruptible-capacity-reservation",
+        "reserved-capacity",
+    ),
+]
+
+
+@pytest.mark.parametrize(("held", "market", "target"), KINDS)
+def test_a_launch_into_a_reservation(held: HeldReservation, market: str | None, target: str) -> None:
+    """The template names the reservation, and the market where EC2 asks for it; the fleet has a target type for it."""
+    found = data(capacity_reservations="capacity-reservations-only", reservation=held)
+    assert found["CapacityReservationSpecification"] == {
+        "CapacityReservationPreference": "capacity-reservations-only",
+        "CapacityReservationTarget": {"CapacityReservationId": "cr-1"},
+    }
+    assert found.get("InstanceMarketOptions") == ({"MarketType": market} if market else None)
+    request = replace(REQUEST, capacity_type="reserved", templates=(replace(TEMPLATE, reservation=held),))
+    call = parameters(request)
+    assert call["TargetCapacitySpecification"]["DefaultTargetCapacityType"] == target
+    assert call.get("OnDemandOptions") == ({"AllocationStrategy": "lowest-price"} if target == "on-demand" else None)
+    options = {"ReservationTypes": ["interruptible-capacity-reservation"]} if target == "reserved-capacity" else None
+    assert (call.get("ReservedCapacityOptions"), call.get("SpotOptions")) == (options, None)
+    answer = {
+        "Instances": [
+            {
+                "InstanceIds": ["i-1", "i-2"],
+                "InstanceType": "m5.large",
+                "LaunchTemplateAndOverrides": {"Overrides": {"SubnetId": "subnet-1"}},
+            }
+        ]
+    }
+    one, _ = result(request, answer, NOW).instances
+    assert (one.capacity_type, one.reservation) == ("reserved", held)
+    assert one.offering == ("m5.large", "us-west-2a", "cr-1")
+
+
 # --- fleets ---------------------------------------------------------------------------------------------------------
 def test_the_call_of_an_on_demand_fleet() -> None:
     call = parameters(REQUEST)
@@ -293,6 +333,28 @@ def test_fewer_instances_without_a_reason_are_an_error() -> None:
 )
 def test_how_an_instance_is_paid_for(row: dict[str, Any], expected: str) -> None:
     assert capacity_type(row) == expected
+
+
+@pytest.mark.parametrize(
+    ("lifecycle", "held"),
+    [
+        ("", HeldReservation(id="cr-1")),
+        ("capacity-block", HeldReservation(id="cr-1", type="capacity-block")),
+        ("interruptible-capacity-reservation", HeldReservation(id="cr-1", interruptible=True)),
+    ],
+)
+def test_in_which_reservation_an_instance_runs(lifecycle: str, held: HeldReservation) -> None:
+    row = {
+        "InstanceId": "i-1",
+        "InstanceType": "m5.large",
+        "State": {"Code": 16, "Name": "running"},
+        "LaunchTime": NOW,
+        "InstanceLifecycle": lifecycle,
+        "CapacityReservationId": "cr-1",
+    }
+    told = {"CapacityReservationPreference": "capacity-reservations-only"}
+    assert instance({**row, "CapacityReservationSpecification": told}).reservation == held
+    assert instance(row).reservation is None, "it may leave the reservation at any time"
 
 
 def test_an_instance_that_is_ending_may_lack_its_network() -> None:

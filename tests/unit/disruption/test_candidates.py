@@ -6,11 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api import labels
 from reconciler.disruption import costs
 from reconciler.disruption.candidates import Blocker, Candidate, candidate
 from reconciler.disruption.view import view
+from reconciler.model.objects import Pod
 from tests.unit.disruption.worlds import NOW, claim, node, pdb, pod, pool, snapshot, torn
 
 PROTECTED = {labels.DO_NOT_DISRUPT: "true"}
@@ -72,6 +74,18 @@ def test_what_could_be_read_only_in_part_keeps_the_node(of: str, eventual: bool)
 def test_a_nominated_node_waits_until_the_window_has_passed() -> None:
     assert code(*plain(), nominated_until={"a": NOW + MINUTE}) == "Nominated"
     assert code(*plain(), nominated_until={"a": NOW}) == ""
+
+
+def test_a_node_on_which_the_kube_scheduler_keeps_room_waits() -> None:
+    """It says so while a pod waits for its volumes, or for others to make way."""
+    assert code(*plain(), expected("web", "node-a")) == "Nominated"
+    assert code(*plain(), expected("web", "node-b")) == ""
+    assert code(*plain(), expected("web", "node-a", phase="Succeeded")) == ""
+
+
+def expected(name: str, node_name: str, **more: Any) -> Pod:
+    one = pod(name, **more)
+    return replace(one, status=replace(one.status, nominated_node_name=node_name))
 
 
 def test_a_pool_without_instance_types_blocks() -> None:

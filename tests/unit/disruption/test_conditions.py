@@ -9,10 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.meta import ObjectMeta
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.conditions import conditions
 from reconciler.disruption.view import view
-from reconciler.model.plan import PatchObject
+from reconciler.model.cloud import HeldReservation, Instance
+from reconciler.model.plan import PatchObject, Source
+from reconciler.model.settings import FeatureGates, Settings
 from tests.unit.disruption.worlds import HOUR, NOW, claim, node, pool, snapshot, torn
 
 MINUTE = timedelta(minutes=1)
@@ -136,6 +140,25 @@ def test_a_type_that_is_no_longer_offered(age: timedelta, type_: str, capacity_t
     one = claim("a", since=NOW - age, instance_type=type_, capacity_type=capacity_type)
     assert has(one, pool(), "Drifted") == expected
     assert has(one, pool(), "Drifted", catalogues={}) is None
+
+
+@pytest.mark.parametrize(
+    ("listed", "open_", "expected"),
+    [(1, True, "CapacityReservationDrift"), (0, True, None), (-1, True, None), (1, False, None)],
+)
+def test_a_reservation_that_is_selected_no_longer(listed: int, open_: bool, expected: str | None) -> None:
+    """Only once the instances were listed after the reservations: EC2 may have made it one on demand."""
+    one, held = claim("a"), HeldReservation(id="cr-1")
+    machine = Instance("i-a", "m5.large", "z", "running", "reserved", NOW - HOUR, reservation=held)
+    facts = {
+        "instances": {machine.id: machine},
+        "fresh_at": {Source.INSTANCES: NOW},
+        "resolved_at": {"default": NOW - listed * MINUTE},
+        "settings": Settings("test", gates=FeatureGates(reserved_capacity=open_)),
+    }
+    own = EC2NodeClass(metadata=ObjectMeta(name="default"))
+    after = written(pool(), one, node(one), own, **facts)
+    assert (after or {}).get("Drifted") == expected
 
 
 def test_an_unlaunched_claim_is_not_drifted() -> None:

@@ -10,6 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus, ResolvedReservation
+from api.v1.meta import ObjectMeta
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.expiration import expire, expires_at
 from reconciler.disruption.interruption import interrupt
@@ -65,6 +67,31 @@ def test_a_claim_that_was_read_only_in_part_does_not_expire() -> None:
     """Its `expireAfter` may be what could not be read, and was taken for the default."""
     old = torn(claim("old", since=NOW - 9000 * HOUR))
     assert expire(looked([old])).actions == ()
+
+
+@pytest.mark.parametrize(("state", "ends"), [("active", []), ("expiring", ["held"])])
+def test_what_is_in_a_capacity_block_goes_before_that_ends(state: str, ends: list[str]) -> None:
+    """What is in another reservation, or in none, stays."""
+    never_ending = {"since": NOW - HOUR, "expireAfter": "Never"}
+    claims = [claim(name, **never_ending) for name in ("held", "other", "bought")]
+    for place, id_ in ((0, "cr-1"), (1, "cr-2")):
+        meta = claims[place].metadata
+        claims[place] = replace(
+            claims[place], metadata=replace(meta, labels={**meta.labels, labels.RESERVATION_ID: id_})
+        )
+    row = ResolvedReservation(
+        availability_zone="z",
+        id="cr-1",
+        instance_match_criteria="targeted",
+        instance_type="m5.large",
+        owner_id="123456789012",
+        reservation_type="capacity-block",
+        state=state,
+    )
+    own = EC2NodeClass(metadata=ObjectMeta(name="default"), status=EC2NodeClassStatus(capacity_reservations=(row,)))
+    plan = expire(looked([*claims, own]))
+    assert [a.ref.name for a in plan.actions if isinstance(a, DeleteObject)] == ends
+    assert all(a.reason.code == "CapacityBlockExpiring" for a in plan.actions)
 
 
 # --- interruption -----------------------------------------------------------------------------------------------

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from api import labels
+from api.requirements import Requirements, requirement
 from reconciler.ec2 import images
 from reconciler.ec2.catalogue import build
-from reconciler.model.cloud import Image, Subnet
-from reconciler.model.instance_type import InstanceType
+from reconciler.model.cloud import CapacityReservation, Image, Subnet
+from reconciler.model.instance_type import InstanceType, Offering, Reservation
+from reconciler.model.settings import FeatureGates, Settings
 from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, all_names, catalogue, facts, info, node_class, one, region
 
@@ -137,3 +141,63 @@ def test_the_whole_region() -> None:
     assert [t.name for t in found] == names
     assert len(found) > 1200
     assert sum(bool(available(t)) for t in found) > 1200
+
+
+# --- capacity reservations ----------------------------------------------------------------------------------------
+def reserved(*rows: CapacityReservation, settings: Settings = SETTINGS, **changes: Any) -> InstanceType:
+    found = catalogue("m5.large", "t3.large", settings=settings, reservations=rows, **changes)
+    assert found[1] == one("t3.large")
+    return found[0]
+
+
+def test_a_reservation_is_one_more_offering_as_good_as_free() -> None:
+    found = reserved(CapacityReservation("cr-1", "m5.large", ZONES[0], 2, type="capacity-block", interruptible=True))
+    *bought, held = found.offerings
+    assert bought == list(one("m5.large").offerings)
+    assert held == Offering(
+        "m5.large",
+        ZONES[0],
+        "reserved",
+        0,
+        zone_id="usw2-az1",
+        reservation=Reservation("cr-1", 2, "capacity-block", True),
+    )
+    assert {key: min(row.values) for key, row in held.requirements().items()} == {
+        labels.ZONE: ZONES[0],
+        labels.ZONE_ID: "usw2-az1",
+        labels.CAPACITY_TYPE: "reserved",
+        "karpenter.k8s.aws/capacity-reservation-id": "cr-1",
+        "karpenter.k8s.aws/capacity-reservation-type": "capacity-block",
+        "karpenter.k8s.aws/capacity-reservation-interruptible": "true",
+    }
+
+
+def test_the_type_leaves_it_to_its_offerings_what_reservation_a_machine_is_in() -> None:
+    found = reserved(CapacityReservation("cr-1", "m5.large", ZONES[0], 2))
+    assert found.requirements[labels.CAPACITY_TYPE].values == {"on-demand", "spot", "reserved"}
+    wanted = [Requirements([requirement(labels.RESERVATION_ID, *row)]) for row in (("In", ["cr-1"]), ("NotIn", ["x"]))]
+    assert [found.requirements.conflict(row) for row in wanted] == [None, None]
+    assert [sum(o.suits(row) for o in found.offerings) for row in wanted] == [1, 7]
+    assert one("m5.large").requirements.conflict(wanted[0]) == labels.RESERVATION_ID
+
+
+@pytest.mark.parametrize(
+    ("row", "changes"),
+    [
+        (CapacityReservation("cr-1", "m5.large", ZONES[0], 0), {}),
+        (CapacityReservation("cr-1", "m5.large", ZONES[0], 2, expiring=True), {}),
+        (CapacityReservation("cr-1", "m5.large", "us-west-2x", 2), {}),
+        (CapacityReservation("cr-1", "m5.large", ZONES[0], 2), {"subnets": (Subnet("subnet-b", ZONES[1]),)}),
+        (CapacityReservation("cr-1", "m5.large", ZONES[0], 2), {"images": ()}),
+    ],
+)
+def test_a_reservation_that_cannot_be_used_is_listed_and_unavailable(
+    row: CapacityReservation, changes: dict[str, Any]
+) -> None:
+    held = catalogue("m5.large", reservations=(row,), **changes)[0].offerings[-1]
+    assert (held.reservation, held.available) == (Reservation("cr-1", row.left), False)
+
+
+def test_without_the_gate_reservations_are_no_offerings() -> None:
+    shut = replace(SETTINGS, gates=FeatureGates(reserved_capacity=False))
+    assert reserved(CapacityReservation("cr-1", "m5.large", ZONES[0], 2), settings=shut) == one("m5.large")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as copy
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
 from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2 import drift
-from reconciler.model.cloud import Instance
+from reconciler.ec2 import drift, nodeclass
+from reconciler.model.cloud import CapacityReservation, HeldReservation, Instance
 from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, node_class, ready
 
 TYPES = catalogue("c5.large", "m5.large", "m7g.large")
@@ -113,6 +114,16 @@ def test_a_type_that_is_no_longer_known_has_no_verdict() -> None:
 )
 def test_groups_and_subnet(machine: Instance, of: EC2NodeClass, expected: str | None) -> None:
     assert reason(launched(), of, machine) == expected
+
+
+@pytest.mark.parametrize(("listed", "expected"), [((), "CapacityReservationDrift"), (("cr-1", "cr-2"), None)])
+def test_the_reservation(listed: tuple[str, ...], expected: str | None) -> None:
+    """Of an instance that is in none nobody asks."""
+    rows = tuple(CapacityReservation(id_, "m5.large", "us-west-2a", 1) for id_ in listed)
+    of = without(capacity_reservations=nodeclass.reservations(rows))
+    held = copy(instance(), reservation=HeldReservation(id="cr-1"))
+    assert (reason(launched(), of, held), reason(launched(), of)) == (expected, None)
+    assert reason(launched(), of, copy(held, subnet_id="subnet-z")) == "SubnetDrift"
 
 
 def test_the_first_reason_counts() -> None:

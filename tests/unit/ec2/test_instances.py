@@ -8,7 +8,7 @@ import pytest
 
 from api.resources import Resources
 from reconciler.ec2.instances import claim_labels, claim_status
-from reconciler.model.cloud import Instance, Subnet
+from reconciler.model.cloud import HeldReservation, Instance, Subnet
 from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, node_class, one, ready
 
 CLASS = ready(node_class())
@@ -50,6 +50,17 @@ def test_the_labels_of_a_recorded_claim() -> None:
         "topology.kubernetes.io/zone": "us-west-2c",
     }
     assert list(found) == sorted(found)
+
+
+def test_a_machine_in_a_reservation_says_in_which() -> None:
+    held = HeldReservation(id="cr-1", type="capacity-block")
+    found = claim_labels(copy(instance(capacity_type="reserved"), reservation=held), one("m7a.medium"), CLASS)
+    plain = claim_labels(instance(capacity_type="reserved"), one("m7a.medium"), CLASS)
+    assert {key: value for key, value in found.items() if key not in plain} == {
+        "karpenter.k8s.aws/capacity-reservation-id": "cr-1",
+        "karpenter.k8s.aws/capacity-reservation-interruptible": "false",
+        "karpenter.k8s.aws/capacity-reservation-type": "capacity-block",
+    }
 
 
 def test_without_class_or_type_what_the_instance_says_itself() -> None:

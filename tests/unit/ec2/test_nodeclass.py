@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from api.v1 import conditions
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
+from api.v1.meta import encode
 from reconciler.ec2 import nodeclass
-from reconciler.model.cloud import ClassFacts, Image, SecurityGroup, Subnet
+from reconciler.model.cloud import CapacityReservation, ClassFacts, Image, SecurityGroup, Subnet
 from tests.unit.ec2.ec2_facts import CLUSTER, NOW, facts, node_class
 
 LATER = NOW + timedelta(hours=1)
@@ -266,3 +267,35 @@ def test_a_placement_group_that_is_not_resolved_holds_the_class_back() -> None:
     assert verdict(found, "PlacementGroupReady") == ("False", "PlacementGroupResolutionFailed")
     missing = facts(problems={"PlacementGroupReady": ("PlacementGroupNotFound", "no group fast")})
     assert verdict(status(of, missing), "PlacementGroupReady") == ("False", "PlacementGroupNotFound")
+
+
+def test_capacity_reservations_are_listed_by_id_without_their_numbers() -> None:
+    ends = NOW + timedelta(minutes=30)
+    rows = (
+        CapacityReservation("cr-2", "p5.48xlarge", "y", 1, "210987654321", "open", "capacity-block", False, ends, True),
+        CapacityReservation("cr-1", "m5.large", "x", 7, "123456789012", interruptible=True),
+    )
+    found = status(node_class(), facts(reservations=rows))
+    assert [encode(row) for row in found.capacity_reservations] == [
+        {
+            "availabilityZone": "x",
+            "id": "cr-1",
+            "instanceMatchCriteria": "targeted",
+            "instanceType": "m5.large",
+            "ownerID": "123456789012",
+            "interruptible": True,
+        },
+        {
+            "availabilityZone": "y",
+            "id": "cr-2",
+            "instanceMatchCriteria": "open",
+            "instanceType": "p5.48xlarge",
+            "ownerID": "210987654321",
+            "endTime": "2026-11-20T12:30:00Z",
+            "reservationType": "capacity-block",
+            "state": "expiring",
+        },
+    ]
+    fewer = tuple(copy(row, left=0) for row in rows)
+    assert status(node_class(), facts(reservations=fewer)) == found
+    assert status(node_class(), facts(reservations=rows), reserved_capacity=False) == status(node_class(), facts())

@@ -12,7 +12,7 @@ from api import labels
 from api.v1.meta import decode
 from reconciler.model.backoff import PoolFailures
 from reconciler.model.objects import PodDisruptionBudget
-from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.plan import CreateNodeClaim, Plan, Purchase
 from reconciler.model.snapshot import Batch
 from reconciler.provisioning.provision import provision
 from tests.unit.scheduling import worlds as w
@@ -54,6 +54,15 @@ def test_a_closed_batch_makes_claims_nominations_and_events() -> None:
     assert {n.until for n in plan.nominations} == {w.NOW + 20 * SECOND}
     assert {e.reason for e in plan.events} == {"Nominated"}
     assert plan.events[0].message == f"Pod should schedule on: nodeclaim/{action.claim.name}"
+
+
+def test_a_plan_says_what_it_buys_and_what_that_must_cost_at_least() -> None:
+    """Three pods that fill a node, and one more that leaves a node to be filled: the bound knows no last node."""
+    types = (w.instance_type("m", 4, 4, price=900_000),)
+    four = plan_of(w.pool(), w.replicas(4, "p", "1300m"), catalogue=types).purchase
+    assert four == Purchase(nodes=2, pods=4, price=1_800_000, bound=1_200_000)
+    assert four.cost_ratio == pytest.approx(1.5)
+    assert plan_of(w.pool(), w.node("n"), w.pod("p"), catalogue=types).purchase is None
 
 
 def test_the_same_snapshot_makes_the_same_plan_and_what_is_on_its_way_is_enough() -> None:

@@ -39,7 +39,7 @@ def asked(pod: Pod, *rest: Any, **facts: Any) -> Answer:
         (w.pod("p", owner=DAEMON), "belongs to a DaemonSet"),
         (w.pod("p", owner=MIRROR), "is a static pod of its node's kubelet"),
         (w.pod("p", schedulingGates=[{"name": "a.io/x"}, {"name": "b.io/y"}]), "is gated (a.io/x, b.io/y)"),
-        (changed(w.pod("p"), "status", nominatedNodeName="n1"), "is about to take the place of other pods on n1"),
+        (changed(w.pod("p"), "status", nominatedNodeName="n1"), "is expected on node n1, where room is kept for it"),
         (changed(w.pod("p"), "status", conditions=[]), "its scheduler (default-scheduler) has not said"),
         (
             changed(w.pod("p", schedulerName="volcano"), "status", conditions=[]),

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from api.v1.ec2nodeclass import MetadataOptions
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
-from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption, Message
+from reconciler.model.cloud import (
+    FleetError,
+    FleetRequest,
+    FleetResult,
+    HeldReservation,
+    Instance,
+    Interruption,
+    LaunchTemplate,
+    Message,
+    Override,
+)
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod, PodCondition, PodSpec, PodStatus
 from reconciler.model.plan import (
@@ -35,12 +48,12 @@ REQUEST = FleetRequest(group="g", capacity_type="spot", members=("a", "b"), temp
 LAUNCH = LaunchInstances(request=REQUEST, claims=("a", "b"), reason=WHY)
 
 
-def state() -> State:
-    return State(
-        Settings(cluster_name="c"),
-        build=lambda *_: (),
-        interpret=lambda m: Interruption("spot_interrupted", (m.body,), m) if m.body else None,
-    )
+def _spot(message: Message) -> Interruption | None:
+    return Interruption("spot_interrupted", (message.body,), message) if message.body else None
+
+
+def state(interpret: Callable[[Message], Interruption | None] = _spot) -> State:
+    return State(Settings(cluster_name="c"), build=lambda *_: (), interpret=interpret)
 
 
 def after(seconds: float) -> datetime:
@@ -128,6 +141,26 @@ def test_a_spot_interruption_is_a_stock_out() -> None:
     seen = known.snapshot(NOW)
     assert [i.kind for i in seen.interruptions] == ["spot_interrupted", "no_op"]
     assert list(seen.out_of_stock) == [("m5.large", "us-west-2a", "spot")]
+
+
+def test_a_reservation_that_is_full_or_taken_back_is_a_stock_out_of_its_own() -> None:
+    """Of other reservations of the type in the zone nothing is said."""
+    known = state(lambda message: Interruption("capacity_reservation_interrupted", (message.body,), message))
+    held = [HeldReservation(id=f"cr-{number}") for number in "12"]
+    meta: Any = {"image_id": "ami", "user_data": "", "instance_profile": "", "security_group_ids": ()}
+    templates = tuple(
+        LaunchTemplate(name=one.id, metadata_options=MetadataOptions(), reservation=one, **meta) for one in held
+    )
+    override = Override(
+        instance_type="m5.large", zone="us-west-2a", subnet_id="subnet-1", image_id="ami", template="cr-1"
+    )
+    call = FleetRequest(group="g", capacity_type="reserved", members=("a",), templates=templates, overrides=(override,))
+    full = FleetError("ReservationCapacityExceeded", "full", "m5.large", "us-west-2a", capacity=True)
+    absorb(done(LaunchInstances(request=call, claims=("a",), reason=WHY), value=FleetResult((), (full,))), known)
+    assert list(known.snapshot(NOW).out_of_stock) == [("m5.large", "us-west-2a", "cr-1")]
+    known.take(Described((replace(instance("i-1"), capacity_type="reserved", reservation=held[1]),), NOW), NOW)
+    known.take(Received((Message("1", "r", "i-1"),), NOW), NOW)
+    assert list(known.snapshot(NOW).out_of_stock) == [("m5.large", "us-west-2a", f"cr-{n}") for n in "12"]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def test_the_defaults_are_karpenters() -> None:
         (["--batch-max-duration", "1m30s"], {**NAME, "BATCH_MAX_DURATION": "20s"}, "batch_max_duration", 90),
         ([], {**NAME, "BATCH_IDLE_DURATION": "300ms"}, "batch_idle_duration", 0.3),
         (["--improve-seconds", "0"], NAME, "improve_seconds", 0),
+        ([], {**NAME, "NOMINATE_PODS": "true"}, "nominate_pods", True),
         (["--isolated-vpc"], NAME, "isolated_vpc", True),
         (["--isolated-vpc=false"], {**NAME, "ISOLATED_VPC": "true"}, "isolated_vpc", False),
         ([], {**NAME, "EKS_CONTROL_PLANE": "T"}, "eks_control_plane", True),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from api import labels
+from reconciler.model.kinds import Ref
 from reconciler.sandbox.world import World
 
 from .sandbox_world import node, places, pod, pods, wait
@@ -200,3 +201,58 @@ def test_a_pod_of_another_scheduler_is_left_alone_and_takes_room_once_it_is_boun
     world.apply(pod("ours", "300m"))
     wait(world, 10)
     assert places(world) == {"theirs": "one", "ours": ""}
+
+
+# --- nominations --------------------------------------------------------------------------------------------------
+def nominate(world: World, name: str, node_name: str) -> None:
+    status = {"status": {"nominatedNodeName": node_name}}
+    world.kube.patch(Ref("Pod", "default", name), status, subresource="status")
+
+
+def test_a_nominated_node_comes_first_and_keeps_its_room() -> None:
+    world = world_of()
+    for name in ("a", "b"):
+        world.apply(pod(name, "800m"))
+    wait(world, 1)
+    nominate(world, "b", "one")
+    world.apply(node("one", cpu="1"))
+    wait(world, 10)
+    assert places(world) == {"a": "", "b": "one"}
+    world.apply(node("two", cpu="1"))
+    wait(world, 10)
+    assert places(world) == {"a": "two", "b": "one"}
+
+
+def test_who_is_more_important_takes_the_room() -> None:
+    world = world_of()
+    world.apply(pod("a", "800m", priority=1))
+    world.apply(pod("b", "800m"))
+    wait(world, 1)
+    nominate(world, "b", "one")
+    world.apply(node("one", cpu="1"))
+    wait(world, 10)
+    assert places(world) == {"a": "one", "b": ""}
+
+
+def test_a_nomination_waits_for_a_node_that_takes_no_pods_yet_and_is_dropped_when_it_has_no_room() -> None:
+    taint = {"key": "starting", "effect": "NoSchedule"}
+    world = world_of(node("one", cpu="1", taints=[taint]))
+    world.apply(pod("a", "2"))
+    wait(world, 1)
+    nominate(world, "a", "one")
+    world.apply(pod("b"))
+    wait(world, 1)
+    assert [one.status.nominated_node_name for one in pods(world)] == ["one", ""]
+    world.kube.patch(Ref("Node", "", "one"), {"spec": {"taints": []}})
+    wait(world, 1)
+    assert [one.status.nominated_node_name for one in pods(world)] == ["", ""]
+
+
+def test_a_nomination_to_a_node_that_is_not_there_is_dropped() -> None:
+    world = world_of(node("one", cpu="1"))
+    world.apply(pod("a", "2"))
+    wait(world, 1)
+    nominate(world, "a", "nowhere")
+    world.apply(pod("b"))
+    wait(world, 1)
+    assert [one.status.nominated_node_name for one in pods(world)] == ["", ""]

@@ -94,8 +94,8 @@ class Pass:
     def node(self) -> NewNode:
         """The only new node, with every pod in its place."""
         assert not self.pending, self.why()
-        (only,) = self.nodes
-        return only
+        assert len(self.nodes) == 1, f"{len(self.nodes)} new nodes"
+        return self.nodes[0]
 
     @property
     def placed(self) -> dict[str, str]:
@@ -113,7 +113,9 @@ class Pass:
 
     def of(self, name: str) -> NewNode:
         """The new node of a pod."""
-        return next(node for node in self.nodes if any(_name(key) == name for key in node.pods))
+        found = [node for node in self.nodes if any(_name(key) == name for key in node.pods)]
+        assert found, f"no new node is for {name}"
+        return found[0]
 
     def together(self, *names: str) -> bool:
         """Whether these pods share a new node."""

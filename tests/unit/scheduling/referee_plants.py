@@ -96,7 +96,7 @@ def _planned(snapshot: Snapshot, one: New) -> Planned:
     pods = tuple(_key(pod) for pod in one.pods)
     needs = total(requests(snapshot.pods[pod]) for pod in pods)
     first = known.get(one.types[0]) if one.types else None
-    price = min((o.price for o in first.offerings), default=0) if first is not None else 0
+    price = min((o.price for o in first.offerings if o.suits(wanted)), default=0) if first is not None else 0
     return Planned(
         one.pool,
         wanted.without(*one.loose),
@@ -180,13 +180,15 @@ def mounts(*claims: str) -> list[Json]:
     return [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
 
 
-def in_flight(name: str, *types: str) -> NodeClaim:
-    """A claim that has not been launched."""
-    pool = w.pool()
+def in_flight(name: str, *types: str, reservation: str = "") -> NodeClaim:
+    """A claim that has not been launched: on demand, or on a reservation."""
+    pool, market = w.pool(), "reserved" if reservation else "on-demand"
     rows = [
         {"key": labels.INSTANCE_TYPE, "operator": "In", "values": list(types)},
-        {"key": labels.CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
+        {"key": labels.CAPACITY_TYPE, "operator": "In", "values": [market]},
     ]
+    if reservation:
+        rows.append({"key": labels.RESERVATION_ID, "operator": "In", "values": [reservation]})
     ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
     meta = {"name": name, "uid": f"uid-{name}", "labels": pool.template_labels()}
     return decode(NodeClaim, {"metadata": meta, "spec": {"nodeClassRef": ref, "requirements": rows}})

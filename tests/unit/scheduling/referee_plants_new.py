@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from api import labels
+from reconciler.model.instance_type import Offering, Reservation
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import Choice, Plant, in_flight, leaving_node, new, put, storage_class
 from tests.unit.scheduling.referee_plants_alone import EPHEMERAL
@@ -244,4 +246,54 @@ ALLOWED = [
     ),
 ]
 
-PLANTS = [*ANSWER, *FIT, *TYPES, *ALLOWED]
+# --- capacity reservations ----------------------------------------------------------------------------------------
+HELD = {labels.RESERVATION_ID: "cr"}
+KIND = w.instance_type("default", 4, 4)
+RESERVED = tuple(
+    Offering("default", "z1", labels.RESERVED, 1, reservation=Reservation(id_, left))
+    for id_, left in (("cr", 1), ("other", 0))
+)
+SOLD = (
+    replace(KIND, requirements=KIND.requirements.without(labels.CAPACITY_TYPE), offerings=KIND.offerings + RESERVED),
+)
+
+
+def reserved(name: str, rule: str, *there: Any, right: Choice, wrong: Choice) -> Plant:
+    return Plant(name, rule, (w.pool(), *there, TWO), right, wrong, SOLD)
+
+
+RESERVATIONS = [
+    reserved(
+        "more nodes than a reservation has machines for",
+        "reservation",
+        right=put(new("p-0", market="reserved", labels=HELD), new("p-1", market="spot")),
+        wrong=put(new("p-0", market="reserved", labels=HELD), new("p-1", market="reserved", labels=HELD)),
+    ),
+    reserved(
+        "a reservation that has no machine left",
+        "reservation",
+        right=put(new("p-0", "p-1", market="reserved", labels=HELD)),
+        wrong=put(new("p-0", "p-1", market="reserved")),
+    ),
+    reserved(
+        "a machine that a claim in flight is to have",
+        "reservation",
+        in_flight("c", "default", reservation="cr"),
+        right=put(new("p-0", "p-1", market="spot")),
+        wrong=put(new("p-0", "p-1", market="reserved", labels=HELD)),
+    ),
+    reserved(
+        "a node that may be on a reservation or not",
+        "reservation",
+        right=put(new("p-0", "p-1", market=("spot", "on-demand"))),
+        wrong=put(new("p-0", "p-1", market=("reserved", "spot"))),
+    ),
+    reserved(
+        "a reservation's label that no machine for sale has",
+        "offering",
+        right=put(new("p-0", "p-1", market="reserved", labels=HELD)),
+        wrong=put(new("p-0", "p-1", market="spot", labels=HELD)),
+    ),
+]
+
+PLANTS = [*ANSWER, *FIT, *TYPES, *ALLOWED, *RESERVATIONS]

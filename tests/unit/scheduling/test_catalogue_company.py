@@ -36,10 +36,11 @@ def self_near(count: int, key: str = labels.HOSTNAME, name: str = "web", **spec:
 
 
 def test_172_company_on_a_host_and_of_an_architecture() -> None:
-    """Empty wishes demand nothing; who wants company gets it, on its host or on its kind of machine."""
+    """Empty wishes demand nothing; who wants company gets it, on its host, though two cost less, or on its kind."""
     assert c.run(w.pool(), pod("p", affinity={NEAR: {}, FAR: {}, "nodeAffinity": {}})).node
-    done = c.run(w.pool(), pod("target"), pod("p", **near("target")))
-    assert done.sizes() == [2]
+    types = (c.machine("small", 2, 2), c.machine("dear", 4, 4, price=9_000_000))
+    done = c.run(w.pool(), pod("target", cpu="1500m"), pod("p", cpu="1500m", **near("target")), catalogue=types)
+    assert (done.types(), done.sizes()) == (["dear"], [2])
     target = pod("target", nodeSelector={labels.ARCH: "arm64"})
     apart = {**near("target", labels.ARCH)["affinity"], **far("target", labels.HOSTNAME)["affinity"]}
     assert c.run(w.pool(), target, pod("p", affinity=apart)).types() == ["arm", "arm"]
@@ -152,12 +153,12 @@ def test_185_a_chain_of_company_resolves_in_any_order() -> None:
 
 
 def test_186_whose_company_is_meant() -> None:
-    """Only that of the own namespace; of those that are listed; of all."""
+    """Only that of the own namespace; of those that are listed, and no other; of all."""
     spaces = [decode(Namespace, {"metadata": {"name": name}}) for name in ("default", "other")]
-    target = pod("target", namespace="other")
-    meant: list[tuple[dict[str, Any], bool]] = [({}, False), ({"namespaces": ["other"]}, True)]
-    for more, found in [*meant, ({"namespaceSelector": {}}, True)]:
-        done = c.run(w.pool(), spaces, target, pod("p", **near("target", **more)))
+    listed: dict[str, Any] = {"namespaces": ["other"]}
+    meant = [("other", {}, False), ("default", {}, True), ("other", listed, True), ("default", listed, False)]
+    for home, more, found in [*meant, ("other", {"namespaceSelector": {}}, True)]:
+        done = c.run(w.pool(), spaces, pod("target", namespace=home), pod("p", **near("target", **more)))
         assert (done.pending == []) == found
         assert done.sizes() == ([2] if found else [1])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from reconciler.model import kinds
 from reconciler.model.cluster import Cluster
 from reconciler.model.kinds import Ref, ref
 from reconciler.model.objects import Pod
-from reconciler.model.plan import Nomination, Plan
+from reconciler.model.plan import Nomination, Plan, Reason, Refusal
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.inbox import Changed, Listed
@@ -190,12 +191,14 @@ def test_218_the_newest_pod_speaks_for_its_daemon_set() -> None:
 
 
 def test_221_how_many_pods_wait_and_how_many_have_no_place() -> None:
-    """Pods that were not even tried are counted apart."""
+    """Pods that were not even tried are counted apart; those that the next pass may serve nowhere."""
     world = World()
     told = Telemetry.quiet(world.kube, VirtualClock())
     pods = [w.pod("fits"), w.pod("large", "1000"), w.pod("odd", nodeSelector={"karpenter.sh/unknown": "x"})]
     snapshot = w.world(w.pool(), pods, catalogue=c.CATALOGUE)
-    told.planned(c.plan(w.pool(), pods), snapshot)
+    plan = c.plan(w.pool(), pods)
+    deferred = Refusal("pod/default/deferred", Reason("Deferred", "waits for a capacity reservation"))
+    told.planned(replace(plan, refusals=(*plan.refusals, deferred)), snapshot)
     families = text_string_to_metric_families(told.metrics.text().decode())
     found = {sample.name: sample.value for family in families for sample in family.samples}
     assert found["karpenter_scheduler_queue_depth"] == 3

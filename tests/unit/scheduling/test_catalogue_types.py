@@ -176,8 +176,8 @@ def test_062_a_limit_without_a_request_is_a_request() -> None:
 
 def test_063_all_that_fit_are_listed_and_the_cheapest_comes_first() -> None:
     """Even where the cheapest is the largest."""
-    types = tuple(c.machine(n, cpu, cpu, price=p) for n, cpu, p in (("s", 2, 300), ("m", 4, 200), ("l", 8, 100)))
-    assert c.run(w.pool(), w.pod("p"), catalogue=types).node.instance_types == ("l", "m", "s")
+    types = tuple(c.machine(n, cpu, cpu, price=p) for n, cpu, p in (("a", 2, 300), ("b", 4, 200), ("c", 8, 100)))
+    assert c.run(w.pool(), w.pod("p"), catalogue=types).node.instance_types == ("c", "b", "a")
 
 
 def test_064_prices_are_compared_over_what_is_allowed() -> None:

@@ -203,8 +203,7 @@ def launched(claim: NodeClaim, snapshot: Snapshot, choice: int = 0) -> NodeClaim
         for t in snapshot.catalogues["default"]
         if requirements.allowed(labels.INSTANCE_TYPE).has(t.name)
         for o in t.offerings
-        if requirements.allowed(labels.ZONE).has(o.zone)
-        and requirements.allowed(labels.CAPACITY_TYPE).has(o.capacity_type)
+        if o.suits(requirements)
     ]
     return launched_as(claim, *options[choice % len(options)])
 

@@ -14,7 +14,7 @@ from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node
-from reconciler.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Reason, Refusal
+from reconciler.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Purchase, Reason, Refusal
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Forbidden
@@ -177,6 +177,24 @@ def test_gauges_of_a_plan_replace_those_of_the_last_one(telemetry: Telemetry) ->
     assert value(telemetry, "kerf_refusals", code="NoRoom") is None
     telemetry.planned(Plan(), seen)
     assert value(telemetry, name, nodepool="b", reason="Empty") == 5
+
+
+COST, BOUND, RATIO = (f"kerf_scheduling_cost{end}" for end in ("_usd_per_hour", "_bound_usd_per_hour", "_ratio"))
+
+
+def test_what_was_bought_stands_until_something_is_bought_again(telemetry: Telemetry) -> None:
+    seen = Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), settings=Settings(cluster_name="c"))
+    telemetry.planned(Plan(purchase=Purchase(3, 40, 2_500_000, 2_000_000), provisioned=True), seen)
+    telemetry.planned(Plan(provisioned=True), seen)
+    assert [value(telemetry, name) for name in (COST, BOUND, RATIO)] == [2.5, 2.0, 1.25]
+
+
+def test_a_bound_that_is_not_known_is_no_number(telemetry: Telemetry) -> None:
+    """Neither 0 nor that of an earlier purchase."""
+    seen = Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), settings=Settings(cluster_name="c"))
+    telemetry.planned(Plan(purchase=Purchase(3, 40, 2_500_000, 2_000_000)), seen)
+    telemetry.planned(Plan(purchase=Purchase(1, 9, 1_500_000)), seen)
+    assert [value(telemetry, name) for name in (COST, BOUND, RATIO)] == [1.5, None, None]
 
 
 def test_process_metrics_are_there_when_asked_for() -> None:

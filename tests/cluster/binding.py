@@ -1,0 +1,206 @@
+"""What became of worlds when the real kube-scheduler had bound their pods: against the plan, in nodes and in money.
+
+The plan is the first answer to the pods that waited: the NodeClaims that were made for one of them for which none had
+been made before. Its cost is that of the cheapest offering of each claim. One that was made for the same pods once more
+is the price of a binding that went otherwise. All is as of the binding: nothing is consolidated here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from api import labels
+from reconciler.model.cloud import Region
+from reconciler.scheduling.claims import pod_mark
+
+from .binding_worlds import WORKLOAD, WORLD, BindingWorld
+
+Json = dict[str, Any]
+#: The cost after binding, over all worlds, for each dollar of the plan.
+MOST: Final = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A NodeClaim that has a node: for whom it was made, who came. Pods are (workload, UID)."""
+
+    name: str
+    planned: frozenset[str]
+    came: tuple[tuple[str, str], ...]
+    cost: int
+
+    @property
+    def own(self) -> int:
+        """How many of those it was made for came."""
+        return sum(pod_mark(uid) in self.planned for _, uid in self.came)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A world after binding. Costs in millionths of a dollar an hour; seconds since the controller's start."""
+
+    world: BindingWorld
+    pods: int
+    planned_nodes: int
+    planned_cost: int
+    nodes: tuple[Node, ...]
+    forsaken: tuple[str, ...]
+    seconds: float
+
+    @property
+    def cost(self) -> int:
+        return sum(node.cost for node in self.nodes)
+
+    @property
+    def ratio(self) -> float:
+        return self.cost / self.planned_cost if self.planned_cost else float("inf")
+
+    @property
+    def elsewhere(self) -> int:
+        """Pods on another node than the one that was made for them."""
+        return sum(len(node.came) - node.own for node in self.nodes)
+
+    @property
+    def problems(self) -> list[str]:
+        found = [] if self.pods == self.world.pods else [f"{self.pods} of {self.world.pods} pods are bound"]
+        return [
+            *found,
+            *(f"node {name} has none of the pods it was made for, nor their like" for name in self.forsaken),
+        ]
+
+
+def bound(
+    world: BindingWorld,
+    waited: Iterable[str],
+    pods: Sequence[Json],
+    claims: Sequence[Json],
+    region: Region,
+    *,
+    since: datetime,
+) -> Bound:
+    """What became of a world: `pods` and `claims` are all of the cluster's, `waited` the UIDs of those that waited."""
+    own = [pod for pod in pods if _labels(pod).get(WORLD) == world.name]
+    sitting = [pod for pod in own if "nodeName" in pod["spec"]]
+    mine = sorted((claim for claim in claims if _labels(claim).get(WORLD) == world.name), key=_age)
+    first = list(_first_answer(mine, frozenset(map(pod_mark, waited))))
+    nodes = tuple(_node(claim, sitting, region) for claim in mine)
+    times = [at for pod in sitting if (at := _bound_at(pod)) is not None]
+    return Bound(
+        world,
+        len(sitting),
+        len(first),
+        sum(cheapest(claim, region) for claim in first),
+        nodes,
+        tuple(_forsaken(nodes, own)),
+        max(((at - since).total_seconds() for at in times), default=0.0),
+    )
+
+
+def table(rows: Sequence[Bound]) -> str:
+    """A line per world, and one for all of them."""
+    titles = ("world", "pods", "planned", "after binding", "ratio", "elsewhere", "s")
+    plan = sum(row.planned_nodes for row in rows), sum(row.planned_cost for row in rows)
+    now = sum(len(row.nodes) for row in rows), sum(row.cost for row in rows)
+    pods, elsewhere = sum(row.pods for row in rows), sum(row.elsewhere for row in rows)
+    whole = _cells("all", pods, plan, now, ratio(rows), elsewhere, max(row.seconds for row in rows))
+    cells = [(titles, "features"), *((_row(row), ", ".join(row.world.features)) for row in rows), (whole, "")]
+    return "\n".join("  ".join([*map(str.rjust, line, _WIDTHS), told]).rstrip() for line, told in cells)
+
+
+_WIDTHS: Final = (5, 4, 18, 18, 5, 9, 3)
+
+
+def _row(row: Bound) -> tuple[str, ...]:
+    plan, now = (row.planned_nodes, row.planned_cost), (len(row.nodes), row.cost)
+    return _cells(row.world.name, row.pods, plan, now, row.ratio, row.elsewhere, row.seconds)
+
+
+def _cells(
+    name: str, pods: int, plan: tuple[int, int], now: tuple[int, int], ratio: float, elsewhere: int, seconds: float
+) -> tuple[str, ...]:
+    costs = (f"{nodes} nodes ${cost / 1e6:.4f}" for nodes, cost in (plan, now))
+    return (name, str(pods), *costs, f"{ratio:.3f}", str(elsewhere), f"{seconds:.0f}")
+
+
+def ratio(rows: Iterable[Bound]) -> float:
+    """The cost after binding over the plan's, of all worlds together."""
+    found = list(rows)
+    return sum(row.cost for row in found) / sum(row.planned_cost for row in found)
+
+
+# --- claims -------------------------------------------------------------------------------------------------------
+def cheapest(claim: Json, region: Region) -> int:
+    """What the claim's cheapest offering costs."""
+    rows = {row["key"]: row for row in claim["spec"]["requirements"]}
+    markets = rows[labels.CAPACITY_TYPE]["values"]
+    prices = [
+        region.spot[(type_, zone)] if market == labels.SPOT else region.on_demand[type_]
+        for type_ in rows[labels.INSTANCE_TYPE]["values"]
+        for zone in sorted(region.zones_by_type[type_])
+        if _allows(rows.get(labels.ZONE), zone)
+        for market in markets
+        if market != labels.SPOT or (type_, zone) in region.spot
+    ]
+    return min(prices)
+
+
+def _allows(row: Json | None, value: str) -> bool:
+    if row is None or row["operator"] == "Exists":
+        return True
+    return (value in row["values"]) is (row["operator"] == "In")
+
+
+def _first_answer(claims: Sequence[Json], waited: frozenset[str]) -> Iterable[Json]:
+    """Those that were made for at least one of the pods that waited for which none had been made before."""
+    left = set(waited)
+    for claim in claims:
+        marks = _marks(claim)
+        if marks & left:
+            yield claim
+        left -= marks
+
+
+def _marks(claim: Json) -> frozenset[str]:
+    return frozenset(claim["metadata"]["annotations"][labels.PLANNED_PODS].split(","))
+
+
+def _age(claim: Json) -> tuple[str, str]:
+    return claim["metadata"]["creationTimestamp"], claim["metadata"]["name"]
+
+
+def _node(claim: Json, sitting: Sequence[Json], region: Region) -> Node:
+    name, own = claim["status"].get("nodeName", ""), _labels(claim)
+    type_, zone, market = own[labels.INSTANCE_TYPE], own[labels.ZONE], own[labels.CAPACITY_TYPE]
+    cost = region.spot[(type_, zone)] if market == labels.SPOT else region.on_demand[type_]
+    came = tuple((_workload(pod), pod["metadata"]["uid"]) for pod in sitting if pod["spec"]["nodeName"] == name)
+    return Node(claim["metadata"]["name"], _marks(claim), came, cost)
+
+
+def _forsaken(nodes: Sequence[Node], pods: Sequence[Json]) -> Iterable[str]:
+    """Nodes to which neither one of the pods they were made for came, nor one of the same workload."""
+    of_mark = {pod_mark(pod["metadata"]["uid"]): _workload(pod) for pod in pods}
+    for node in nodes:
+        wanted = Counter(of_mark[mark] for mark in node.planned if mark in of_mark)
+        if not any(workload in wanted for workload, _ in node.came):
+            yield node.name
+
+
+# --- pods ---------------------------------------------------------------------------------------------------------
+def _labels(thing: Json) -> dict[str, str]:
+    found: dict[str, str] = thing["metadata"].get("labels", {})
+    return found
+
+
+def _workload(pod: Json) -> str:
+    return f"{pod['metadata']['namespace']}/{_labels(pod)[WORKLOAD]}"
+
+
+def _bound_at(pod: Json) -> datetime | None:
+    for one in pod["status"].get("conditions", []):
+        if one["type"] == "PodScheduled" and one["status"] == "True":
+            return datetime.fromisoformat(one["lastTransitionTime"])
+    return None

@@ -1,0 +1,161 @@
+"""The plan and what the real kube-scheduler makes of it: it, not Kerf, binds the pods, and its scores spread them.
+
+The pods of all worlds wait when the controller starts, so that its first answer is to all of them at once; nodes come
+up one by one. Then every pod is bound, no node has been made in vain, and all nodes together cost about what the plan
+had said (`binding.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from .agents import Agents
+from .binding import MOST, Bound, Json, bound, ratio, table
+from .binding_worlds import DRAWN, WORKLOAD, WORLD, BindingWorld, common, worlds
+from .control_plane import ControlPlane
+from .installation import Installation
+
+pytestmark = pytest.mark.cluster
+
+HERE = Path(__file__).parent
+#: All worlds, and how many are played at once; the first of these are part of `make test`.
+MANY, SOME = 36, 12
+#: Nodes come up within so many seconds of each other.
+UNEVEN_SECONDS = 6.0
+#: When no claim has come for so long, and all have a node that is ready, nothing more will.
+QUIET_SECONDS = 12.0
+#: All pods, on a machine that does much else.
+BOUND_WITHIN_SECONDS = 240.0
+STARTUP_TAINTS = frozenset({"network/not-ready"})
+
+
+def test_every_feature_is_in_several_worlds() -> None:
+    drawn = [name for world in worlds(MANY) for name in world.features]
+    assert {feature.name: drawn.count(feature.name) for feature in DRAWN if drawn.count(feature.name) < 3} == {}
+    assert len({world.name for world in worlds(MANY)}) == MANY >= 30
+
+
+@pytest.mark.timeout(900)
+def test_pods_that_are_told_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
+    _check(_played(control_plane, tmp_path, worlds(SOME), told=True))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(SOME, MANY, SOME))
+def test_so_are_those_of_the_other_worlds(control_plane: ControlPlane, tmp_path: Path, first: int) -> None:
+    _check(_played(control_plane, tmp_path, worlds(MANY)[first : first + SOME], told=True))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_pods_that_are_not_told_come_to_other_nodes(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """What the setting is for: the same worlds without it, for comparison."""
+    rows = _played(control_plane, tmp_path, worlds(SOME), told=False)
+    assert sum(row.elsewhere for row in rows) > sum(row.world.pods for row in rows) / 10
+
+
+def _check(rows: Sequence[Bound]) -> None:
+    assert [f"{row.world.name}: {problem}" for row in rows for problem in row.problems] == []
+    assert ratio(rows) <= MOST
+
+
+def _show(rows: Sequence[Bound]) -> None:
+    print(f"\n{table(rows)}")
+    print(*(f"{row.world.name}: {problem}" for row in rows for problem in row.problems), sep="\n", flush=True)
+
+
+# --- playing ------------------------------------------------------------------------------------------------------
+def _played(control_plane: ControlPlane, folder: Path, played: Sequence[BindingWorld], *, told: bool) -> list[Bound]:
+    """All of these worlds at once, on a cluster that is empty before and after; pods are `told` where they belong, or
+    not."""
+    values = {"settings.nominatePods": "true"} if told else {}
+    with Installation(control_plane, folder, webhook=False, uneven_seconds=UNEVEN_SECONDS, values=values) as kerf:
+        try:
+            waited = _lay_out(kerf, played)
+            with Agents(control_plane.kubeconfig, startup_taints=STARTUP_TAINTS):
+                since = datetime.now(UTC)
+                kerf.start_controller("--disable-leader-election")  # a busy machine must not depose it in the middle
+                _wait(kerf, sum(world.pods for world in played))
+                pods, claims, region = _pods(kerf), kerf.get("nodeclaims"), kerf.region()
+            rows = [bound(world, waited, pods, claims, region, since=since) for world in played]
+            _show(rows)
+            return rows
+        finally:
+            _clear(kerf, played)
+
+
+def _lay_out(kerf: Installation, played: Sequence[BindingWorld]) -> list[str]:
+    """Ready NodePools, and pods that wait, to whom nobody answers yet; their UIDs."""
+    classes = (HERE / "workloads.yaml").read_text().split("---")[0]
+    kerf.kubectl("apply", "-f", "-", input_=classes)
+    _create(kerf, common())
+    _create(kerf, [one for world in played for one in world.ground])
+    kerf.wait(lambda: all(_is_true(pool, "Ready") for pool in kerf.get("nodepools")), 60, "all NodePools are Ready")
+    kerf.stop_controller()
+    _create(kerf, [one for world in played for one in world.work])
+    wanted = sum(world.pods for world in played)
+    kerf.wait(lambda: sum(map(_refused, _pods(kerf))) == wanted, 60, f"{wanted} pods wait")
+    return [pod["metadata"]["uid"] for pod in _pods(kerf)]
+
+
+def _create(kerf: Installation, manifests: Sequence[Json]) -> None:
+    listed = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+    kerf.kubectl("create", "-f", "-", input_=json.dumps(listed))
+
+
+def _wait(kerf: Installation, wanted: int) -> None:
+    """Until all pods have a node, or it has taken too long (the table says who has none); then until all claims have
+    one, too, and for a while longer, should more claims come."""
+    given_up = time.monotonic() + BOUND_WITHIN_SECONDS
+
+    def settled() -> bool:
+        return sum("nodeName" in pod["spec"] for pod in _pods(kerf)) == wanted or time.monotonic() > given_up
+
+    kerf.wait(settled, 2 * BOUND_WITHIN_SECONDS, f"{wanted} pods are bound")
+    seen, since = -1, time.monotonic()
+
+    def quiet() -> bool:
+        nonlocal seen, since
+        claims = kerf.get("nodeclaims")
+        if len(claims) != seen or not all(_is_true(claim, "Initialized") for claim in claims):
+            seen, since = len(claims), time.monotonic()
+        return time.monotonic() - since >= QUIET_SECONDS
+
+    kerf.wait(quiet, 180, "no more claims come, and all have a node")
+
+
+def _clear(kerf: Installation, played: Sequence[BindingWorld]) -> None:
+    kerf.kubectl("delete", "namespaces", "-l", WORLD, "--wait=false")
+    kerf.kubectl("delete", "nodepools", "--all", "--wait=false")
+    kerf.kubectl("delete", "nodeclaims", "--all", "--wait=false")
+    for kind in ("pv", "priorityclasses", "storageclasses", "runtimeclasses"):
+        kerf.kubectl("delete", kind, *_names(kerf, kind), "--wait=false", "--ignore-not-found")
+    kerf.wait(lambda: not kerf.get("nodeclaims") and not kerf.running_instances(), 180, "nothing is left")
+    kerf.wait(lambda: not kerf.get("namespaces", "-l", WORLD), 60, "no namespace is left")
+
+
+def _names(kerf: Installation, kind: str) -> list[str]:
+    """Of what is not the cluster's own; never empty."""
+    found = [one["metadata"]["name"] for one in kerf.get(kind)]
+    return [name for name in found if not name.startswith("system-")] or ["none"]
+
+
+def _pods(kerf: Installation) -> list[Json]:
+    return kerf.get("pods", "-A", "-l", f"{WORLD},{WORKLOAD}")
+
+
+def _refused(pod: Json) -> bool:
+    """Whether the kube-scheduler has looked at it, and found no node."""
+    return any(one.get("reason") == "Unschedulable" for one in pod["status"].get("conditions", []))
+
+
+def _is_true(thing: Json, kind: str) -> bool:
+    conditions = thing.get("status", {}).get("conditions", [])
+    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
