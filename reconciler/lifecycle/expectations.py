@@ -27,7 +27,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.claims import pod_mark
 
 #: A Node that has joined waits this long for its pods to be told, if need be.
-HELD_FOR = timedelta(seconds=5)
+HELD_FOR = timedelta(seconds=10)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 
 

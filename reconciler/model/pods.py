@@ -72,6 +72,11 @@ def expected_on(pod: Pod) -> str:
     return pod.status.nominated_node_name if not pod.spec.node_name and not terminal(pod) else ""
 
 
+def place(pod: Pod) -> str:
+    """The node that a pod is bound to or, else, expected on."""
+    return pod.spec.node_name or expected_on(pod)
+
+
 def reschedulable(pod: Pod) -> bool:
     """Will want a place elsewhere when its node goes."""
     alive = active(pod) or (terminating(pod) and of_stateful_set(pod))

@@ -3,8 +3,9 @@
 Filters: room, node selector and required node affinity, taints, host ports, hard topology spread, required pod
 affinity and anti-affinity (both directions), zones of volumes, how many volumes a node can attach. Score: the node that
 the pod is nominated to, then the least allocated one, ties by name. Nominated pods keep their room from those that are
-no more important; a nomination to a node that is not there is dropped. It knows no preemption and no preferences, and
-leaves pods alone that name another scheduler. Source: Kubernetes, "kube-scheduler" and "Scheduling framework".
+no more important; a nomination to a node that is not there, or has no room after all, is dropped. It knows no
+preemption and no preferences, and leaves pods alone that name another scheduler. Source: Kubernetes, "kube-scheduler"
+and "Scheduling framework".
 """
 
 from __future__ import annotations
@@ -186,8 +187,10 @@ class Scheduler:
 
     def _refuse(self, pod: Pod) -> None:
         """Mark the pod Unschedulable, once."""
-        expected = pod.status.nominated_node_name
-        if expected and not any(node.name == expected for node in self._nodes.known()):
+        expected = self._nodes.by_name.get(pod.status.nominated_node_name)
+        if pod.status.nominated_node_name and (
+            expected is None or not expected.known or expected.accepts(self._demand(pod))
+        ):
             nothing = {"status": {"nominatedNodeName": None}}
             self._server.patch(kinds.POD, pod.metadata.namespace, pod.metadata.name, nothing, subresource="status")
         if any(c.type == "PodScheduled" and c.reason == "Unschedulable" for c in pod.status.conditions):

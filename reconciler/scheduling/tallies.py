@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from api import labels
 from api.requirements import Requirements
 from reconciler.model.objects import Namespace, Node, Pod
+from reconciler.model.pods import place
 from reconciler.model.selectors import Selector
 from reconciler.scheduling.census import Census
 from reconciler.scheduling.groups import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
@@ -67,7 +68,7 @@ class Tallies:
 
     # --- pods that keep others away -----------------------------------------------------------------------------
     def _count_owner(self, key: str, pod: Pod) -> None:
-        node = self._census.nodes[pod.spec.node_name]
+        node = self._census.nodes[place(pod)]
         for term in required_anti_affinity(pod):
             identity, group = term_group(pod, term, ANTI, self.namespaces)
             shun = self._shuns.setdefault(identity, Shun(group))
@@ -101,7 +102,7 @@ class Tallies:
         admitted: dict[str, bool] = {}
         homes: dict[str, str] = {}
         for key, pod in self._selected(group):
-            node = self._census.nodes[pod.spec.node_name]
+            node = self._census.nodes[place(pod)]
             if node.name not in admitted:
                 admitted[node.name] = self._admits(group, node)
             domain = domain_of(node, group.key)

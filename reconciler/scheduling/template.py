@@ -188,9 +188,9 @@ class Template:
         row = self.requirements.allowed(key)
         listed = self.table.values(key, self._type_mask(self.requirements))
         place = OFFERING_LABELS.index(key) if key in OFFERING_LABELS else None
-        if place is not None:
+        if place is not None and not listed:  # types say where they can be had: not in a zone without a subnet
             allowed = self.table.market_mask(self.requirements)
-            listed = listed | {m[place] for m, good in zip(self.table.markets, allowed, strict=True) if good}
+            listed = {m[place] for m, good in zip(self.table.markets, allowed, strict=True) if good}
         known = listed if listed or row.complement else set(row.values)
         return {value for value in known if value and row.has(value)}
 

@@ -24,12 +24,14 @@ from .installation import Installation
 pytestmark = pytest.mark.cluster
 
 HERE = Path(__file__).parent
-#: All worlds; a third of them is part of `make test`.
+#: All worlds, and how many are played at once; the first of these are part of `make test`.
 MANY, SOME = 36, 12
 #: Nodes come up within so many seconds of each other.
 UNEVEN_SECONDS = 6.0
 #: When no claim has come for so long, and all have a node that is ready, nothing more will.
 QUIET_SECONDS = 12.0
+#: All pods, on a machine that does much else.
+BOUND_WITHIN_SECONDS = 240.0
 STARTUP_TAINTS = frozenset({"network/not-ready"})
 
 
@@ -39,25 +41,34 @@ def test_every_feature_is_in_several_worlds() -> None:
     assert len({world.name for world in worlds(MANY)}) == MANY >= 30
 
 
-@pytest.mark.timeout(600)
-def test_pods_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
-    _check(_played(control_plane, tmp_path, worlds(SOME), told=False))
+@pytest.mark.timeout(900)
+def test_pods_that_are_told_are_bound_for_what_was_planned(control_plane: ControlPlane, tmp_path: Path) -> None:
+    _check(_played(control_plane, tmp_path, worlds(SOME), told=True))
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("told", [False, True], ids=["as it is installed", "NOMINATE_PODS"])
-def test_pods_of_all_worlds_are_bound_for_what_was_planned(
-    control_plane: ControlPlane, tmp_path: Path, told: bool
-) -> None:
-    _check(_played(control_plane, tmp_path, worlds(MANY), told=told))
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(SOME, MANY, SOME))
+def test_so_are_those_of_the_other_worlds(control_plane: ControlPlane, tmp_path: Path, first: int) -> None:
+    _check(_played(control_plane, tmp_path, worlds(MANY)[first : first + SOME], told=True))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_pods_that_are_not_told_come_to_other_nodes(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """What the setting is for: the same worlds without it, for comparison."""
+    rows = _played(control_plane, tmp_path, worlds(SOME), told=False)
+    assert sum(row.elsewhere for row in rows) > sum(row.world.pods for row in rows) / 10
 
 
 def _check(rows: Sequence[Bound]) -> None:
-    print(f"\n{table(rows)}")
-    print("\n".join(f"{row.world.name}: {problem}" for row in rows for problem in row.problems))
     assert [f"{row.world.name}: {problem}" for row in rows for problem in row.problems] == []
     assert ratio(rows) <= MOST
+
+
+def _show(rows: Sequence[Bound]) -> None:
+    print(f"\n{table(rows)}")
+    print(*(f"{row.world.name}: {problem}" for row in rows for problem in row.problems), sep="\n", flush=True)
 
 
 # --- playing ------------------------------------------------------------------------------------------------------
@@ -70,10 +81,12 @@ def _played(control_plane: ControlPlane, folder: Path, played: Sequence[BindingW
             waited = _lay_out(kerf, played)
             with Agents(control_plane.kubeconfig, startup_taints=STARTUP_TAINTS):
                 since = datetime.now(UTC)
-                kerf.start_controller()
+                kerf.start_controller("--disable-leader-election")  # a busy machine must not depose it in the middle
                 _wait(kerf, sum(world.pods for world in played))
                 pods, claims, region = _pods(kerf), kerf.get("nodeclaims"), kerf.region()
-            return [bound(world, waited, pods, claims, region, since=since) for world in played]
+            rows = [bound(world, waited, pods, claims, region, since=since) for world in played]
+            _show(rows)
+            return rows
         finally:
             _clear(kerf, played)
 
@@ -98,8 +111,14 @@ def _create(kerf: Installation, manifests: Sequence[Json]) -> None:
 
 
 def _wait(kerf: Installation, wanted: int) -> None:
-    """Until all pods have a node, and all claims, too; and for a while longer, should more claims come."""
-    kerf.wait(lambda: sum("nodeName" in pod["spec"] for pod in _pods(kerf)) == wanted, 240, f"{wanted} pods are bound")
+    """Until all pods have a node, or it has taken too long (the table says who has none); then until all claims have
+    one, too, and for a while longer, should more claims come."""
+    given_up = time.monotonic() + BOUND_WITHIN_SECONDS
+
+    def settled() -> bool:
+        return sum("nodeName" in pod["spec"] for pod in _pods(kerf)) == wanted or time.monotonic() > given_up
+
+    kerf.wait(settled, 2 * BOUND_WITHIN_SECONDS, f"{wanted} pods are bound")
     seen, since = -1, time.monotonic()
 
     def quiet() -> bool:
@@ -109,7 +128,7 @@ def _wait(kerf: Installation, wanted: int) -> None:
             seen, since = len(claims), time.monotonic()
         return time.monotonic() - since >= QUIET_SECONDS
 
-    kerf.wait(quiet, 120, "no more claims come, and all have a node")
+    kerf.wait(quiet, 180, "no more claims come, and all have a node")
 
 
 def _clear(kerf: Installation, played: Sequence[BindingWorld]) -> None:

@@ -234,6 +234,20 @@ def test_who_is_more_important_takes_the_room() -> None:
     assert places(world) == {"a": "one", "b": ""}
 
 
+def test_a_nomination_waits_for_a_node_that_takes_no_pods_yet_and_is_dropped_when_it_has_no_room() -> None:
+    taint = {"key": "starting", "effect": "NoSchedule"}
+    world = world_of(node("one", cpu="1", taints=[taint]))
+    world.apply(pod("a", "2"))
+    wait(world, 1)
+    nominate(world, "a", "one")
+    world.apply(pod("b"))
+    wait(world, 1)
+    assert [one.status.nominated_node_name for one in pods(world)] == ["one", ""]
+    world.kube.patch(Ref("Node", "", "one"), {"spec": {"taints": []}})
+    wait(world, 1)
+    assert [one.status.nominated_node_name for one in pods(world)] == ["", ""]
+
+
 def test_a_nomination_to_a_node_that_is_not_there_is_dropped() -> None:
     world = world_of(node("one", cpu="1"))
     world.apply(pod("a", "2"))

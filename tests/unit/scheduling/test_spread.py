@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from api import labels
 from api.requirements import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, requirement
+from reconciler.model.instance_type import Offering
 from reconciler.scheduling.places import serves
 from reconciler.scheduling.solve import solve
 from tests.unit.scheduling import worlds as w
@@ -127,6 +129,15 @@ def test_a_zone_whose_pool_is_at_its_limit_still_counts_as_empty() -> None:
     solution = w.solved(open_, shut, web(10))
     assert w.counts(solution) == [1, 1]
     assert len(solution.unplaced) == 8
+
+
+def test_a_zone_of_the_region_without_a_subnet_is_no_domain() -> None:
+    """Offerings tell of it, so that an edit can be thought of; the types say that they cannot be had there."""
+    plain = w.instance_type("small", 2, 4, markets=[("z1", "spot"), ("z2", "spot")])
+    far = Offering("small", "z9", "spot", plain.offerings[0].price, available=False)
+    catalogue = (replace(plain, offerings=(*plain.offerings, far)),)
+    pods = w.replicas(4, "web", "500m", labels=WEB, topologySpreadConstraints=[w.spread()])
+    assert not w.solved(w.pool(), pods, catalogue=catalogue).unplaced
 
 
 @pytest.mark.parametrize(("policy", "placed"), [("Ignore", 1), ("Honor", 2)])
