@@ -101,6 +101,8 @@ CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 TERMINATION_TIMESTAMP = f"{GROUP}/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED = f"{GROUP}/nodeclaim-min-values-relaxed"
 PRICE_OVERLAY = f"{GROUP}/price-overlay-applied"
+#: Drivers that have to publish devices of the node before it is initialized, by commas.
+REQUESTED_DRIVERS = f"{GROUP}/requested-dra-drivers"
 CAPACITY_OVERLAY = f"{GROUP}/capacity-overlay-applied"
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 BUFFER_FAKE_POD = f"{GROUP}/capacity-buffer-fake-pod"
@@ -119,6 +121,8 @@ BACK_OFF = f"{KERF}/back-off"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"
+#: On an EC2NodeClass: what nodes of instance types will publish of devices, as JSON (docs/scheduling.md).
+DEVICE_TEMPLATES = f"{KERF}/device-templates"
 #: On a NodePool or EC2NodeClass: instances that are ended because nothing in the cluster stands for them, and a
 #: person's word that those in question may be.
 GARBAGE = f"{KERF}/garbage-collected"

@@ -1,5 +1,7 @@
 """A registered Node becomes usable: ready, without start-up taints, and with every resource that was asked for.
 
+Devices that pods claim are among these: while claims count, the drivers that the NodeClaim names have to publish them.
+
 Until then the scheduler plans with what the claim promises. Initialization never reverts, and its label stays; only a
 Node that joins anew has to earn it again.
 """
@@ -14,6 +16,8 @@ from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.registration import joined_anew
 from reconciler.lifecycle.writes import with_metadata
 from reconciler.model.objects import Node
+from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.devices.pools import published
 
 
 def initialize(progress: Progress) -> Progress:
@@ -27,7 +31,7 @@ def initialize(progress: Progress) -> Progress:
         return progress.condition(
             "Initialized", UNKNOWN, "NodeNotFound", "the node is not there (or there are several)"
         )
-    lacking = _lacking(claim, node)
+    lacking = _lacking(progress, node)
     if lacking is not None:
         return progress.condition("Initialized", UNKNOWN, *lacking)
     if not node.initialized:
@@ -43,14 +47,15 @@ def _relabelled(progress: Progress) -> Progress:
     node = progress.node
     if node is None or node.metadata.deleting or (node.registered and node.initialized):
         return progress
-    if joined_anew(progress) and _lacking(progress.claim, node) is not None:
+    if joined_anew(progress) and _lacking(progress, node) is not None:
         return progress
     own = {**node.metadata.labels, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
     return progress.with_node(with_metadata(node, labels=own))
 
 
-def _lacking(claim: NodeClaim, node: Node) -> tuple[str, str] | None:
+def _lacking(progress: Progress, node: Node) -> tuple[str, str] | None:
     """(reason, message) of the first thing that is missing; None when nothing is."""
+    claim = progress.claim
     if not node.ready:
         return "NodeNotReady", "the node is not ready yet"
     for taint in claim.spec.startup_taints:
@@ -63,4 +68,16 @@ def _lacking(claim: NodeClaim, node: Node) -> tuple[str, str] | None:
     missing = sorted(name for name, value in claim.requests().items() if value and not allocatable[name])
     if missing:
         return "ResourceNotRegistered", f"the node does not offer {', '.join(missing)} yet"
+    drivers = _silent_drivers(progress.view.snapshot, claim, node)
+    if drivers:
+        return "DRADriverPoolsNotPublished", f"no complete pool of devices is published yet by {', '.join(drivers)}"
     return None
+
+
+def _silent_drivers(snapshot: Snapshot, claim: NodeClaim, node: Node) -> list[str]:
+    """Drivers that pods wait for, and that have not published all of a pool of the node's devices yet."""
+    wanted = claim.metadata.annotations.get(labels.REQUESTED_DRIVERS, "")
+    if not wanted or snapshot.settings.ignore_dra_requests:
+        return []
+    own = published(found.spec for found in snapshot.slices_by_node.get(node.name, ()))
+    return sorted({driver.strip() for driver in wanted.split(",")} - own - {""})

@@ -56,6 +56,9 @@ FIELDS: Mapping[str, str] = {
     "Deployment": "deployments",
     "ReplicaSet": "replica_sets",
     "StatefulSet": "stateful_sets",
+    "DeviceClass": "device_classes",
+    "ResourceSlice": "resource_slices",
+    "ResourceClaim": "resource_claims",
 }
 #: By kind, the Snapshot's indexes by something that the objects have.
 _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
@@ -68,6 +71,7 @@ _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
         ("claims_by_class", lambda claim: claim.spec.node_class_ref.name),
     ),
     "VolumeAttachment": (("attachments_by_node", lambda attachment: attachment.spec.node_name),),
+    "ResourceSlice": (("slices_by_node", lambda found: found.spec.node_name),),
 }
 
 _INDEXES = {name for rows in _GROUPINGS.values() for name, _ in rows}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from api import labels
 from api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements, requirement
 from api.resources import Resources
+from reconciler.model.devices import ResourceSliceSpec
 
 #: A (type, zone, capacity type) that can be bought; of reserved capacity the third is the reservation's ID.
 OfferingKey = tuple[str, str, str]
@@ -80,7 +81,8 @@ class Offering:
 class InstanceType:
     """`allocatable` is capacity less kube-reserved, system-reserved and the eviction threshold.
 
-    `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity.
+    `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity. `devices`
+    are the slices that a node of the type will publish, where somebody knows.
     """
 
     name: str
@@ -90,6 +92,7 @@ class InstanceType:
     offerings: tuple[Offering, ...]
     price_overlay: bool = False
     capacity_overlay: bool = False
+    devices: tuple[ResourceSliceSpec, ...] = ()
 
     def with_capacity(self, own: Mapping[str, int]) -> InstanceType:
         """The same with these amounts of some resources; what the system keeps of each is what it was.

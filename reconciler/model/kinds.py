@@ -14,7 +14,7 @@ from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
-from reconciler.model import objects, workloads
+from reconciler.model import devices, objects, workloads
 from reconciler.model.settings import Settings
 
 
@@ -61,6 +61,9 @@ POD_TEMPLATE = Kind("PodTemplate", "v1", "podtemplates", workloads.StoredTemplat
 DEPLOYMENT = Kind("Deployment", "apps/v1", "deployments", workloads.Deployment)
 REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", workloads.ReplicaSet)
 STATEFUL_SET = Kind("StatefulSet", "apps/v1", "statefulsets", workloads.StatefulSet)
+DEVICE_CLASS = Kind("DeviceClass", "resource.k8s.io/v1", "deviceclasses", devices.DeviceClass, True)
+RESOURCE_SLICE = Kind("ResourceSlice", "resource.k8s.io/v1", "resourceslices", devices.ResourceSlice, True)
+RESOURCE_CLAIM = Kind("ResourceClaim", "resource.k8s.io/v1", "resourceclaims", devices.ResourceClaim)
 
 #: Watched whatever the settings say, in the order in which it is first listed: what others refer to comes first.
 WATCHED = (
@@ -84,8 +87,10 @@ WORKLOADS = (SERVICE, REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
 OVERLAYS = (NODE_OVERLAY,)
 #: CapacityBuffers and what they refer to: watched with the gate CapacityBuffer.
 BUFFERS = (POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, CAPACITY_BUFFER)
+#: What devices there are and who has them: watched unless claims of devices are ignored.
+DEVICES = (DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM)
 #: All that may be watched.
-KNOWN = tuple(dict.fromkeys((*WORKLOADS, *BUFFERS, *OVERLAYS, *WATCHED)))
+KNOWN = tuple(dict.fromkeys((*WORKLOADS, *BUFFERS, *OVERLAYS, *DEVICES, *WATCHED)))
 BY_NAME = {kind.name: kind for kind in KNOWN}
 
 
@@ -98,6 +103,8 @@ def watched(settings: Settings) -> tuple[Kind, ...]:
         wanted |= {*BUFFERS}
     if settings.gates.node_overlay:
         wanted |= {*OVERLAYS}
+    if not settings.ignore_dra_requests:
+        wanted |= {*DEVICES}
     return tuple(kind for kind in KNOWN if kind in wanted)
 
 

@@ -38,9 +38,21 @@ class NodeSelector(Value, frozen=True, kw_only=True):
 
 # --- pods -------------------------------------------------------------------------------------------------------
 class DeviceClaim(Value, frozen=True, kw_only=True):
-    """A claim of devices (dynamic resource allocation), by its name within the pod."""
+    """A claim of devices (dynamic resource allocation), by its name within the pod.
+
+    Of a pod's own list: which ResourceClaim that is, or the template of one (then the pod's status names the claim).
+    """
 
     name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class DeviceClaimStatus(Value, frozen=True, kw_only=True):
+    """The ResourceClaim that was made for a pod's claim; none was needed if it names none."""
+
+    name: str = ""
+    resource_claim_name: str = ""
 
 
 class ResourceNeeds(Value, frozen=True, kw_only=True):
@@ -189,6 +201,7 @@ class PodStatus(Value, frozen=True, kw_only=True):
     conditions: tuple[PodCondition, ...] = ()
     start_time: datetime | None = None
     nominated_node_name: str = ""
+    resource_claim_statuses: tuple[DeviceClaimStatus, ...] = ()
 
 
 class Pod(Value, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
-from reconciler.model import objects, workloads
+from reconciler.model import devices, objects, workloads
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
@@ -238,6 +238,11 @@ class Snapshot:
     #: By `namespace/name`; empty unless the gate CapacityBuffer is open.
     capacity_buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)
     pod_templates: Mapping[str, workloads.StoredTemplate] = field(default_factory=dict)
+    #: Empty while claims of devices are ignored; claims are by `namespace/name`, a node's own slices by its name.
+    device_classes: Mapping[str, devices.DeviceClass] = field(default_factory=dict)
+    resource_slices: Mapping[str, devices.ResourceSlice] = field(default_factory=dict)
+    resource_claims: Mapping[str, devices.ResourceClaim] = field(default_factory=dict)
+    slices_by_node: Mapping[str, tuple[devices.ResourceSlice, ...]] = field(default_factory=dict)
     #: The cluster's own facts (for user data); None until they are known.
     cluster: ClusterFacts | None = None
     #: What AWS made of each EC2NodeClass, as of when, and the types each can launch.

@@ -116,7 +116,10 @@ class Process:
             told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
             self._log.info("default spread constraints apply to pods that have none", constraints=told)
         if not self._options.ignore_dra_requests:
-            self._log.info("devices cannot be allocated yet: pods with resource claims are refused all the same")
+            self._log.info(
+                "pods with resource claims are placed where they can have their devices: DeviceClasses, ResourceSlices "
+                "and ResourceClaims are watched"
+            )
 
     def _give_up(self, lead: threading.Thread) -> None:
         """The lease, as soon as nothing is under way any more: from then on another may act."""

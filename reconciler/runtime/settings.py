@@ -280,7 +280,9 @@ class Options:
     )
     ignore_dra_requests: bool = field(
         default=True,
-        metadata=_about("IGNORE_DRA_REQUESTS", _boolean, "daemon sets with resource claims take nothing"),
+        metadata=_about(
+            "IGNORE_DRA_REQUESTS", _boolean, "pods with resource claims are refused, and such daemon sets take nothing"
+        ),
     )
     enable_zonal_shift: bool = field(
         default=False, metadata=_about("ENABLE_ZONAL_SHIFT", _boolean, "accepted, without effect")

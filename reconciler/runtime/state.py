@@ -359,9 +359,12 @@ def _grace(value: Any) -> int:
 
 
 def _makes_room(kind: Kind, old: Any | None, new: Any | None) -> bool:
-    """Whether pods may find a place now that they did not before: a NodePool became usable, a NodeOverlay another."""
+    """Whether pods may find a place now that they did not before: a NodePool became usable, a NodeOverlay another, a
+    claim of devices or a class of them was made."""
     if kind is kinds.NODE_POOL:
         return new is not None and _usable(new) is not None and _usable(new) != _usable(old)
+    if kind in (kinds.RESOURCE_CLAIM, kinds.DEVICE_CLASS):
+        return old is None
     return kind is kinds.NODE_OVERLAY and (old is None or new is None or old.spec != new.spec)
 
 

@@ -18,6 +18,7 @@ from reconciler.model.objects import Pod
 from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.opening import Item, ItemKey, Opening
 from reconciler.scheduling.places import Places
@@ -39,6 +40,7 @@ class Assignment:
         caps: Mapping[ItemKey, int],
         *,
         open_new: bool,
+        devices: DeviceLedger | None = None,
     ) -> None:
         self.columns, self.places, self.targets = columns, places, places.targets
         self.free = places.free.copy()
@@ -47,7 +49,8 @@ class Assignment:
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
         self.left: dict[str, tuple[PodClass, Pod]] = {}
-        self._opening = Opening(templates if open_new else (), caps)
+        self._devices = devices
+        self._opening = Opening(templates if open_new else (), caps, devices)
         self._static: dict[tuple[int, int], Bools] = {}
         self._on_hosts: dict[tuple[Group, bool], Ints] = {}
 
@@ -86,7 +89,7 @@ class Assignment:
     def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
         """Place pods of one class until one has no place; how many have one (the first ones)."""
         done = 0
-        if not (cls.counted or cls.ports or any(rung.bonds for rung in cls.rungs)):
+        if not (cls.counted or cls.ports or cls.claiming or any(rung.bonds for rung in cls.rungs)):
             for number, rung in enumerate(cls.rungs):
                 if rung.demand.possible:
                     done += self._fill(cls, number, pods[done:], need)
@@ -111,8 +114,12 @@ class Assignment:
 
     def _open(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan these pods on new nodes; how many (the first ones)."""
+        if self._devices is not None and cls.claiming and self._devices.settled_here(cls.sample):
+            return 0
         done = self._opening.plan(cls, number, pods, need) if len(pods) else 0
         self.order += [pod.key for pod in pods[:done]]
+        if self._devices is not None and cls.claiming and done:
+            self._devices.look_ahead(cls.sample)
         return done
 
     # --- promises -----------------------------------------------------------------------------------------------
@@ -177,9 +184,10 @@ class Assignment:
         if good.any() and (rung.bonds or cls.counted):
             good &= self._admitted(cls, rung)
         roomy = np.flatnonzero(good)
-        if not cls.ports:
+        if not cls.ports and not cls.claiming:
             return int(roomy[0]) if len(roomy) else None
-        return next((int(p) for p in roomy if not clash(cls.ports, self._ports(int(p)))), None)
+        free = (int(p) for p in roomy if not clash(cls.ports, self._ports(int(p))))
+        return next((place for place in free if self._equipped(cls, place)), None)
 
     def _admitted(self, cls: PodClass, rung: Rung) -> Bools:
         """Where topology admits one more pod of the class: `_allowed` of all places at once."""
@@ -226,8 +234,14 @@ class Assignment:
         """The host ports that are taken there."""
         return self.ports.get(place, self.targets[place].ports)
 
+    def _equipped(self, cls: PodClass, place: int) -> bool:
+        """Whether the devices are there that the class's pod claims."""
+        return (
+            self._devices is None or not cls.claiming or self._devices.on(cls.sample, self.targets[place]) is not None
+        )
+
     def _allowed(self, cls: PodClass, rung: Rung, place: int, *, planned: bool = False) -> bool:
-        """Whether ports and topology admit one more pod of the class here.
+        """Whether ports, topology and devices admit one more pod of the class here.
 
         A node that was `planned` for the pod was right for it when all pods of that plan are in place, so what depends
         on their order is not asked again.
@@ -239,7 +253,8 @@ class Assignment:
             if not (planned and bond.group.kind != ANTI) and not _opens(bond, rung, target.domains(bond.key)):
                 return False
         shunned = (group for group in cls.counted if group.kind == ANTI and group.owners)
-        return all(_clear(group, target.domains(group.key)) for group in shunned)
+        clear = all(_clear(group, target.domains(group.key)) for group in shunned)
+        return clear and self._equipped(cls, place)
 
     def _put(self, cls: PodClass, rung: Rung, pod: Pod, need: Ints, place: int) -> None:
         target = self.targets[place]
@@ -249,6 +264,8 @@ class Assignment:
         self.slots.add(cls.attaching, place)
         if cls.ports:
             self.ports[place] = self._ports(place) + cls.ports
+        if self._devices is not None and cls.claiming:
+            self._devices.place(pod, target)
         for group in cls.counted:
             found = target.domains(group.key)
             if group.kind == SPREAD and (len(found) > 1 or not group.admits_node(target.possible, target.taints)):

@@ -150,6 +150,11 @@ def steps_of(need: Ints) -> Steps:
     return tuple((int(column), int(need[column])) for column in np.flatnonzero(need))
 
 
+def goes_first(item: Item) -> bool:
+    """Whether the item is seated one pod after the other, before anything else is packed."""
+    return item.cls.claiming or needs_company(item)
+
+
 def needs_company(item: Item) -> bool:
     """Whether the item has affinity to pods on the same host."""
     return any(b.key == labels.HOSTNAME and b.group.kind == AFFINITY for b in item.rung.bonds)

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from api import labels
-from api.requirements import NOT_IN, Requirements, requirement
+from api.requirements import Requirements
 from api.v1.meta import Taint
 from reconciler.model.objects import Toleration
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.linear import Entries, Floats, most_under
 from reconciler.scheduling.requirements_of import tolerates_all
+from reconciler.scheduling.reservations import BOUGHT
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import NO_PRICE, Bools, Ints
 
@@ -36,7 +36,6 @@ from reconciler.scheduling.types import NO_PRICE, Bools, Ints
 _NUMBERS_A_SEAT = 8
 #: Kinds times offerings may be so many times that at first: most offerings are outdone by others.
 _BEFORE = 40
-_BOUGHT = Requirements([requirement(labels.CAPACITY_TYPE, NOT_IN, (labels.RESERVED,))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def least_price(templates: Sequence[Template], packed: Sequence[Packed], effort:
     """In millionths of a dollar per hour; None when that is too much work beside a search of so many seats."""
     if not effort:
         return None
-    bought = [done for done in packed if done.requirements.conflict(_BOUGHT) is None]
+    bought = [done for done in packed if done.requirements.conflict(BOUGHT) is None]
     if not bought:
         return 0
     most = effort * _NUMBERS_A_SEAT
@@ -141,7 +140,7 @@ def _opened(template: Template, look: _Look) -> Bools:
         if served is not None:
             types = template.shape(served).price_at < NO_PRICE
             found |= types[:, None] & table.market_mask(served) & (table.price < NO_PRICE)
-    return found & table.market_mask(_BOUGHT)
+    return found & table.market_mask(BOUGHT)
 
 
 def _cheapest_markets(offers: _Offers) -> _Offers:

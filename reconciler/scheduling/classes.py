@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -37,7 +37,7 @@ class Rung:
 @dataclass(slots=True, eq=False)
 class PodClass:
     """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
-    `attaching` is what each of them has attached to it.
+    `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
     """
 
     number: int
@@ -50,6 +50,7 @@ class PodClass:
     attaching: Attaching
     settled: bool
     counted: tuple[Group, ...] = ()
+    claiming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class _Draft:
     volumes: tuple[Requirements, ...]
     attaching: Attaching
     settled: bool
+    claiming: bool
 
 
 def classes_of(
@@ -70,6 +72,7 @@ def classes_of(
     volumes: Mapping[str, tuple[Requirements, ...]],
     attaching: Mapping[str, Attaching],
     settled: frozenset[str],
+    claiming: Collection[str] = (),
     topology: Topology,
     respect_preferences: bool,
     soft_taints: bool,
@@ -77,7 +80,7 @@ def classes_of(
     """The pods' classes in the order in which they are placed, and the pods that make no sense with the reason.
 
     `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
-    keys of pods that run somewhere now.
+    keys of pods that run somewhere now, `claiming` of those that claim devices.
     """
     readable, unreadable = _shapes(found)
     wishes = {shape[0]: pod for _, pod, shape in reversed(readable)}
@@ -93,12 +96,14 @@ def classes_of(
             chosen = marks[id(own)] = tuple(sorted([item for item in own.items() if item[0] in read]))
         place = pod.metadata.namespace if local else ""
         wanted, brings, stays = volumes.get(name), attaching.get(name), name in settled
-        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays)
+        alone = name if name in claiming else None
+        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays, alone)
         draft = drafts.get(key)
         if draft is None:
             demands = (EMPTY,) if wanted is None else wanted
             attached = NOTHING if brings is None else brings
-            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), demands, attached, stays)
+            limits = (shape[0], place, chosen)
+            draft = drafts[key] = _Draft([], shape, limits, demands, attached, stays, alone is not None)
         draft.members.append(pod)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
@@ -136,6 +141,7 @@ class _Builder:
             draft.volumes,
             draft.attaching,
             draft.settled,
+            claiming=draft.claiming,
         )
 
     def _ladder(self, sample: Pod) -> tuple[Rung, ...]:

@@ -26,10 +26,15 @@ class Table:
     seated: set[Group]
 
 
-def seat_together(template: Template, stocks: Sequence[Stock], seated: set[Group]) -> list[Bin]:
-    """Start bins for all pods with affinity by hostname, each with the pods that it needs beside it."""
-    table = Table(template, {stock: stock.left for stock in stocks}, seated)
-    bins: list[Bin] = []
+def seat_together(
+    template: Template, stocks: Sequence[Stock], seated: set[Group], started: Sequence[Bin] = ()
+) -> list[Bin]:
+    """Start bins for all pods with affinity by hostname, each with the pods that it needs beside it.
+
+    Some bins may have been `started` for pods that claim devices; others join these.
+    """
+    table = Table(template, {stock: 0 if stock.item.cls.claiming else stock.left for stock in stocks}, seated)
+    bins = list(started)
     waiting = [stock for stock in stocks if needs_company(stock.item)]
     while sum([_seated(table, stock, bins) for stock in waiting]):
         pass  # who has a seat now may be the company of one who had none

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from api.requirements import Requirements
-from reconciler.scheduling.bins import Bin, Stock, needs_company
+from reconciler.scheduling.bins import Bin, Stock, goes_first
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.rack import Draft, Rack
 from reconciler.scheduling.sizes import PER_NODE, Mix, Noise, Sizes, shares
@@ -53,7 +53,7 @@ class Filling:
         left = dict(amounts)
         rack = Rack(self.template, self._weights(left))
         self._adopt(rack, together, left)
-        left = {stock: number for stock, number in left.items() if not needs_company(stock.item)}
+        left = {stock: number for stock, number in left.items() if not goes_first(stock.item)}
         for stock in left:
             self.seats += 1
             left[stock] -= self._seat(rack, stock, left[stock])

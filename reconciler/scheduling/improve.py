@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.scheduling.bins import Stock, needs_company
+from reconciler.scheduling.bins import Stock, goes_first
 from reconciler.scheduling.fill import Filling
 from reconciler.scheduling.rack import Draft
 
@@ -50,7 +50,7 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
 
 
 def _together(draft: Draft) -> bool:
-    return any(needs_company(stock.item) for stock in draft.content)
+    return any(goes_first(stock.item) for stock in draft.content)
 
 
 def _priced(filling: Filling, draft: Draft) -> _Priced:

@@ -15,6 +15,7 @@ from api import labels
 from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
 from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
@@ -92,9 +93,11 @@ class _Limit:
 class Opening:
     """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing)."""
 
-    def __init__(self, templates: Sequence[Template], caps: Mapping[ItemKey, int]) -> None:
+    def __init__(
+        self, templates: Sequence[Template], caps: Mapping[ItemKey, int], devices: DeviceLedger | None = None
+    ) -> None:
         self.items: dict[ItemKey, Item] = {}
-        self._templates, self._caps = templates, caps
+        self._templates, self._caps, self._devices = templates, caps, devices
         self._choices: dict[tuple[int, int], list[list[_Way]]] = {}
         self._routes: dict[_Constraints, list[list[_Route]]] = {}
         self._limits: dict[Rung, tuple[_Limit, ...]] = {}
@@ -206,8 +209,15 @@ class Opening:
         for route in routes:
             route.template.reckon(route.served, together, company)
             cost = route.template.unit_cost(route.served, need, cls.ports, company)
-            if cost is not None:
+            if cost is not None and self._equips(cls, route):
                 yield _Way(route, cost, (cls.number, number, route.alternative, route.pins))
+
+    def _equips(self, cls: PodClass, route: _Route) -> bool:
+        """Whether a node of the pool could have the devices that the class's pod claims."""
+        if self._devices is None or not cls.claiming:
+            return True
+        table, shape = route.template.table, route.template.shape(route.served)
+        return self._devices.possible(cls.sample, (table.names[int(i)] for i in shape.types), route.served)
 
     def _routes_of(self, cls: PodClass, number: int) -> list[list[_Route]]:
         rung = cls.rungs[number]

@@ -13,6 +13,8 @@ from api.requirements import EMPTY, Requirements
 from reconciler.scheduling.bins import Steps, Stock, steps_of
 from reconciler.scheduling.closing import Packed, close
 from reconciler.scheduling.company import seat_together
+from reconciler.scheduling.devices.ledger import DeviceLedger
+from reconciler.scheduling.devices.seating import Seating
 from reconciler.scheduling.fill import Filling
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.improve import improved
@@ -32,6 +34,7 @@ def pack(
     most_types: int,
     effort: int = 0,
     within: Requirements = EMPTY,
+    devices: DeviceLedger | None = None,
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
@@ -39,7 +42,8 @@ def pack(
     """
     stocks = stocks_of(template, items, left, within)
     done: list[Packed] = []
-    together = seat_together(template, stocks, seated)
+    seating = None if devices is None else Seating(template, devices, seated)
+    together = seat_together(template, stocks, seated, seating.seat(stocks) if seating is not None else ())
     for _ in range(_PASSES):
         filling = Filling(template, stocks)
         drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
@@ -51,6 +55,8 @@ def pack(
         together, effort = [], 0
         if not closed or not refused:
             break
+    if seating is not None:
+        seating.keep(done)
     for stock in stocks:
         left[stock.item] = stock.left
     return done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from api.requirements import Requirements
 from api.resources import Resources
@@ -38,12 +39,30 @@ class PodRefusal:
         return text + end
 
 
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A device that a claim (`namespace/name`) would get for a request: its driver, pool and name.
+
+    `amounts` is what it takes of a device that several share. `instance_type` is the type that the device would be had
+    with on a node that is not initialized; elsewhere it is empty. One that is `planned` is the node's own, and not
+    published yet.
+    """
+
+    claim: str
+    request: str
+    device: tuple[str, str, str]
+    amounts: Mapping[str, Fraction]
+    instance_type: str = ""
+    planned: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNode:
     """A node to add.
 
     `instance_types` all hold the pods, cheapest first; `requests` are the pods' and the least daemon overhead of these
-    types; `price` is that of the cheapest offering, in millionths of a dollar per hour.
+    types; `price` is that of the cheapest offering, in millionths of a dollar per hour. `devices` is what claims get
+    there.
     """
 
     pool: str
@@ -55,6 +74,12 @@ class NewNode:
     zones: tuple[str, ...]
     capacity_types: tuple[str, ...]
     min_values_relaxed: bool = False
+    devices: tuple[Grant, ...] = ()
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """The drivers that have to publish devices of the node before its pods can run, sorted."""
+        return tuple(sorted({grant.device[0] for grant in self.devices if grant.planned}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +89,8 @@ class Solution:
     `pool_problems` names the NodePools that could not be used at all, with a code and the reason. `order` are the keys
     of all pods that have a place, in the order in which they were given it. `zones` counts the pods that were
     pending by where they could go (see `zones.py`). `bound` is what nodes for the pods of `new_nodes` cost at least, in
-    millionths of a dollar per hour (see `bound.py`); None when it is not known.
+    millionths of a dollar per hour (see `bound.py`); None when it is not known. `devices` is what claims get for pods
+    that go to existing nodes.
     """
 
     placed: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +100,7 @@ class Solution:
     order: tuple[str, ...] = ()
     zones: Mapping[str, int] = field(default_factory=dict)
     bound: int | None = None
+    devices: tuple[Grant, ...] = ()
 
     @property
     def price(self) -> int:

@@ -21,7 +21,8 @@ from reconciler.scheduling.attachments import attaching
 from reconciler.scheduling.bound import least_price
 from reconciler.scheduling.classes import PodClass, classes_of
 from reconciler.scheduling.closing import Packed
-from reconciler.scheduling.devices import device_refusals
+from reconciler.scheduling.devices.ledger import DeviceLedger, devices_of
+from reconciler.scheduling.devices.refused import device_refusals
 from reconciler.scheduling.explain import Outcome, no_place, not_readable
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.opening import Item, ItemKey
@@ -71,8 +72,11 @@ def solve(
     shared = ground if ground is not None else survey(snapshot)
     templates, problems = shared.templates(exclude), shared.problems
     asked = dict(sorted({pod.key: pod for pod in pods}.items()))
-    claiming = device_refusals(snapshot, asked.values())
+    ignored = snapshot.settings.ignore_dra_requests
+    devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
+    claiming = device_refusals(asked.values()) if ignored else devices.refusals() if devices is not None else {}
     volumes, broken = _volumes(snapshot, [pod for key, pod in asked.items() if key not in claiming])
+    volumes |= devices.demands(volumes) if devices is not None else {}
     found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]
     places = shared.places_for(bound, exclude)
@@ -84,6 +88,7 @@ def solve(
         volumes=volumes,
         attaching=attaching(snapshot, found, places.attached),
         settled=_settled(snapshot, found) if respect_consolidate_after else frozenset(),
+        claiming=devices.claims if devices is not None else (),
         topology=topology,
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
@@ -94,19 +99,24 @@ def solve(
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), _SEATS_A_POD * len(found))
     reserved = machines_left(snapshot, (template.table.reservations for template in templates))
     search = _Search(
-        shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, reserved
+        shared.columns, topology, templates, places, waves, promises, open_new, scattered, effort, reserved, devices
     )
     round_ = search.run(snapshot.settings.max_instance_types)
     taken = frozenset(id_ for id_ in reserved if not round_.ledger.left(id_))
     outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts, taken)
+    nodes, left, order = new_nodes(round_.packed), no_place(outcome), round_.assignment.order
+    if devices is not None:
+        nodes, left = devices.equipped(nodes), devices.explained(left)
+        order = devices.ordered(order, round_.assignment.placed)
     return Solution(
         placed=dict(sorted(round_.assignment.placed.items())),
-        new_nodes=new_nodes(round_.packed),
-        unplaced={**claiming, **not_readable(broken | malformed), **no_place(outcome)},
+        new_nodes=nodes,
+        unplaced={**claiming, **not_readable(broken | malformed), **left},
         pool_problems=problems,
-        order=tuple(round_.assignment.order),
+        order=tuple(order),
         zones=zones,
         bound=least_price(templates, round_.packed, effort),
+        devices=devices.granted(round_.assignment.placed) if devices is not None else (),
     )
 
 
@@ -142,6 +152,7 @@ class _Search:
     scattered: type[Scattered] | None
     effort: int
     reserved: Mapping[str, int]
+    devices: DeviceLedger | None
 
     def run(self, most_types: int) -> _Round:
         caps: dict[ItemKey, int] = {}
@@ -158,8 +169,10 @@ class _Search:
         self.topology.reset()
         for template in self.templates:
             template.reset()
+        if self.devices is not None:
+            self.devices.reset()
         kind = self.scattered or Assignment
-        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new)
+        assignment = kind(self.columns, self.places, self.templates, caps, open_new=open_new, devices=self.devices)
         for classes in self.waves:
             assignment.run(classes, self.promises)
         ledger = Ledger(self.reserved)
@@ -167,10 +180,12 @@ class _Search:
         seated: set[Group] = set()
         for template in self.templates:
             if done.failed and self.reserved:
-                done.packed += on_reservations(template, list(done.left), done.left, seated, most_types, ledger)
+                others = [item for item in done.left if not item.cls.claiming]  # these are seated device by device
+                done.packed += on_reservations(template, others, done.left, seated, most_types, ledger)
             if done.failed:
                 within = BOUGHT if self.reserved else EMPTY
-                done.packed += pack(template, list(done.left), done.left, seated, most_types, effort, within)
+                items = list(done.left)
+                done.packed += pack(template, items, done.left, seated, most_types, effort, within, self.devices)
         return done
 
 

@@ -81,6 +81,7 @@ _ASKED = {
     "buffers": "settings.featureGates.capacityBuffer=true",
     "overlays": "settings.featureGates.nodeOverlay=true",
     "static": "settings.featureGates.staticCapacity=true",
+    "devices": "settings.ignoreDRARequests=false",
 }
 #: Kinds whose status the controller writes, and reads again after a conflict.
 _WITH_OUR_STATUS = {
@@ -99,6 +100,7 @@ def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: Con
         "buffers": gates.capacity_buffer,
         "overlays": gates.node_overlay,
         "static": gates.static_capacity,
+        "devices": not settings.ignore_dra_requests,
     } == {one: one in asked for one in _ASKED}
     watched = listed(objects)
     assert set(watched) == {(kind.group, kind.plural) for kind in kinds.watched(settings)}

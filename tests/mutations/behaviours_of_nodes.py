@@ -241,4 +241,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
             ),
         ),
     ),
+    230: (
+        "Pods that share a claim of a device that a node brings may go to different nodes.",
+        (
+            Edit(
+                "reconciler/scheduling/devices/ledger.py",
+                "elif (home.bound and home.host is not host) or not meets(",
+                "elif not meets(",
+            ),
+        ),
+    ),
 }

@@ -382,6 +382,30 @@ BUGS = (
         ("tests/unit/scheduling/test_catalogue_devices.py::test_222_pods_that_claim_devices_are_refused",),
     ),
     Bug(
+        "a device for several",
+        "A device that allows one allocation is given to every claim that asks.",
+        (
+            Edit(
+                "reconciler/scheduling/devices/usage.py",
+                "        if not device.spec.allow_multiple_allocations:\n            return False\n        return all(",
+                "        return all(",
+            ),
+        ),
+        ("tests/unit/scheduling/test_catalogue_devices_allocated.py::test_224_a_device_is_had_once",),
+    ),
+    Bug(
+        "drivers are not waited for",
+        "A node is initialized although a driver whose devices pods claim has published nothing yet.",
+        (
+            Edit(
+                "reconciler/lifecycle/initialization.py",
+                '    return sorted({driver.strip() for driver in wanted.split(",")} - own - {""})\n',
+                "    return []\n",
+            ),
+        ),
+        ("tests/unit/lifecycle/test_nodes.py::test_devices_that_pods_claim_are_waited_for_driver_by_driver",),
+    ),
+    Bug(
         "spread by somebody else's service",
         "Default spread constraints count whom any Service of the namespace selects.",
         (

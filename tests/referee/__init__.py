@@ -7,6 +7,7 @@ Preferences and the order of NodePools by weight are no rules: to miss them is n
     answers.py     what is read of an answer; the names of the rules
     selecting.py   labels, taints and selectors       needs.py      resources and host ports of a pod
     volumes.py     where volumes can be               daemons.py    what daemon sets take of new nodes
+    devices.py     devices by claim
     attaching.py   how many volumes a node can attach
     kinds.py       pods that are alike                places.py     nodes and what they may become
     standing.py    the rules of one node              planned.py    new nodes, and their NodePools' limits

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 from api.requirements import Requirements
 from api.resources import Resources
+
+
+class Given(Protocol):
+    """What the referee reads of a device that a claim gets; on a new node of which type the node is then."""
+
+    @property
+    def claim(self) -> str: ...
+    @property
+    def request(self) -> str: ...
+    @property
+    def device(self) -> tuple[str, str, str]: ...
+    @property
+    def amounts(self) -> Mapping[str, Fraction]: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def planned(self) -> bool: ...
 
 
 class PlannedNode(Protocol):
@@ -24,6 +42,8 @@ class PlannedNode(Protocol):
     def pods(self) -> tuple[str, ...]: ...
     @property
     def price(self) -> int: ...
+    @property
+    def devices(self) -> Sequence[Given]: ...
 
 
 class Answer(Protocol):
@@ -35,6 +55,8 @@ class Answer(Protocol):
     def new_nodes(self) -> Sequence[PlannedNode]: ...
     @property
     def unplaced(self) -> Mapping[str, Any]: ...
+    @property
+    def devices(self) -> Sequence[Given]: ...
 
 
 class Violation(NamedTuple):
@@ -50,7 +72,8 @@ class Violation(NamedTuple):
 #: The rules by name.
 RULES: Mapping[str, str] = {
     "answers": "every pod that was asked for has one answer, and no other pod has any",
-    "devices": "no pod that claims devices has a place: nobody allocates them",
+    "devices": "claims get what they ask for, and no device is given beyond what it allows; while claims are ignored, "
+    "no pod that claims devices has a place",
     "target": "pods go to nodes that stay and take part",
     "taint": "a pod tolerates the taints of its node; a planned node's startup taints do not count",
     "node-selector": "the labels of the node satisfy the pod's nodeSelector",

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
-from tests.referee import company, reserved, spread, standing
+from tests.referee import company, devices, reserved, spread, standing
 from tests.referee.answers import Answer, Violation
 from tests.referee.census import Census
 from tests.referee.daemons import Daemons
 from tests.referee.defaults import with_defaults
 from tests.referee.kinds import Kinds
-from tests.referee.needs import claims_devices
 from tests.referee.places import existing
 from tests.referee.planned import Planned, limits
 
@@ -26,7 +25,7 @@ def violations(
     found = list(_bookkeeping(by_key, answer))
     if found:
         return found
-    found.extend(_devices(by_key, answer))
+    found.extend(devices.problems(snapshot, by_key, answer))
     kinds, daemons = Kinds(), Daemons(snapshot)
     planned = Planned(snapshot, daemons, by_key)
     places = existing(snapshot, daemons, by_key, answer, exclude, found)
@@ -49,9 +48,3 @@ def _bookkeeping(by_key: Mapping[str, Pod], answer: Answer) -> Iterator[Violatio
             yield Violation("answers", f"{key} was not asked for")
         elif seen[key] != 1:
             yield Violation("answers", f"{key} has {seen[key]} answers")
-
-
-def _devices(by_key: Mapping[str, Pod], answer: Answer) -> Iterator[Violation]:
-    for key in sorted({*answer.placed, *(key for node in answer.new_nodes for key in node.pods)}):
-        if claims_devices(by_key[key]):
-            yield Violation("devices", f"{key} has a place, although it claims devices")

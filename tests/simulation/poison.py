@@ -217,6 +217,31 @@ POISON: dict[Kind, list[dict[str, Any]]] = {
     ],
     **dict.fromkeys((kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.STATEFUL_SET), _WORKLOADS),
     **dict.fromkeys((kinds.SERVICE, kinds.REPLICATION_CONTROLLER), _PAIRS),
+    kinds.DEVICE_CLASS: [
+        {"spec": "nothing"},
+        {"spec": {"selectors": [{"cel": {"expression": "device.driver =="}}, {"cel": 7}]}},
+    ],
+    kinds.RESOURCE_SLICE: [
+        {"spec": "nothing"},
+        {"spec": {"driver": "d", "pool": {"name": 3}, "nodeName": "poison-0", "devices": [{"name": "a"}]}},
+        {
+            "spec": {
+                "driver": "d",
+                "allNodes": True,
+                "devices": [{"name": "a", "capacity": {"m": {"value": "1e99999"}}}],
+            }
+        },
+        {"spec": {"driver": "d", "devices": [{"name": "a"}, {"name": "a"}], "nodeSelector": {"nodeSelectorTerms": []}}},
+    ],
+    kinds.RESOURCE_CLAIM: [
+        {"spec": "nothing", "status": {"reservedFor": "all"}},
+        {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": LONG, "count": -3}}]}}},
+        {
+            "status": {
+                "allocation": {"devices": {"results": [{"device": "a"}]}, "nodeSelector": {"nodeSelectorTerms": 3}}
+            }
+        },
+    ],
     kinds.NODE_CLAIM: [
         _claim("nothing"),
         _claim({"requirements": [{"key": 3}]}),

@@ -35,11 +35,18 @@ QUIET = {
     kinds.POD_TEMPLATE,
     *kinds.WORKLOADS,
     kinds.DEPLOYMENT,
+    *kinds.DEVICES,
 }
 #: Whatever has to be asked for is asked for, so that all kinds are watched.
 GATES = FeatureGates(node_overlay=True, static_capacity=True, capacity_buffer=True)
 SPREAD = TopologySpreadConstraint(topology_key=labels.ZONE, max_skew=9, when_unsatisfiable="ScheduleAnyway")
-SETTINGS = Settings(cluster_name="sandbox", interruption_queue="sandbox", gates=GATES, default_constraints=(SPREAD,))
+SETTINGS = Settings(
+    cluster_name="sandbox",
+    interruption_queue="sandbox",
+    gates=GATES,
+    default_constraints=(SPREAD,),
+    ignore_dra_requests=False,
+)
 
 
 class Story:

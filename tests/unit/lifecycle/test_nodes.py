@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.meta import Taint, decode
 from reconciler.model import kinds
+from reconciler.model.devices import ResourceSlice
 from reconciler.model.objects import Node
 from reconciler.model.plan import DeleteObject, Plan, Source, TagInstance
 from tests.unit.lifecycle.world import NOW, World, node_claim, pod, prepared, running, text
@@ -180,6 +181,42 @@ def test_resources_that_were_asked_for() -> None:
     world.put(replace(node, status=replace(node.status, allocatable=offered)))
     world.settle()
     assert world.condition("Initialized") == ("True", "Initialized")
+
+
+def devices_of(node_name: str, driver: str, generation: int, count: int = 1) -> ResourceSlice:
+    pool = {"name": node_name, "generation": generation, "resourceSliceCount": count}
+    meta = {"name": f"{driver}-{generation}", "uid": f"uid-{driver}-{generation}"}
+    spec = {"driver": driver, "pool": pool, "nodeName": node_name}
+    return decode(ResourceSlice, {"metadata": meta, "spec": spec})
+
+
+def claiming(*, ignore: bool) -> World:
+    """A node whose pods claim devices of two drivers, of which one has published its pool."""
+    annotations = {labels.REQUESTED_DRIVERS: "gpu.example.com,nic.example.com"}
+    world = launched(spec={"meta": {"annotations": annotations}})
+    world.settings = changed(world.settings, ignore_dra_requests=ignore)
+    world.join(world.claim())
+    world.put(devices_of("node-a", "gpu.example.com", 1))
+    world.put(devices_of("other", "nic.example.com", 1))
+    world.settle()
+    return world
+
+
+def test_devices_that_pods_claim_are_waited_for_driver_by_driver() -> None:
+    """A pool counts when all of its latest generation is there."""
+    world = claiming(ignore=False)
+    assert world.condition("Initialized") == ("Unknown", "DRADriverPoolsNotPublished")
+    world.put(devices_of("node-a", "nic.example.com", 1))
+    world.put(devices_of("node-a", "nic.example.com", 2, count=2))
+    world.settle()
+    assert world.condition("Initialized") == ("Unknown", "DRADriverPoolsNotPublished")
+    world.put(devices_of("node-a", "nic.example.com", 2))
+    world.settle()
+    assert world.condition("Initialized") == ("True", "Initialized")
+
+
+def test_devices_are_not_waited_for_where_claims_are_ignored() -> None:
+    assert claiming(ignore=True).condition("Initialized") == ("True", "Initialized")
 
 
 def test_a_node_that_went_before_it_was_usable() -> None:

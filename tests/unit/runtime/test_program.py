@@ -128,7 +128,7 @@ def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: P
 
 
 def test_settings_that_need_a_word_are_confirmed_at_start(cluster: Cluster, kubeconfig: Path) -> None:
-    cluster.objects |= {kind.path(): [] for kind in kinds.WORKLOADS}
+    cluster.objects |= {kind.path(): [] for kind in (*kinds.WORKLOADS, *kinds.DEVICES)}
     row = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     config = json.dumps({"podTopologySpread": {"defaultConstraints": [row]}})
     special = "--ignore-dra-requests=false", "--scheduler-config", config

@@ -1,4 +1,4 @@
-"""Devices by claim (dynamic resource allocation): behaviour 222 of the catalogue, and what comes of it elsewhere."""
+"""Devices by claim (dynamic resource allocation), ignored: behaviour 222 of the catalogue, and what comes of it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,13 @@ def claiming(who: str = "all", name: str = "p", **more: Any) -> Pod:
 
 
 @pytest.mark.parametrize("who", SPECS)
-@pytest.mark.parametrize("ignored", [True, False])
-def test_222_pods_that_claim_devices_are_refused(who: str, ignored: bool) -> None:
+def test_222_pods_that_claim_devices_are_refused(who: str) -> None:
     """With a reason, and no node, not even one that is there; pods without claims are not affected."""
-    done = c.run(w.pool(), w.node("n"), claiming(who), w.pod("other", "3"), ignore_dra_requests=ignored)
+    done = c.run(w.pool(), w.node("n"), claiming(who), w.pod("other", "3"))
     assert done.pending == ["p"]
     assert REFUSED in done.why("p")
-    assert ("IGNORE_DRA_REQUESTS is false" in done.why("p")) == (not ignored)
     assert done.placed == {"other": "node/n"}
-    assert c.run(w.pool(), claiming(who), ignore_dra_requests=ignored).nodes == ()
+    assert c.run(w.pool(), claiming(who)).nodes == ()
 
 
 def test_the_event_says_why_and_no_claim_is_made() -> None:

@@ -11,8 +11,6 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 DOCS = ROOT / "docs" / "scheduling.md"
 NUMBERS = range(1, 234)
-#: What Kerf does not do yet: devices (pods that claim some are refused: 222).
-WAITING = {*range(223, 234)}
 #: At most a twentieth may differ.
 MOST_ROWS = len(NUMBERS) // 20
 
@@ -35,9 +33,9 @@ def explained() -> Counter[int]:
 def test_every_number_has_one_test_or_a_reason() -> None:
     tests = Counter({number: len(found) for number, found in numbered_tests().items()})
     rows = explained()
-    assert [n for n in NUMBERS if not tests[n] and not rows[n] and n not in WAITING] == []
+    assert [n for n in NUMBERS if not tests[n] and not rows[n]] == []
     assert [n for found in (tests, rows) for n, count in found.items() if count > 1] == []
-    assert {*tests, *rows} == set(NUMBERS) - WAITING
+    assert {*tests, *rows} == set(NUMBERS)
 
 
 def test_few_behaviours_differ() -> None:

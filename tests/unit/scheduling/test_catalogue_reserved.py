@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from api import labels
@@ -21,7 +22,7 @@ from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates
 from reconciler.model.snapshot import InstanceIndex
-from reconciler.scheduling.solve import NewNode
+from reconciler.scheduling.solve import NewNode, solve
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 
@@ -215,6 +216,17 @@ def test_who_can_go_nowhere_else_goes_first() -> None:
     pods = [w.pod("any", "1900m", priority=9), w.pod("only", "1800m", nodeSelector=ONLY_RESERVED)]
     done = c.run(w.pool(), pods, catalogue=catalogue({"small": {"cr": 1}}))
     assert (held(done.of("only")), held(done.of("any"))) == (["cr"], [])
+
+
+def test_pods_of_capacity_buffers_sit_down_last() -> None:
+    """They do not exist yet, and make way, however important they are to be."""
+    fake = {labels.BUFFER_FAKE_POD: "true"}
+    later = w.pod("virtual", "1800m", priority=9, nodeSelector=ONLY_RESERVED, annotations=fake)
+    later = msgspec.structs.replace(later, metadata=msgspec.structs.replace(later.metadata, uid=later.key))
+    snapshot = w.world(w.pool(), w.pod("real", "1800m"), catalogue=catalogue({"small": {"cr": 1}}))
+    solution = solve(snapshot, [later, *snapshot.pods.pending.values()])
+    assert [(node.pods, held(node)) for node in solution.new_nodes] == [(("default/real",), ["cr"])]
+    assert {key: why.code for key, why in solution.unplaced.items()} == {later.key: "Deferred"}
 
 
 # --- what is taken ------------------------------------------------------------------------------------------------
