@@ -60,7 +60,9 @@ def _measured(folder: Path, pods: int, types: int, *, peer: bool) -> Found:
 # --- writing ------------------------------------------------------------------------------------------------------
 def write_growth(document: Path, picture: Path, pods: Grown, types: Grown) -> None:
     """Both tables of growth into the document, and its plot."""
-    rewrite(document, {"machine": machine(), "pods": table(pods, "pods"), "types": table(types, "types")})
+    shown = f"![Time by pods, peak memory by pods, time by types]({picture.name})"
+    tables = {"pods": table(pods, "pods"), "types": table(types, "types")}
+    rewrite(document, {"machine": machine(), "plot": shown, **tables})
     plot(pods, types, picture)
 
 

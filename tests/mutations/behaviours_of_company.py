@@ -217,4 +217,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
             ),
         ),
     ),
+    230: (
+        "Who shares a claim is not kept on the node whose devices it has.",
+        (
+            Edit(
+                "reconciler/scheduling/devices/ledger.py",
+                "bound = any(pick.device.local or pick.reach.node for pick in own)",
+                "bound = False",
+            ),
+        ),
+    ),
 }
