@@ -50,13 +50,19 @@ _BY_SEED: Final = (
         "dearer",
         "open",
         "nodes of the best price for what they hold cost more together than one larger one, or a pod is left over",
-        frozenset((5, 7, 65, 78, 155, 156, 160, 170, 174, 191, 209)),
+        frozenset((7, 78)),
     ),
     Explained(
         "dearer",
         "open",
         "spread and anti-affinity settle a zone before prices are asked: it is a dear one, or one node more is needed",
-        frozenset((6, 8, 12, 25, 110, 118, 127, 139, 141, 184, 192, 195, 208, 243)),
+        frozenset((6, 8, 25, 110, 141)),
+    ),
+    Explained(
+        "dearer",
+        "open",
+        "few pods, one order of filling: others find a cheaper one; not looked into one by one",
+        frozenset((30, 69, 85, 91, 123, 125, 154, 202, 213, 221, 246, 247, 262, 298, 299)),
     ),
     Explained(
         "dearer",
@@ -65,12 +71,6 @@ _BY_SEED: Final = (
         frozenset((169,)),
     ),
     Explained("dearer", "open", "a follower takes the room that one of those it follows would need", frozenset((186,))),
-    Explained(
-        "dearer",
-        "open",
-        "a preference that can be met is given up, for a dearer one, when another pod of the class has no place at all",
-        frozenset((101,)),
-    ),
     Explained(
         "dearer",
         "peer",
@@ -86,33 +86,14 @@ _BY_SEED: Final = (
     Explained(
         "unplaced",
         "open",
-        "pods near their own kind by host have no place at all when not all of them fit into one node",
-        frozenset((140,)),
-    ),
-    Explained(
-        "unplaced",
-        "open",
-        "small nodes of the best price use a limit up, within which a larger one would hold all pods",
-        frozenset((291,)),
+        "nodes of the best price use a limit up, within which others would hold all pods",
+        frozenset((156, 160, 217, 287, 291)),
     ),
     Explained(
         "unplaced",
         "open",
         "pods are put together on types too few for minValues, though each alone would have enough of them",
         frozenset((297,)),
-    ),
-    Explained("unplaced", "open", "not looked into: seen in one run of many", frozenset((203,))),
-    Explained(
-        "swapped",
-        "choice",
-        "there is a place for some of the pods that are spread over zones or shun each other, and as many have it",
-        frozenset((135, 141, 208, 267, 294)),
-    ),
-    Explained(
-        "spread",
-        "open",
-        "with nodeAffinityPolicy Ignore a node in a zone that the pod may not enter counts as empty; it is overlooked",
-        frozenset((81,)),
     ),
 )
 EXPLAINED: Final = (*_ALWAYS, *_BY_SEED)
