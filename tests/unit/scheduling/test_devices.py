@@ -19,6 +19,7 @@ from reconciler.scheduling.solution import Grant
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import dra_world as d
 from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.test_catalogue_reserved import reserving
 
 PLAIN, RICH = c.machine("plain", 2, 2, pods=50), c.machine("rich", 8, 8, pods=50)
 A100 = decode(
@@ -282,6 +283,17 @@ def test_the_work_for_a_claim_is_bounded() -> None:
     done = d.run(d.classes(), hard, d.pod("p", "c"), catalogue=types)
     assert done.pending == ["p"]
     assert "within 20000 steps" in done.why("p")
+
+
+def test_reservations_are_left_to_pods_without_claims() -> None:
+    """Such a pod gets a machine that is bought, and takes none that is reserved."""
+    types = (reserving(d.gpus(RICH, 1), {"cr-1": 1}),)
+    done = d.run(d.classes(), d.claim("c"), d.pod("p", "c"), catalogue=types)
+    assert set(done.node.capacity_types) == {labels.SPOT, labels.ON_DEMAND}
+    both = d.run(d.classes(), d.claim("c"), d.pod("p", "c", cpu="5"), w.pod("q", "5"), catalogue=types)
+    assert both.of("q").capacity_types == (labels.RESERVED,)
+    only = {"nodeSelector": {labels.CAPACITY_TYPE: labels.RESERVED}}
+    assert d.run(d.classes(), d.claim("c"), d.pod("p", "c", **only), catalogue=types).pending == ["p"]
 
 
 def test_the_annotation_in_the_documentation_is_understood() -> None:
