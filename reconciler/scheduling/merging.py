@@ -6,7 +6,7 @@ with pods that belong together among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from reconciler.scheduling.template import Template
 
 #: More nodes than these are left as they are.
 _FEW = 16
+#: Nodes that go, and those that come instead.
+_Step = tuple[Sequence[Bin], Sequence[Bin]]
 
 
 def merged(template: Template, drafts: list[Draft]) -> list[Draft]:
@@ -29,37 +31,63 @@ def merged(template: Template, drafts: list[Draft]) -> list[Draft]:
         return drafts
     stocks = {stock.item: stock for draft in drafts for stock in draft.content}
     bins = [_filled(template, d.requirements, [(stock.item, n) for stock, n in d.content.items()]) for d in drafts]
-    if any(_price(one) is None for one in bins):
+    costs = _Costs()
+    if any(costs.of(one) is None for one in bins):
         return drafts
     changed = False
-    while (better := _better(bins)) is not None:
+    while (better := _better(bins, costs)) is not None:
         bins, changed = better, True
     return [_draft(one, stocks) for one in bins] if changed else drafts
 
 
-def _better(bins: Sequence[Bin]) -> list[Bin] | None:
+class _Costs:
+    """What nodes cost, each asked once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Bin, int | None] = {}
+
+    def of(self, full: Bin) -> int | None:
+        """The cheapest type's price that holds all, and what a node costs besides; None when no type does."""
+        if full not in self._known:
+            types = full.types()
+            price_at = full.template.shape(full.requirements).price_at
+            self._known[full] = int(price_at[types[0]]) + PER_NODE if len(types) else None
+        return self._known[full]
+
+    def sure(self, full: Bin) -> int:
+        """The cost of a node of which it is known that some type holds all."""
+        cost = self.of(full)
+        if cost is None:
+            raise ValueError("no type holds what is on this node")
+        return cost
+
+
+def _better(bins: Sequence[Bin], costs: _Costs) -> list[Bin] | None:
     """The cheapest nodes that one step leads to, if they cost less than these."""
-    now, best = _whole(bins), None
-    for candidate in (*_taken_over(bins), *_emptied(bins), *_moved(bins)):
-        then = _whole(candidate)
-        if then < now:
-            now, best = then, candidate
-    return best
+    most, best = 0, None
+    for gone, come in (*_taken_over(bins, costs), *_emptied(bins, costs), *_moved(bins, costs)):
+        gain = sum(map(costs.sure, gone)) - sum(map(costs.sure, come))
+        if gain > most:
+            most, best = gain, (gone, come)
+    if best is None:
+        return None
+    gone, come = best
+    return [*(one for one in bins if one not in gone), *come]
 
 
-def _taken_over(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
+def _taken_over(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
     """One node takes over all that is on a second one, then on a third, and so on, as long as a type holds it."""
     for first in bins:
-        full, rest = first, [one for one in bins if one is not first]
-        for other in sorted(rest, key=lambda one: _price(one) or 0):
+        full, gone = first, [first]
+        for other in sorted((one for one in bins if one is not first), key=costs.sure):
             joint = _together(full, other)
-            if joint is not None:
-                full, rest = joint, [one for one in rest if one is not other]
-                yield [*rest, full]
+            if joint is not None and costs.of(joint) is not None:
+                full, gone = joint, [*gone, other]
+                yield gone, [full]
 
 
 def _together(full: Bin, other: Bin) -> Bin | None:
-    """All pods of two nodes on one; those that need company bring it along."""
+    """All pods of two nodes on one, room aside; those that need company bring it along."""
     requirements = full.template.join(full.requirements, other.requirements)
     if requirements is None:
         return None
@@ -68,29 +96,41 @@ def _together(full: Bin, other: Bin) -> Bin | None:
         if joint.most(item, with_company=True) < number:
             return None
         joint.add(item, number, requirements)
-    return joint if _price(joint) is not None else None
+    return joint
 
 
-def _emptied(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
+def _emptied(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
     """The pods of one node go where each costs least; who needs company waits for it."""
     for gone in bins:
-        rest: list[Bin] | None = [one for one in bins if one is not gone]
-        waiting = [item for item, number in gone.content for _ in range(number)]
-        while rest is not None and waiting:
-            still: list[Item] = []
-            for item in waiting:
-                rest_with = _seated(rest, item)
-                if rest_with is None:
-                    still.append(item)
-                else:
-                    rest = rest_with
-            rest, waiting = (None if len(still) == len(waiting) else rest), still
-        if rest is not None:
-            yield rest
+        before = [one for one in bins if one is not gone]
+        after = _taken_in(
+            before, [item for item, number in gone.content for _ in range(number)], costs.sure(gone), costs
+        )
+        if after is not None:
+            came = [(old, new) for old, new in zip(before, after, strict=True) if old is not new]
+            yield [gone, *(old for old, _ in came)], [new for _, new in came]
 
 
-def _moved(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
-    """All pods of one kind leave a node for another, unless somebody there needs them."""
+def _taken_in(bins: Sequence[Bin], waiting: list[Item], budget: int, costs: _Costs) -> list[Bin] | None:
+    """The nodes with all these pods, if that costs less than the budget."""
+    full = list(bins)
+    while waiting:
+        still: list[Item] = []
+        for item in waiting:
+            best = _seated(full, item, budget, costs)
+            if best is None:
+                still.append(item)
+            else:
+                extra, place, taken = best
+                full[place], budget = taken, budget - extra
+        if len(still) == len(waiting):
+            return None
+        waiting = still
+    return full
+
+
+def _moved(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
+    """All pods of one kind leave a node, which costs less then, for another, unless somebody there needs them."""
     for source in bins:
         for item in dict.fromkeys(item for item, _ in source.content):
             number = sum(n for one, n in source.content if one is item)
@@ -98,6 +138,8 @@ def _moved(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
             if not rest or any(_follows(one, item) for one, _ in rest):
                 continue
             left = _filled(source.template, source.requirements, rest)
+            if costs.sure(left) >= costs.sure(source):
+                continue
             for other in bins:
                 served = other.template.serve(item.requirements)
                 joint = other.template.join(other.requirements, served) if served is not None else None
@@ -106,8 +148,8 @@ def _moved(bins: Sequence[Bin]) -> Iterator[list[Bin]]:
                     continue
                 target = other.copy()
                 target.add(item, number, joint)
-                if _price(target) is not None:
-                    yield [left if one is source else target if one is other else one for one in bins]
+                if costs.of(target) is not None:
+                    yield [source, other], [left, target]
 
 
 def _groups(item: Item) -> list[Group]:
@@ -124,8 +166,8 @@ def _follows(one: Item, other: Item) -> bool:
     return any(group in other.cls.counted for group in _groups(one))
 
 
-def _seated(bins: list[Bin], item: Item) -> list[Bin] | None:
-    """The nodes with one more pod on that one which costs least for it."""
+def _seated(bins: Sequence[Bin], item: Item, budget: int, costs: _Costs) -> tuple[int, int, Bin] | None:
+    """For one more pod, what it costs least, the place of that node, and the node with it; less than the budget."""
     best: tuple[int, int, Bin] | None = None
     for place, one in enumerate(bins):
         served = one.template.serve(item.requirements)
@@ -134,20 +176,10 @@ def _seated(bins: list[Bin], item: Item) -> list[Bin] | None:
             continue
         trial = one.copy()
         trial.add(item, 1, joint)
-        then = _price(trial)
-        if then is not None and (best is None or then - (_price(one) or 0) < best[0]):
-            best = (then - (_price(one) or 0), place, trial)
-    return None if best is None else [*bins[: best[1]], best[2], *bins[best[1] + 1 :]]
-
-
-def _whole(bins: Iterable[Bin]) -> int:
-    return sum((_price(one) or 0) + PER_NODE for one in bins)
-
-
-def _price(full: Bin) -> int | None:
-    """What the cheapest type costs that holds all; None when none does."""
-    types = full.types()
-    return int(full.template.shape(full.requirements).price_at[types[0]]) if len(types) else None
+        then = costs.of(trial)
+        if then is not None and then - costs.sure(one) < budget:
+            best, budget = (then - costs.sure(one), place, trial), then - costs.sure(one)
+    return best
 
 
 def _filled(template: Template, requirements: Requirements, content: Sequence[tuple[Item, int]]) -> Bin:

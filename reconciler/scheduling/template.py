@@ -166,8 +166,8 @@ class Template:
         """Both requirements together; None when they exclude each other or leave no offering."""
         key = (one, other)
         if key not in self._joined:
-            both = one & other if one.conflict(other) is None else None
-            self._joined[key] = both if both is not None and len(self.shape(both).types) else None
+            shape = self.shape(one & other) if one.conflict(other) is None else None
+            self._joined[key] = shape.requirements if shape is not None and len(shape.types) else None
         return self._joined[key]
 
     def serve(self, wanted: Requirements) -> Requirements | None:
