@@ -20,8 +20,8 @@ _SEED = 20260101
 _MOST = 8
 #: So often lanes are filled in another order than the usual one.
 _SHUFFLED = 0.5
-#: After so many trials without any gain the search ends.
-_PATIENCE = 120
+#: After so many trials without any gain the search ends, or after so many for each pod.
+_PATIENCE, _PATIENCE_A_POD = 120, 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,8 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
     fixed = [node.draft for node, able in zip(priced, free, strict=True) if not able]
     noise = np.random.default_rng(_SEED)
     end, in_vain = filling.seats + effort, 0
-    while nodes and filling.seats < end and in_vain < _PATIENCE:
+    patience = min(_PATIENCE, _PATIENCE_A_POD * sum(sum(node.draft.content.values()) for node in nodes))
+    while nodes and filling.seats < end and in_vain < patience:
         chosen = _chosen(nodes, noise)
         amounts = _amounts(filling, [nodes[i] for i in chosen], noise)
         in_vain += 1

@@ -13,6 +13,7 @@ import numpy as np
 from api import labels
 from api.requirements import Requirements
 from reconciler.scheduling.bins import Bin, Stock
+from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.rack import Draft
@@ -21,12 +22,14 @@ from reconciler.scheduling.template import Template
 
 #: More nodes than these are left as they are.
 _FEW = 16
+#: To ask the costs of so many nodes is as much work as to look for one seat.
+_COSTS_A_SEAT = 6
 #: Nodes that go, and those that come instead.
 _Step = tuple[Sequence[Bin], Sequence[Bin]]
 
 
-def merged(template: Template, drafts: list[Draft]) -> list[Draft]:
-    """These nodes, or cheaper ones for the same pods."""
+def merged(template: Template, drafts: list[Draft], effort: Effort) -> list[Draft]:
+    """These nodes, or cheaper ones for the same pods; what it took is counted."""
     if not 1 < len(drafts) <= _FEW:
         return drafts
     stocks = {stock.item: stock for draft in drafts for stock in draft.content}
@@ -37,11 +40,12 @@ def merged(template: Template, drafts: list[Draft]) -> list[Draft]:
     changed = False
     while (better := _better(bins, costs)) is not None:
         bins, changed = better, True
+    effort.used += costs.asked // _COSTS_A_SEAT
     return [_draft(one, stocks) for one in bins] if changed else drafts
 
 
 class _Costs:
-    """What nodes cost, each asked once."""
+    """What nodes cost, each `asked` once."""
 
     def __init__(self) -> None:
         self._known: dict[Bin, int | None] = {}
@@ -53,6 +57,10 @@ class _Costs:
             price_at = full.template.shape(full.requirements).price_at
             self._known[full] = int(price_at[types[0]]) + PER_NODE if len(types) else None
         return self._known[full]
+
+    @property
+    def asked(self) -> int:
+        return len(self._known)
 
     def sure(self, full: Bin) -> int:
         """The cost of a node of which it is known that some type holds all."""

@@ -16,6 +16,7 @@ from reconciler.scheduling.company import seat_together
 from reconciler.scheduling.courses import PLAIN, Course
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.devices.seating import Seating
+from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.fill import Filling
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.improve import improved
@@ -34,7 +35,7 @@ def pack(
     left: dict[Item, int],
     seated: set[Group],
     most_types: int,
-    effort: int = 0,
+    effort: Effort,
     within: Requirements = EMPTY,
     devices: DeviceLedger | None = None,
     *,
@@ -43,10 +44,11 @@ def pack(
 ) -> list[Packed]:
     """Nodes for as many pods as the pool can take; `left` (pods per item) goes down accordingly.
 
-    `effort` bounds the search for a cheaper answer, in pods' seats looked for. All nodes are `within` what is asked.
-    Where there are `few` pods, nodes are merged at last.
+    The pool's share of the `effort` is as large as its share of the pods that are left. All nodes are `within` what is
+    asked. Where there are `few` pods, nodes are merged at last.
     """
     stocks = stocks_of(template, items, left, within)
+    search = effort.left * sum(stock.left for stock in stocks) // max(sum(left.values()), 1)
     done: list[Packed] = []
     seating = None if devices is None else Seating(template, devices, seated)
     started = seating.seat(stocks) if seating is not None else ()
@@ -54,15 +56,16 @@ def pack(
     for _ in range(_PASSES):
         filling = Filling(template, stocks, frugal=course.frugal, late=course.late)
         drafts = filling.fill({stock: stock.left for stock in filling.stocks if stock.left}, together)
-        better = improved(filling, drafts, effort)
-        closed, refused = _closed(
-            template, drafts, merged(template, better) if few else better, most_types, course.frugal
-        )
+        better = improved(filling, drafts, search)
+        if few:
+            better = merged(template, better, effort)
+        effort.used += filling.seats
+        closed, refused = _closed(template, drafts, better, most_types, course.frugal)
         done += closed
         for packed in closed:
             for stock, number in packed.content:
                 stock.left -= number
-        together, effort = [], 0
+        together, search = [], 0
         if not closed or not refused:
             break
     if seating is not None:

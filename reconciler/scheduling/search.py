@@ -19,6 +19,7 @@ from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.courses import PLAIN, Course, Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
+from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
@@ -33,8 +34,9 @@ from reconciler.scheduling.types import Columns
 
 #: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
 _EXACT_ROUNDS, _ROUNDS = 6, 16
-#: Other courses are tried for so few pods; one is as much work as to look for so many seats, and so many for each pod.
-_FEW_PODS, _SEATS_A_COURSE, _SEATS_A_POD = 200, 8, 1
+#: Other courses are tried for so few pods. To assign these on one is as much work as to look for so many seats, and
+#: one more for every so many pods; packing counts by itself.
+_FEW_PODS, _SEATS_A_COURSE, _PODS_A_SEAT = 200, 8, 2
 #: No more domains than these are tried for one class.
 _MOST_DOMAINS = 12
 #: How good an answer is, the smaller the better: pods without a place by priority, the highest first; preferences given
@@ -73,7 +75,7 @@ class Search:
     promises: Mapping[str, str]
     open_new: bool
     scattered: type[Scattered] | None
-    effort: int
+    effort: Effort
     most_types: int
     reserved: Mapping[str, int]
     devices: DeviceLedger | None
@@ -83,33 +85,39 @@ class Search:
         """The answer: the last round that was run, for refusals are read off the counters as it left them."""
         pods = sum(len(cls.members) for classes in self.waves for cls in classes)
         special = bool(self.reserved) or self.devices is not None or self.scattered is not None
-        if not self.effort or not self.open_new or special or pods > _FEW_PODS:
+        if not self.effort.left or not self.open_new or special or pods > _FEW_PODS:
             return self._rounds(PLAIN, self.effort)
         self.few = True
-        course, best = self._best_course(_SEATS_A_COURSE + _SEATS_A_POD * pods)
+        course, best = self._best_course(_SEATS_A_COURSE + pods // _PODS_A_SEAT)
         again = self._rounds(course, self.effort)
-        return again if self._worth(again) <= self._worth(best) else self._rounds(course, 0)
+        return again if self._worth(again) <= self._worth(best) else self._rounds(course, Effort())
 
     # --- courses ------------------------------------------------------------------------------------------------
     def _best_course(self, work: int) -> tuple[Course, Round]:
         """From the plain course on: the first change for the better is kept, until none is or the effort ends."""
-        course, best = PLAIN, self._rounds(PLAIN, 0)
+        course, best = PLAIN, self._tried(PLAIN, work)
         worth, seen = self._worth(best), {PLAIN}
         better = True
         while better:
             better = False
             for other in self._changes(course, best):
-                if self.effort < work:
+                if not self.effort.left:
                     return course, best
                 if other in seen:
                     continue
                 seen.add(other)
-                self.effort -= work
-                found = self._rounds(other, 0)
+                found = self._tried(other, work)
                 if (then := self._worth(found)) < worth:
                     course, best, worth, better = other, found, then, True
                     break
         return course, best
+
+    def _tried(self, course: Course, work: int) -> Round:
+        """A course without a search for cheaper nodes; what it takes is counted."""
+        spent = Effort()
+        done = self._rounds(course, spent)
+        self.effort.used += spent.used + work
+        return done
 
     def _worth(self, done: Round) -> Worth:
         lost = Counter(cls.sample.spec.priority for cls, _ in done.assignment.left.values())
@@ -135,7 +143,7 @@ class Search:
         limited = any(template.remaining is not None for template in self.templates)
         if waiting and limited and not course.frugal:
             yield replace(course, frugal=True)
-        for turn in range(1, max(Counter(t.pool.spec.weight for t in self.templates).values())):
+        for turn in range(1, max(Counter(t.pool.spec.weight for t in self.templates).values(), default=0)):
             yield replace(course, turn=course.turn + turn)
         if not course.late and any(needs_company(item) for item in done.assignment.items.values()):
             yield replace(course, late=True)
@@ -172,19 +180,19 @@ class Search:
         return (cls for classes in self.waves for cls in classes)
 
     # --- rounds -------------------------------------------------------------------------------------------------
-    def _rounds(self, course: Course, effort: int) -> Round:
+    def _rounds(self, course: Course, effort: Effort) -> Round:
         """Rounds on one course; the first may look for cheaper nodes."""
         caps: dict[ItemKey, int] = {}
         for number in range(_ROUNDS):
-            done = self._round(course, caps, self.open_new, 0 if number else effort)
+            done = self._round(course, caps, self.open_new, Effort() if number else effort)
             if not done.failed:
                 return done
             for item in done.failed:
                 exact = number < _EXACT_ROUNDS
                 caps[item.key] = len(item.pods) - done.left[item] if exact else 0
-        return self._round(course, caps, False, 0)
+        return self._round(course, caps, False, Effort())
 
-    def _round(self, course: Course, caps: dict[ItemKey, int], open_new: bool, effort: int) -> Round:
+    def _round(self, course: Course, caps: dict[ItemKey, int], open_new: bool, effort: Effort) -> Round:
         self.topology.reset()
         templates = course.turned(self.templates)
         for template in templates:

@@ -20,6 +20,7 @@ from reconciler.scheduling.bound import least_price
 from reconciler.scheduling.classes import classes_of
 from reconciler.scheduling.devices.ledger import devices_of
 from reconciler.scheduling.devices.refused import device_refusals
+from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.explain import Outcome, no_place, not_readable
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
@@ -98,7 +99,7 @@ def solve(
         promises,
         open_new,
         scattered,
-        effort,
+        Effort(effort),
         snapshot.settings.max_instance_types,
         reserved,
         devices,

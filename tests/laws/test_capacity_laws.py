@@ -182,10 +182,12 @@ def test_a_cheaper_offering_makes_no_answer_dearer() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_more_capacity_takes_nobodys_place_in_many_worlds() -> None:
     assert {seed: gone for seed in MANY if (gone := lost(seed, ENOUGH))} == {}
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_a_cheaper_offering_makes_no_answer_dearer_in_many_worlds() -> None:
     assert {seed: ratio for seed in MANY if (ratio := risen(seed, ENOUGH)) > BAND} == {}

@@ -111,11 +111,11 @@ def many_sorts(count: int) -> Catalogue:
 
 def test_a_program_that_is_too_large_for_the_pass_is_not_solved() -> None:
     """The same pods with more types; more pods allow more work."""
-    few, many = (w.world(w.pool(), w.pod("p"), catalogue=many_sorts(count)) for count in (20, 200))
+    few, many = (w.world(w.pool(), w.pod("p"), catalogue=many_sorts(count)) for count in (20, 3200))
     assert solved(few).bound is not None
     assert solved(many).bound is None
-    pods: Any = w.replicas(20, "p")
-    assert solved(w.world(w.pool(), pods, catalogue=many_sorts(200))).bound is not None
+    pods: Any = w.replicas(100, "p")
+    assert solved(w.world(w.pool(), pods, catalogue=many_sorts(3200))).bound is not None
 
 
 def test_the_cheapest_pool_counts_whatever_its_weight() -> None:

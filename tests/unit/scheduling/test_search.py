@@ -31,6 +31,11 @@ def test_a_pod_for_any_nodepool_joins_the_node_that_another_needs() -> None:
     assert [node.pool for node in found.new_nodes] == ["a"]
 
 
+def test_without_a_nodepool_nobody_looks_for_another_course() -> None:
+    _, found = answer(w.node("full", cpu="1"), w.pod("p", "2"))
+    assert list(found.unplaced) == ["default/p"]
+
+
 def test_the_heavier_nodepool_comes_first_all_the_same() -> None:
     blue = w.pool("a", labels={"team": "blue"})
     pods = [w.pod("blue", nodeSelector={"team": "blue"}), w.pod("any")]
