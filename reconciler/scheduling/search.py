@@ -143,7 +143,8 @@ class Search:
         limited = any(template.remaining is not None for template in self.templates)
         if waiting and limited and not course.frugal:
             yield replace(course, frugal=True)
-        for turn in range(1, max(Counter(t.pool.spec.weight for t in self.templates).values(), default=0)):
+        turns = range(1, max(Counter(t.pool.spec.weight for t in self.templates).values(), default=0))
+        for turn in turns:
             yield replace(course, turn=course.turn + turn)
         if not course.late and any(needs_company(item) for item in done.assignment.items.values()):
             yield replace(course, late=True)
@@ -153,6 +154,10 @@ class Search:
                 yield replace(course, domains=domains)
                 if waiting and limited and not course.frugal:
                     yield replace(course, domains=domains, frugal=True)
+        for cls in opened:
+            for domains in _other_domains(cls, course, done):
+                for turn in turns:
+                    yield replace(course, domains=domains, turn=course.turn + turn)
         for cls in opened:
             if cls.counted and course.first[:1] != (cls.number,):
                 yield replace(course, first=_to_front(cls, course))
