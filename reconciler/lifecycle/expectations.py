@@ -6,13 +6,17 @@ come up would take what was meant for the others, and what was meant for it woul
 the pods of a claim are nominated to its Node as soon as there is one; for as long as that takes, and a few seconds at
 most, the Node keeps its taint. Source: Kubernetes, KEP-1923 (prefer nominated node); scheduler, filtering.
 
+From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
+or make those go that have just come there. So a Node waits, somewhat longer, while such pods wait for other nodes of
+its NodePool that have been launched and are not up yet.
+
 It is an expectation, nothing more: the kube-scheduler drops it when the pod fits nowhere, and it is taken back here
 when the node is gone, or on its way out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -26,8 +30,8 @@ from reconciler.model.plan import NOTHING, Action, PatchObject, Plan, Reason, jo
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.claims import pod_mark
 
-#: A Node that has joined waits this long for its pods to be told, if need be.
-HELD_FOR = timedelta(seconds=10)
+#: A Node that has joined waits this long for its pods to be told, if need be; and this long for more important pods.
+HELD_FOR, GIVES_WAY_FOR = timedelta(seconds=10), timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 
 
@@ -36,47 +40,87 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
     snapshot = turn.snapshot
     if not snapshot.settings.nominate_pods:
         return claims
+    coming = turn.all(COMING, each).spoken
+    planned = _planned(snapshot, coming) if any(coming.values()) else {}
+    ranks = _ranks(snapshot, coming, planned)
     told, until = list[Action](), dict[str, datetime]()
-    joining = turn.all(JOINING, each).spoken
-    waiting = _waiting(snapshot) if joining else {}
-    for claim_name, node_name in joining.items():
-        found = list(_planned(snapshot.node_claims[claim_name], waiting))
-        told += [_expected(pod, node_name) for pod in found]
-        if found and (end := _held_until(snapshot.nodes[node_name], snapshot.now)) is not None:
-            until[node_name] = end
+    for claim_name, found in planned.items():
+        node = snapshot.nodes.get(coming[claim_name] or "")
+        if node is not None and found:
+            untold = [pod for pod in found if pod.key in snapshot.pods.pending]
+            told += [_expected(pod, node.name) for pod in untold]
+            end = _held_until(node, snapshot.now, untold, _gives_way(snapshot, claim_name, found, ranks))
+            if end is not None:
+                until[node.name] = end
     rest = (action for action in claims.actions if not _joins_one_of(action, until))
     plan = replace(claims, actions=(*told, *rest))
     due = Plan(next_due=min(until.values())) if until else NOTHING
     return joined((plan, due, Plan(actions=tuple(_taken_back(snapshot)))))
 
 
-def _joins(view: View, name: str) -> tuple[str, None]:
-    """The Node of a claim that is not initialised yet, while both stay."""
+def _comes(view: View, name: str) -> tuple[str | None, None]:
+    """The Node of a claim that is launched and not initialised yet, while both stay; empty before it has joined."""
     claim = view.snapshot.node_claims[name]
-    if not claim.managed or claim.metadata.deleting or claim.is_true("Initialized"):
-        return "", None
+    if not claim.managed or claim.metadata.deleting or not claim.is_true("Launched") or claim.is_true("Initialized"):
+        return None, None
     node = view.node_of(claim)
-    return (node.name if node is not None and not node.metadata.deleting else ""), None
+    if node is None:
+        return "", None
+    return (None if node.metadata.deleting else node.name), None
 
 
-def _waiting(snapshot: Snapshot) -> Mapping[str, Pod]:
-    """Pending pods by their marks; one that has been told, or makes others go, is not pending."""
-    return {pod_mark(pod.metadata.uid): pod for _, pod in sorted(snapshot.pods.pending.items())}
+def _planned(snapshot: Snapshot, coming: Mapping[str, str | None]) -> Mapping[str, Sequence[Pod]]:
+    """Those of the pods that claims were made for that are not bound yet, by the name of the claim.
+
+    A pod that makes others go is not among them, nor one that is expected on another node.
+    """
+    waiting = {pod_mark(pod.metadata.uid): pod for _, pod in sorted(snapshot.pods.pending.items())}
+    found = dict[str, Sequence[Pod]]()
+    for name, node_name in coming.items():
+        marks = frozenset(snapshot.node_claims[name].metadata.annotations.get(labels.PLANNED_PODS, "").split(","))
+        told = sorted(snapshot.pods.nominated.get(node_name or "", {}).items())
+        expected = [pod for _, pod in told if pod_mark(pod.metadata.uid) in marks]
+        found[name] = [*(waiting[mark] for mark in sorted(marks & waiting.keys())), *expected]
+    return found
 
 
-def _planned(claim: NodeClaim, waiting: Mapping[str, Pod]) -> Iterator[Pod]:
-    """Those of the pods that a claim was made for that wait, and have not been told."""
-    for mark in claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(","):
-        if mark in waiting:
-            yield waiting[mark]
+def _ranks(
+    snapshot: Snapshot, coming: Mapping[str, str | None], planned: Mapping[str, Sequence[Pod]]
+) -> Mapping[str, Sequence[tuple[int, str]]]:
+    """For each NodePool the claims whose pods have no node to go to yet, with the highest priority among these, the
+    highest first."""
+    found = dict[str, list[tuple[int, str]]]()
+    for name, pods in planned.items():
+        claim, node = snapshot.node_claims[name], snapshot.nodes.get(coming[name] or "")
+        if pods and not (node is not None and _is_up(claim, node)):
+            found.setdefault(claim.pool_name, []).append((max(pod.spec.priority for pod in pods), name))
+    return {pool: sorted(rows, reverse=True) for pool, rows in found.items()}
 
 
-def _held_until(node: Node, now: datetime) -> datetime | None:
+def _is_up(claim: NodeClaim, node: Node) -> bool:
+    """Whether nothing but what we hold it by keeps its pods from the Node."""
+    stays = claim.spec.taints
+    return node.ready and all(
+        taint.key == labels.UNREGISTERED_TAINT or any(taint.matches(own) for own in stays) for taint in node.spec.taints
+    )
+
+
+def _gives_way(
+    snapshot: Snapshot, name: str, found: Sequence[Pod], ranks: Mapping[str, Sequence[tuple[int, str]]]
+) -> bool:
+    """Whether pods that are more important than one of those that are planned here have no node to go to yet."""
+    rows = ranks.get(snapshot.node_claims[name].pool_name, ())
+    least = min(pod.spec.priority for pod in found)
+    return any(priority > least for priority, other in rows[:2] if other != name)
+
+
+def _held_until(node: Node, now: datetime, untold: Sequence[Pod], gives_way: bool) -> datetime | None:
     """How long at most the Node keeps its taint for this; None when it has lost it, or waited long enough."""
     created = node.metadata.creation_timestamp
-    if node.registered or created is None or now >= created + HELD_FOR:
+    if node.registered or created is None or not (untold or gives_way):
         return None
-    return created + HELD_FOR
+    end = created + (GIVES_WAY_FOR if gives_way else HELD_FOR)
+    return end if now < end else None
 
 
 def _joins_one_of(action: Action, names: Mapping[str, datetime]) -> bool:
@@ -106,4 +150,4 @@ def _told(pod: Pod, node_name: str | None, verb: str, why: str) -> PatchObject:
     )
 
 
-JOINING = Step("joining claims", "node_claims", _joins, speaks=bool)
+COMING = Step("claims whose nodes are coming", "node_claims", _comes, speaks=lambda node: node is not None)

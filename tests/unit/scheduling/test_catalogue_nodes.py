@@ -100,7 +100,7 @@ def test_077_a_startup_taint_blocks_only_a_node_that_has_started() -> None:
         assert (done.placed == {"p": claim.name}) == (not initialized)
 
 
-def test_077_what_a_node_starts_with_hides_no_domain() -> None:
+def test_what_a_node_starts_with_hides_no_domain() -> None:
     """Its pod counts for a spread that honours taints, so the next one has its place in the other zone."""
     own = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread(nodeTaintsPolicy="Honor", minDomains=2)]}
     pool = w.pool(startupTaints=[BOOTING])
