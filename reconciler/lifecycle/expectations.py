@@ -7,7 +7,8 @@ the pods of a claim are nominated to its Node as soon as there is one; for as lo
 most, the Node keeps its taint. Source: Kubernetes, KEP-1923 (prefer nominated node); scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
-or make those go that have just come there. So a Node waits, somewhat longer, while such pods wait for other nodes of
+or make those go that have just come there. And of pods that must be together the first takes what room is left
+anywhere, and the others find none beside it. So a Node waits, somewhat longer, while such pods wait for other nodes of
 its NodePool that have been launched and are not up yet.
 
 It is an expectation, nothing more: the kube-scheduler drops it when the pod fits nowhere, and it is taken back here
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from math import inf
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
@@ -30,7 +32,7 @@ from reconciler.model.plan import NOTHING, Action, PatchObject, Plan, Reason, jo
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.claims import pod_mark
 
-#: A Node that has joined waits this long for its pods to be told, if need be; and this long for more important pods.
+#: A Node that has joined waits this long for its pods to be told, if need be; and this long for pods that come first.
 HELD_FOR, GIVES_WAY_FOR = timedelta(seconds=10), timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 
@@ -86,15 +88,22 @@ def _planned(snapshot: Snapshot, coming: Mapping[str, str | None]) -> Mapping[st
 
 def _ranks(
     snapshot: Snapshot, coming: Mapping[str, str | None], planned: Mapping[str, Sequence[Pod]]
-) -> Mapping[str, Sequence[tuple[int, str]]]:
-    """For each NodePool the claims whose pods have no node to go to yet, with the highest priority among these, the
-    highest first."""
-    found = dict[str, list[tuple[int, str]]]()
+) -> Mapping[str, Sequence[tuple[float, str]]]:
+    """For each NodePool the claims whose pods have no node to go to yet, with the highest rank among these, the highest
+    first."""
+    found = dict[str, list[tuple[float, str]]]()
     for name, pods in planned.items():
         claim, node = snapshot.node_claims[name], snapshot.nodes.get(coming[name] or "")
         if pods and not (node is not None and _is_up(claim, node)):
-            found.setdefault(claim.pool_name, []).append((max(pod.spec.priority for pod in pods), name))
+            found.setdefault(claim.pool_name, []).append((max(map(_rank, pods)), name))
     return {pool: sorted(rows, reverse=True) for pool, rows in found.items()}
+
+
+def _rank(pod: Pod) -> float:
+    """Its priority; above all others are pods that must be beside others."""
+    affinity = pod.spec.affinity
+    bound = affinity is not None and affinity.pod_affinity is not None and affinity.pod_affinity.required
+    return inf if bound else pod.spec.priority
 
 
 def _is_up(claim: NodeClaim, node: Node) -> bool:
@@ -106,12 +115,12 @@ def _is_up(claim: NodeClaim, node: Node) -> bool:
 
 
 def _gives_way(
-    snapshot: Snapshot, name: str, found: Sequence[Pod], ranks: Mapping[str, Sequence[tuple[int, str]]]
+    snapshot: Snapshot, name: str, found: Sequence[Pod], ranks: Mapping[str, Sequence[tuple[float, str]]]
 ) -> bool:
-    """Whether pods that are more important than one of those that are planned here have no node to go to yet."""
+    """Whether pods that come before one of those that are planned here have no node to go to yet."""
     rows = ranks.get(snapshot.node_claims[name].pool_name, ())
     least = min(pod.spec.priority for pod in found)
-    return any(priority > least for priority, other in rows[:2] if other != name)
+    return any(rank > least for rank, other in rows[:2] if other != name)
 
 
 def _held_until(node: Node, now: datetime, untold: Sequence[Pod], gives_way: bool) -> datetime | None:

@@ -18,11 +18,12 @@ from reconciler.model.plan import PatchObject
 from reconciler.scheduling.claims import pod_mark
 from tests.unit.lifecycle.world import NOW, World, node_claim, pod, prepared
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 REFUSED = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
 
 
-def waiting(name: str) -> Pod:
-    one = pod(name, "", status=REFUSED)
+def waiting(name: str, **spec: object) -> Pod:
+    one = pod(name, "", status=REFUSED, **spec)
     return replace(one, status=replace(one.status, start_time=None))
 
 
@@ -179,6 +180,19 @@ def test_two_nodes_that_give_way_to_each_other_open_when_both_are_up() -> None:
     world.settle()
     assert world.node("node-a").registered
     assert world.node("node-b").registered
+
+
+def test_a_node_gives_way_to_pods_that_must_be_together() -> None:
+    """The first would take what is left of it, and the second would find no room beside the first."""
+    world = ranked()
+    together = {"podAffinity": {REQUIRED: [{"topologyKey": labels.HOSTNAME, "labelSelector": {}}]}}
+    world.put(waiting("db", affinity=together))
+    join(world)
+    world.settle()
+    assert not world.node("node-a").registered
+    join(world, "b")
+    world.settle()
+    assert world.node("node-a").registered
 
 
 def test_it_gives_way_to_no_pods_of_another_nodepool() -> None:
