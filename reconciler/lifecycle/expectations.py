@@ -4,7 +4,8 @@ The kube-scheduler binds the pods, and its scores spread them over the nodes tha
 come up would take what was meant for the others, and what was meant for it would find no room any more. A pod with a
 `status.nominatedNodeName` is tried on that node first, and pods that are no more important leave it its room there. So
 the pods of a claim are nominated to its Node as soon as there is one; for as long as that takes, and a few seconds at
-most, the Node keeps its taint. Source: Kubernetes, KEP-1923 (prefer nominated node); scheduler, filtering.
+most, the Node keeps its taint. It keeps it until it is ready, too: a pod that is tried on it before is nominated no
+more, and the next one would take its place. Source: Kubernetes, KEP-1923 (prefer nominated node); scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
 or make those go that have just come there. And of pods that must be together the first takes what room is left
@@ -32,8 +33,9 @@ from reconciler.model.plan import NOTHING, Action, PatchObject, Plan, Reason, jo
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.claims import pod_mark
 
-#: A Node that has joined waits this long for its pods to be told, if need be; and this long for pods that come first.
-HELD_FOR, GIVES_WAY_FOR = timedelta(seconds=10), timedelta(seconds=30)
+#: A Node that has joined waits this long for its pods to be told, if need be; and this long until it is ready, or for
+#: pods that come first.
+HELD_FOR, HELD_AT_MOST = timedelta(seconds=10), timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 
 
@@ -49,10 +51,10 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
     for claim_name, found in planned.items():
         node = snapshot.nodes.get(coming[claim_name] or "")
         if node is not None and found:
-            untold = [pod for pod in found if pod.key in snapshot.pods.pending]
+            claim, untold = snapshot.node_claims[claim_name], [p for p in found if p.key in snapshot.pods.pending]
             told += [_expected(pod, node.name) for pod in untold]
-            end = _held_until(node, snapshot.now, untold, _gives_way(snapshot, claim_name, found, ranks))
-            if end is not None:
+            later = _gives_way(claim, found, ranks) or not _is_up(claim, node, started=False)
+            if (end := _held_until(node, snapshot.now, untold, later)) is not None:
                 until[node.name] = end
     rest = (action for action in claims.actions if not _joins_one_of(action, until))
     plan = replace(claims, actions=(*told, *rest))
@@ -106,29 +108,27 @@ def _rank(pod: Pod) -> float:
     return inf if bound else pod.spec.priority
 
 
-def _is_up(claim: NodeClaim, node: Node) -> bool:
-    """Whether nothing but what we hold it by keeps its pods from the Node."""
-    stays = claim.spec.taints
+def _is_up(claim: NodeClaim, node: Node, *, started: bool = True) -> bool:
+    """Whether nothing but what we hold it by keeps its pods from the Node; or, unless it has `started`, but what it
+    starts with."""
+    stays = (*claim.spec.taints, *(() if started else claim.spec.startup_taints))
     return node.ready and all(
         taint.key == labels.UNREGISTERED_TAINT or any(taint.matches(own) for own in stays) for taint in node.spec.taints
     )
 
 
-def _gives_way(
-    snapshot: Snapshot, name: str, found: Sequence[Pod], ranks: Mapping[str, Sequence[tuple[float, str]]]
-) -> bool:
+def _gives_way(claim: NodeClaim, found: Sequence[Pod], ranks: Mapping[str, Sequence[tuple[float, str]]]) -> bool:
     """Whether pods that come before one of those that are planned here have no node to go to yet."""
-    rows = ranks.get(snapshot.node_claims[name].pool_name, ())
     least = min(pod.spec.priority for pod in found)
-    return any(rank > least for rank, other in rows[:2] if other != name)
+    return any(rank > least for rank, other in ranks.get(claim.pool_name, ())[:2] if other != claim.name)
 
 
-def _held_until(node: Node, now: datetime, untold: Sequence[Pod], gives_way: bool) -> datetime | None:
+def _held_until(node: Node, now: datetime, untold: Sequence[Pod], later: bool) -> datetime | None:
     """How long at most the Node keeps its taint for this; None when it has lost it, or waited long enough."""
     created = node.metadata.creation_timestamp
-    if node.registered or created is None or not (untold or gives_way):
+    if node.registered or created is None or not (untold or later):
         return None
-    end = created + (GIVES_WAY_FOR if gives_way else HELD_FOR)
+    end = created + (HELD_AT_MOST if later else HELD_FOR)
     return end if now < end else None
 
 

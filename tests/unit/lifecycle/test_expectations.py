@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.lifecycle.expectations import GIVES_WAY_FOR, HELD_FOR
+from reconciler.lifecycle.expectations import HELD_AT_MOST, HELD_FOR
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import PatchObject
@@ -107,6 +107,27 @@ def test_it_waits_no_longer_than_some_seconds_for_that() -> None:
     ]
 
 
+def test_the_node_takes_no_pods_before_it_is_ready() -> None:
+    """Whoever was tried there before is nominated no more, and the next would take what was meant for it."""
+    world = launched("web")
+    node = join(world, ready=False)
+    world.settle()
+    assert told(world)["web"] == "node-a"
+    assert not world.node("node-a").registered
+    world.set_ready(node.name, True)
+    world.settle()
+    assert world.node("node-a").registered
+
+
+def test_one_that_does_not_become_ready_is_not_held_for_long() -> None:
+    world = launched("web")
+    join(world, ready=False)
+    world.settle()
+    world.pass_time(HELD_AT_MOST.total_seconds())
+    world.settle()
+    assert world.node("node-a").registered
+
+
 def test_a_node_without_pods_to_tell_waits_for_nothing() -> None:
     world = launched("gone")
     join(world)
@@ -143,22 +164,22 @@ def test_a_node_gives_way_to_pods_that_are_more_important() -> None:
     """They would take it, or make others go again, before their own node is up."""
     world = ranked()
     join(world)
-    assert world.settle().next_due == NOW + GIVES_WAY_FOR
+    assert world.settle().next_due == NOW + HELD_AT_MOST
     assert told(world) == {"web": "node-a", "db": ""}
     join(world, "b", ready=False)
     world.settle()
     assert told(world) == {"web": "node-a", "db": "node-b"}
-    assert (world.node("node-a").registered, world.node("node-b").registered) == (False, True)
+    assert not world.node("node-a").registered
     world.set_ready("node-b", True)
     world.settle()
-    assert world.node("node-a").registered
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
 
 
 def test_it_gives_way_no_longer_than_some_seconds() -> None:
     world = ranked()
     join(world)
     world.settle()
-    world.pass_time(GIVES_WAY_FOR.total_seconds() - 1)
+    world.pass_time(HELD_AT_MOST.total_seconds() - 1)
     world.settle()
     assert not world.node("node-a").registered
     world.pass_time(1)
