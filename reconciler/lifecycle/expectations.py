@@ -4,8 +4,9 @@ The kube-scheduler binds the pods, and its scores spread them over the nodes tha
 come up would take what was meant for the others, and what was meant for it would find no room any more. A pod with a
 `status.nominatedNodeName` is tried on that node first, and pods that are no more important leave it its room there. So
 the pods of a claim are nominated to its Node as soon as there is one; for as long as that takes, and a few seconds at
-most, the Node keeps its taint. It keeps it until it is ready, too: a pod that is tried on it before is nominated no
-more, and the next one would take its place. Source: Kubernetes, KEP-1923 (prefer nominated node); scheduler, filtering.
+most, the Node keeps its taint. It keeps it until it is ready and has started, too: a pod that is tried on it before is
+nominated no more, and the next one would take its place. Source: Kubernetes, KEP-1923 (prefer nominated node);
+scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
 or make those go that have just come there. And of pods that must be together the first takes what room is left
@@ -33,7 +34,7 @@ from reconciler.model.plan import NOTHING, Action, PatchObject, Plan, Reason, jo
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.claims import pod_mark
 
-#: A Node that has joined waits this long for its pods to be told, if need be; and this long until it is ready, or for
+#: A Node that has joined waits this long for its pods to be told, if need be; and this long until it is up, or for
 #: pods that come first.
 HELD_FOR, HELD_AT_MOST = timedelta(seconds=10), timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
@@ -53,7 +54,7 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
         if node is not None and found:
             claim, untold = snapshot.node_claims[claim_name], [p for p in found if p.key in snapshot.pods.pending]
             told += [_expected(pod, node.name) for pod in untold]
-            later = _gives_way(claim, found, ranks) or not _is_up(claim, node, started=False)
+            later = _gives_way(claim, found, ranks) or not _is_up(claim, node)
             if (end := _held_until(node, snapshot.now, untold, later)) is not None:
                 until[node.name] = end
     rest = (action for action in claims.actions if not _joins_one_of(action, until))
@@ -108,12 +109,11 @@ def _rank(pod: Pod) -> float:
     return inf if bound else pod.spec.priority
 
 
-def _is_up(claim: NodeClaim, node: Node, *, started: bool = True) -> bool:
-    """Whether nothing but what we hold it by keeps its pods from the Node; or, unless it has `started`, but what it
-    starts with."""
-    stays = (*claim.spec.taints, *(() if started else claim.spec.startup_taints))
+def _is_up(claim: NodeClaim, node: Node) -> bool:
+    """Whether nothing but what we hold it by keeps its pods from the Node."""
     return node.ready and all(
-        taint.key == labels.UNREGISTERED_TAINT or any(taint.matches(own) for own in stays) for taint in node.spec.taints
+        taint.key == labels.UNREGISTERED_TAINT or any(taint.matches(own) for own in claim.spec.taints)
+        for taint in node.spec.taints
     )
 
 

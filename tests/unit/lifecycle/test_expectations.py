@@ -31,9 +31,9 @@ def marked(*planned: str) -> dict[str, str]:
     return {labels.PLANNED_PODS: ",".join(pod_mark(f"uid-{name}") for name in planned)}
 
 
-def launched(*planned: str, on: bool = True) -> World:
+def launched(*planned: str, on: bool = True, **spec: object) -> World:
     """A claim that was made for these pods, with its instance; `web` and `db` wait."""
-    world = prepared(node_claim("a", meta={"annotations": marked(*planned)}))
+    world = prepared(node_claim("a", meta={"annotations": marked(*planned)}, **spec))
     world.settings = changed(world.settings, nominate_pods=on)
     world.settle()
     world.put(waiting("web"))
@@ -55,10 +55,11 @@ def ranked(*, web: Sequence[str] = ("web",), db: Sequence[str] = ("db",), **more
     return world
 
 
-def join(world: World, claim: str = "a", *, ready: bool = True, **meta: object) -> Node:
+def join(world: World, claim: str = "a", *, ready: bool = True, taints: Sequence[dict[str, str]] = ()) -> Node:
     """Its machine joins now."""
-    node = world.join(world.claim(claim), ready=ready)
-    found: Node = world.put(replace(node, metadata=replace(node.metadata, creation_timestamp=world.now, **meta)))
+    held = {"key": labels.UNREGISTERED_TAINT, "effect": "NoExecute"}
+    node = world.join(world.claim(claim), ready=ready, taints=[held, *taints])
+    found: Node = world.put(replace(node, metadata=replace(node.metadata, creation_timestamp=world.now)))
     return found
 
 
@@ -107,14 +108,21 @@ def test_it_waits_no_longer_than_some_seconds_for_that() -> None:
     ]
 
 
-def test_the_node_takes_no_pods_before_it_is_ready() -> None:
+STARTS = {"key": "agent/not-ready", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(("ready", "taints"), [(False, []), (True, [STARTS])])
+def test_the_node_takes_no_pods_before_it_is_up(ready: bool, taints: list[dict[str, str]]) -> None:
     """Whoever was tried there before is nominated no more, and the next would take what was meant for it."""
-    world = launched("web")
-    node = join(world, ready=False)
+    world = launched("web", startupTaints=taints)
+    join(world, ready=ready, taints=taints)
     world.settle()
     assert told(world)["web"] == "node-a"
     assert not world.node("node-a").registered
-    world.set_ready(node.name, True)
+    node = world.node("node-a")
+    kept = tuple(taint for taint in node.spec.taints if taint.key == labels.UNREGISTERED_TAINT)
+    world.put(replace(node, spec=replace(node.spec, taints=kept)))
+    world.set_ready("node-a", True)
     world.settle()
     assert world.node("node-a").registered
 
