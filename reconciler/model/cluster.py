@@ -171,6 +171,11 @@ class Cluster:
         """A kind's objects by key: a live view, read-only."""
         return MappingProxyType(self._objects[kind.name])
 
+    def claims_of(self, node_name: str) -> tuple[NodeClaim, ...]:
+        """The claims behind a Node; none when it is not there."""
+        node: Node | None = self._objects[kinds.NODE.name].get(node_name)
+        return tuple(self._claims_of.get(node.spec.provider_id, ())) if node is not None else ()
+
     def count(self, kind: Kind) -> int:
         return len(self._objects[kind.name])
 

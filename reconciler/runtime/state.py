@@ -54,6 +54,8 @@ PROPOSALS_KEPT = timedelta(minutes=2)
 INTERRUPTIONS_KEPT = timedelta(minutes=10)
 #: While pods wait, passes follow each other faster than this, and each replaces the promises of the one before.
 PROMISES_KEPT = timedelta(minutes=1)
+#: After its batch has closed a pod has been looked at by then.
+LOOKED_AT_WITHIN = timedelta(seconds=10)
 _SOURCES = {source.value: source for source in Source}
 
 #: Told of every object that came, changed (`None` before or after means: was not, is no more).
@@ -247,8 +249,17 @@ class State:
     def _noticed_pod(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
         if new is not None and pods.provisionable(new):
             self.batch.trigger(new.metadata.uid, now)
+            if old is not None and (name := pods.expected_on(old)):
+                self._expects_no_more(name, now)
         elif (old or new) is not None:
             self.batch.forget((new or old).metadata.uid)  # type: ignore[union-attr]
+
+    def _expects_no_more(self, node_name: str, now: datetime) -> None:
+        """The kube-scheduler drops an expectation whenever it tries the pod too early, be the node made for it alone:
+        until somebody has looked where the pod may go, that is not an empty node."""
+        until = now + self.settings.batch_max + LOOKED_AT_WITHIN
+        for claim in self.cluster.claims_of(node_name):
+            self._nominated[claim.name] = max(self._nominated.get(claim.name, until), until)
 
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """The pods of a node that is going want places elsewhere."""

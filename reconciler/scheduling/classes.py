@@ -173,11 +173,17 @@ def age(pod: Pod) -> tuple[float, str, str]:
 
 
 def _order(group: PodClass) -> tuple[object, ...]:
-    """Who is more important first; then who must be spread, before those who are merely counted."""
-    bound = any(bond.group.kind == SPREAD for bond in group.rungs[-1].bonds)
+    """Who is more important first; then who must be spread, before those who are merely counted.
+
+    Of those who must be spread, they come first who count for a spread that does not bind them: whatever the order in
+    which the kube-scheduler takes them, the others find what their plan has reckoned with.
+    """
+    own = {bond.group for bond in group.rungs[-1].bonds if bond.group.kind == SPREAD}
+    counts = any(other.kind == SPREAD and other not in own for other in group.counted)
     return (
         -group.sample.spec.priority,
-        not bound,
+        not own,
+        not (own and counts),
         -group.requests["cpu"],
         -group.requests["memory"],
         age(group.sample),

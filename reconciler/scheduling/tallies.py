@@ -6,11 +6,12 @@ there are of those, however large the cluster is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from api import labels
 from api.requirements import Requirements
+from api.v1.meta import Taint
 from reconciler.model.objects import Namespace, Node, Pod
 from reconciler.model.pods import place
 from reconciler.model.selectors import Selector
@@ -45,10 +46,14 @@ class Shun:
 
 
 class Tallies:
-    """See the module. `staying` are nodes that are not going: their labels are domains even where no pod runs."""
+    """See the module. `staying` are nodes that are not going: their labels are domains even where no pod runs.
 
-    def __init__(self, census: Census, staying: Iterable[Node]) -> None:
+    `coming` are the taints, by Node, that those keep that are not initialised yet: what they start with will vanish.
+    """
+
+    def __init__(self, census: Census, staying: Iterable[Node], coming: Mapping[str, Sequence[Taint]]) -> None:
         self._census, self._staying = census, tuple(sorted(staying, key=lambda node: node.name))
+        self._coming = coming
         self._labels: dict[str, Requirements] = {}
         self._known: dict[object, Tally] = {}
         #: Pods by label key, then value.
@@ -138,7 +143,8 @@ class Tallies:
         return self._by_label[key].get(value, ())
 
     def _admits(self, group: Group, node: Node) -> bool:
-        return group.filter_pod is None or group.admits_node(self._labels_of(node), node.spec.taints)
+        taints = self._coming.get(node.name, node.spec.taints)
+        return group.filter_pod is None or group.admits_node(self._labels_of(node), taints)
 
     def _labels_of(self, node: Node) -> Requirements:
         if node.name not in self._labels:

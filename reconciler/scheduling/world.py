@@ -91,8 +91,9 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     ignore_devices = snapshot.settings.ignore_dra_requests
     daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod, ignore_devices=ignore_devices)
     surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents)
-    states = snapshot.state_nodes.values()
-    tallies = Tallies(counted, [s.node for s in states if s.node is not None and not s.deleting])
+    there = [(s, s.node) for s in snapshot.state_nodes.values() if s.node is not None]
+    coming = {node.name: s.taints for s, node in there if not s.initialized}
+    tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming)
     pools, problems = _pools(snapshot, columns, tables, daemons)
     places = Places.of(surveyor.targets(), columns)
     return Ground(columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems, daemons)

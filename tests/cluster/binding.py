@@ -2,7 +2,8 @@
 
 The plan is the first answer to the pods that waited: the NodeClaims that were made for one of them for which none had
 been made before. Its cost is that of the cheapest offering of each claim. One that was made for the same pods once more
-is the price of a binding that went otherwise. All is as of the binding: nothing is consolidated here.
+is the price of a binding that went otherwise. So is one to which nobody came: it goes, being empty, but it was paid
+for, so the cost after binding is that of all nodes that there ever were.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ MOST: Final = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A NodeClaim that has a node: for whom it was made, who came. Pods are (workload, UID)."""
+    """A NodeClaim that has, or had, a node: for whom it was made, who came. Pods are (workload, UID)."""
 
     name: str
     planned: frozenset[str]
     came: tuple[tuple[str, str], ...]
     cost: int
+    stays: bool
 
     @property
     def own(self) -> int:
@@ -60,6 +62,11 @@ class Bound:
         return self.cost / self.planned_cost if self.planned_cost else float("inf")
 
     @property
+    def went(self) -> int:
+        """Nodes that are there no more."""
+        return sum(not node.stays for node in self.nodes)
+
+    @property
     def elsewhere(self) -> int:
         """Pods on another node than the one that was made for them."""
         return sum(len(node.came) - node.own for node in self.nodes)
@@ -75,19 +82,21 @@ class Bound:
 
 def bound(
     world: BindingWorld,
-    waited: Iterable[str],
+    waited: Sequence[Json],
     pods: Sequence[Json],
     claims: Sequence[Json],
+    staying: frozenset[str],
     region: Region,
     *,
     since: datetime,
 ) -> Bound:
-    """What became of a world: `pods` and `claims` are all of the cluster's, `waited` the UIDs of those that waited."""
+    """What became of a world: `pods` are all of the cluster's, `waited` those that waited when the controller started,
+    `claims` all that there ever were, and `staying` the names of those that there are."""
     own = [pod for pod in pods if _labels(pod).get(WORLD) == world.name]
     sitting = [pod for pod in own if "nodeName" in pod["spec"]]
     mine = sorted((claim for claim in claims if _labels(claim).get(WORLD) == world.name), key=_age)
-    first = list(_first_answer(mine, frozenset(map(pod_mark, waited))))
-    nodes = tuple(_node(claim, sitting, region) for claim in mine)
+    first = list(_first_answer(mine, frozenset(pod_mark(pod["metadata"]["uid"]) for pod in waited)))
+    nodes = tuple(_node(claim, sitting, claim["metadata"]["name"] in staying, region) for claim in mine)
     times = [at for pod in sitting if (at := _bound_at(pod)) is not None]
     return Bound(
         world,
@@ -95,35 +104,42 @@ def bound(
         len(first),
         sum(cheapest(claim, region) for claim in first),
         nodes,
-        tuple(_forsaken(nodes, own)),
+        tuple(_forsaken(nodes, [*waited, *own])),
         max(((at - since).total_seconds() for at in times), default=0.0),
     )
 
 
 def table(rows: Sequence[Bound]) -> str:
     """A line per world, and one for all of them."""
-    titles = ("world", "pods", "planned", "after binding", "ratio", "elsewhere", "s")
+    titles = ("world", "pods", "planned", "after binding", "went", "ratio", "elsewhere", "s")
     plan = sum(row.planned_nodes for row in rows), sum(row.planned_cost for row in rows)
     now = sum(len(row.nodes) for row in rows), sum(row.cost for row in rows)
-    pods, elsewhere = sum(row.pods for row in rows), sum(row.elsewhere for row in rows)
-    whole = _cells("all", pods, plan, now, ratio(rows), elsewhere, max(row.seconds for row in rows))
+    pods, went, elsewhere = (sum(part) for part in zip(*((r.pods, r.went, r.elsewhere) for r in rows), strict=True))
+    whole = _cells("all", pods, plan, now, went, ratio(rows), elsewhere, max(row.seconds for row in rows))
     cells = [(titles, "features"), *((_row(row), ", ".join(row.world.features)) for row in rows), (whole, "")]
     return "\n".join("  ".join([*map(str.rjust, line, _WIDTHS), told]).rstrip() for line, told in cells)
 
 
-_WIDTHS: Final = (5, 4, 18, 18, 5, 9, 3)
+_WIDTHS: Final = (5, 4, 18, 18, 4, 5, 9, 3)
 
 
 def _row(row: Bound) -> tuple[str, ...]:
     plan, now = (row.planned_nodes, row.planned_cost), (len(row.nodes), row.cost)
-    return _cells(row.world.name, row.pods, plan, now, row.ratio, row.elsewhere, row.seconds)
+    return _cells(row.world.name, row.pods, plan, now, row.went, row.ratio, row.elsewhere, row.seconds)
 
 
 def _cells(
-    name: str, pods: int, plan: tuple[int, int], now: tuple[int, int], ratio: float, elsewhere: int, seconds: float
+    name: str,
+    pods: int,
+    plan: tuple[int, int],
+    now: tuple[int, int],
+    went: int,
+    ratio: float,
+    elsewhere: int,
+    seconds: float,
 ) -> tuple[str, ...]:
     costs = (f"{nodes} nodes ${cost / 1e6:.4f}" for nodes, cost in (plan, now))
-    return (name, str(pods), *costs, f"{ratio:.3f}", str(elsewhere), f"{seconds:.0f}")
+    return (name, str(pods), *costs, str(went), f"{ratio:.3f}", str(elsewhere), f"{seconds:.0f}")
 
 
 def ratio(rows: Iterable[Bound]) -> float:
@@ -172,20 +188,20 @@ def _age(claim: Json) -> tuple[str, str]:
     return claim["metadata"]["creationTimestamp"], claim["metadata"]["name"]
 
 
-def _node(claim: Json, sitting: Sequence[Json], region: Region) -> Node:
+def _node(claim: Json, sitting: Sequence[Json], stays: bool, region: Region) -> Node:
     name, own = claim["status"].get("nodeName", ""), _labels(claim)
     type_, zone, market = own[labels.INSTANCE_TYPE], own[labels.ZONE], own[labels.CAPACITY_TYPE]
     cost = region.spot[(type_, zone)] if market == labels.SPOT else region.on_demand[type_]
     came = tuple((_workload(pod), pod["metadata"]["uid"]) for pod in sitting if pod["spec"]["nodeName"] == name)
-    return Node(claim["metadata"]["name"], _marks(claim), came, cost)
+    return Node(claim["metadata"]["name"], _marks(claim), came, cost, stays)
 
 
 def _forsaken(nodes: Sequence[Node], pods: Sequence[Json]) -> Iterable[str]:
-    """Nodes to which neither one of the pods they were made for came, nor one of the same workload."""
+    """Nodes that stay, and to which neither one of the pods they were made for came, nor one of the same workload."""
     of_mark = {pod_mark(pod["metadata"]["uid"]): _workload(pod) for pod in pods}
     for node in nodes:
         wanted = Counter(of_mark[mark] for mark in node.planned if mark in of_mark)
-        if not any(workload in wanted for workload, _ in node.came):
+        if node.stays and not any(workload in wanted for workload, _ in node.came):
             yield node.name
 
 

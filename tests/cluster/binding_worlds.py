@@ -1,9 +1,9 @@
 """Worlds that the real kube-scheduler binds: workloads, NodePools and volumes made from seeds, as users apply them.
 
 A world is drawn from the table of features that the worlds beside Karpenter's scheduler are drawn from
-(`tests/differential/features.py`), with more pods, and becomes manifests for a real API server: Deployments, or single
-pods where each has a volume of its own. All worlds live in one cluster at the same time, each in namespaces of its own
-and on nodes of its own, which carry its name as a label.
+(`tests/differential/features.py`), with more pods, and becomes manifests for a real API server: Deployments, of one pod
+each where each has a volume of its own, so that a pod that had to make room for another comes again. All worlds live in
+one cluster at the same time, each in namespaces of its own and on nodes of its own, which carry its name as a label.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ FEATURES_EACH: Final = 5
 _GROWTH: Final = (1, 1, 2, 3, 5)
 _LIMITS_GROWTH: Final = 8
 _REGION: Final = "us-west-2"
-#: Of a Deployment's pods; single pods are not replaced when a kubelet is late.
+#: What tells such pods of one workload apart.
+MEMBER: Final = "example.com/member"
+#: A kubelet that is late costs no pod.
 _PATIENT: Final = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
 _STORAGE: Final = {"requests": {"storage": "1Gi"}}
 
@@ -151,7 +153,7 @@ class _Planting:
         for number, workload in enumerate(draft.workloads):
             spec, classes = self._pod_spec(workload, f"{self._name}-{number}")
             ground += classes
-            work += self._single_pods(workload, spec) if workload.storage else [self._deployment(workload, spec)]
+            work += self._one_by_one(workload, spec) if workload.storage else [self._deployment(workload, spec)]
         return BindingWorld(
             self._name, features, tuple(ground), tuple(work), sum(workload.count for workload in draft.workloads)
         )
@@ -179,11 +181,11 @@ class _Planting:
             yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._space(name), "labels": labels}}
 
     def _node_pool(self, drafted: Json) -> Json:
-        """Nodes stay as they are: what the pods' binding leaves behind is to be seen."""
+        """Nodes that pods came to stay as they are: what the binding leaves behind is to be seen. Empty ones go."""
         pool = self._own(drafted)
         template_spec(pool)["expireAfter"] = "Never"
         pool["spec"]["template"]["metadata"]["labels"][WORLD] = self._name
-        pool["spec"]["disruption"] = {"consolidateAfter": "Never"}
+        pool["spec"]["disruption"] = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "0s"}
         name = self._space(drafted["metadata"]["name"])
         return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": pool["spec"]}
 
@@ -231,19 +233,24 @@ class _Planting:
         own: dict[str, str] = self._own(workload.labels)
         return {**own, WORLD: self._name, WORKLOAD: workload.name}
 
-    def _deployment(self, workload: Workload, spec: Json) -> Json:
+    def _deployment(self, workload: Workload, spec: Json, member: str = "") -> Json:
+        """All pods of a workload, or one of them."""
+        own = {WORKLOAD: workload.name, **({MEMBER: member} if member else {})}
         spec.setdefault("tolerations", []).append(_PATIENT)
-        template = {"metadata": {"labels": self._labels(workload)}, "spec": spec}
-        selector = {"matchLabels": {WORKLOAD: workload.name}}
-        meta = {"name": workload.name, "namespace": self._space(workload.namespace)}
+        template = {"metadata": {"labels": {**self._labels(workload), **own}}, "spec": spec}
+        name = f"{workload.name}-{member}" if member else workload.name
         return {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": meta,
-            "spec": {"replicas": workload.count, "selector": selector, "template": template},
+            "metadata": {"name": name, "namespace": self._space(workload.namespace)},
+            "spec": {
+                "replicas": 1 if member else workload.count,
+                "selector": {"matchLabels": own},
+                "template": template,
+            },
         }
 
-    def _single_pods(self, workload: Workload, spec: Json) -> Iterator[Json]:
+    def _one_by_one(self, workload: Workload, spec: Json) -> Iterator[Json]:
         space = self._space(workload.namespace)
         made_for_pod = {f"{{pod}}-{volume['name']}" for volume in spec["volumes"] if "ephemeral" in volume}
         for number in range(workload.count):
@@ -251,8 +258,7 @@ class _Planting:
             for _, drafted in workload.storage:
                 if drafted["metadata"]["name"] not in made_for_pod:
                     yield self._claim(filled(drafted, name), space)
-            meta = {"name": name, "namespace": space, "labels": self._labels(workload)}
-            yield {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": filled(spec, name)}
+            yield self._deployment(workload, filled(spec, name), str(number))
 
     def _claim(self, drafted: Json, space: str) -> Json:
         """A volume that exists is bound by the cluster's own controller, for it names its claim."""

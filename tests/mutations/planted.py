@@ -227,11 +227,46 @@ BUGS = (
         (
             Edit(
                 "reconciler/lifecycle/expectations.py",
-                "    if node.registered or created is None or now >= created + HELD_FOR:\n",
+                "    if node.registered or created is None or not (untold or later):\n",
                 "    if created is not None:\n",
             ),
         ),
         (f"{_EXPECTATIONS}::test_the_node_takes_pods_when_they_have_been_told",),
+    ),
+    Bug(
+        "node does not give way",
+        "A node opens although more important pods wait for another: they come to it, or make its own pods go.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py", "    return any(rank > least for ", "    return any(False for "
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_a_node_gives_way_to_pods_that_are_more_important",),
+    ),
+    Bug(
+        "node is empty when a pod is expected no more",
+        "A node goes as empty while the pod that it was made for is about to be placed there again.",
+        (
+            Edit(
+                "reconciler/runtime/state.py",
+                "                self._expects_no_more(name, now)\n",
+                "                pass\n",
+            ),
+        ),
+        (
+            "tests/unit/runtime/test_state.py"
+            "::test_a_node_on_which_a_pod_is_expected_no_more_is_kept_until_the_pod_has_been_looked_at",
+        ),
+    ),
+    Bug(
+        "start-up taints hide domains",
+        "Pods on a node that starts do not count for a spread that honours taints: one more node is made beside it.",
+        (
+            Edit(
+                "reconciler/scheduling/tallies.py", "self._coming.get(node.name, node.spec.taints)", "node.spec.taints"
+            ),
+        ),
+        ("tests/unit/scheduling/test_catalogue_nodes.py::test_what_a_node_starts_with_hides_no_domain",),
     ),
     Bug(
         "lease not re-checked before terminate",

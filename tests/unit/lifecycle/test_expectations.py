@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace as changed
 from datetime import timedelta
 
@@ -10,25 +11,29 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.lifecycle.expectations import HELD_FOR
+from reconciler.lifecycle.expectations import HELD_AT_MOST, HELD_FOR
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import PatchObject
 from reconciler.scheduling.claims import pod_mark
 from tests.unit.lifecycle.world import NOW, World, node_claim, pod, prepared
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 REFUSED = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
 
 
-def waiting(name: str) -> Pod:
-    one = pod(name, "", status=REFUSED)
+def waiting(name: str, **spec: object) -> Pod:
+    one = pod(name, "", status=REFUSED, **spec)
     return replace(one, status=replace(one.status, start_time=None))
 
 
-def launched(*planned: str, on: bool = True) -> World:
+def marked(*planned: str) -> dict[str, str]:
+    return {labels.PLANNED_PODS: ",".join(pod_mark(f"uid-{name}") for name in planned)}
+
+
+def launched(*planned: str, on: bool = True, **spec: object) -> World:
     """A claim that was made for these pods, with its instance; `web` and `db` wait."""
-    marks = {labels.PLANNED_PODS: ",".join(pod_mark(f"uid-{name}") for name in planned)}
-    world = prepared(node_claim("a", meta={"annotations": marks}))
+    world = prepared(node_claim("a", meta={"annotations": marked(*planned)}, **spec))
     world.settings = changed(world.settings, nominate_pods=on)
     world.settle()
     world.put(waiting("web"))
@@ -37,10 +42,24 @@ def launched(*planned: str, on: bool = True) -> World:
     return world
 
 
-def join(world: World, **meta: object) -> Node:
+def ranked(*, web: Sequence[str] = ("web",), db: Sequence[str] = ("db",), **more: object) -> World:
+    """Two claims with their instances: `a` was made for `web`, `b` for `db`, which is more important; both wait."""
+    world = prepared(
+        node_claim("a", meta={"annotations": marked(*web)}), node_claim("b", meta={"annotations": marked(*db), **more})
+    )
+    world.settings = changed(world.settings, nominate_pods=True)
+    world.settle()
+    important = waiting("db")
+    world.put(waiting("web"))
+    world.put(replace(important, spec=replace(important.spec, priority=100)))
+    return world
+
+
+def join(world: World, claim: str = "a", *, ready: bool = True, taints: Sequence[dict[str, str]] = ()) -> Node:
     """Its machine joins now."""
-    node = world.join(world.claim())
-    found: Node = world.put(replace(node, metadata=replace(node.metadata, creation_timestamp=world.now, **meta)))
+    held = {"key": labels.UNREGISTERED_TAINT, "effect": "NoExecute"}
+    node = world.join(world.claim(claim), ready=ready, taints=[held, *taints])
+    found: Node = world.put(replace(node, metadata=replace(node.metadata, creation_timestamp=world.now)))
     return found
 
 
@@ -89,6 +108,34 @@ def test_it_waits_no_longer_than_some_seconds_for_that() -> None:
     ]
 
 
+STARTS = {"key": "agent/not-ready", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(("ready", "taints"), [(False, []), (True, [STARTS])])
+def test_the_node_takes_no_pods_before_it_is_up(ready: bool, taints: list[dict[str, str]]) -> None:
+    """Whoever was tried there before is nominated no more, and the next would take what was meant for it."""
+    world = launched("web", startupTaints=taints)
+    join(world, ready=ready, taints=taints)
+    world.settle()
+    assert told(world)["web"] == "node-a"
+    assert not world.node("node-a").registered
+    node = world.node("node-a")
+    kept = tuple(taint for taint in node.spec.taints if taint.key == labels.UNREGISTERED_TAINT)
+    world.put(replace(node, spec=replace(node.spec, taints=kept)))
+    world.set_ready("node-a", True)
+    world.settle()
+    assert world.node("node-a").registered
+
+
+def test_one_that_does_not_become_ready_is_not_held_for_long() -> None:
+    world = launched("web")
+    join(world, ready=False)
+    world.settle()
+    world.pass_time(HELD_AT_MOST.total_seconds())
+    world.settle()
+    assert world.node("node-a").registered
+
+
 def test_a_node_without_pods_to_tell_waits_for_nothing() -> None:
     world = launched("gone")
     join(world)
@@ -119,3 +166,66 @@ def test_what_was_expected_of_a_node_that_goes_is_taken_back(going: bool) -> Non
         del world.objects[Ref("Node", "", "node-a")]
     world.obey(world.decide())
     assert told(world)["web"] == ""
+
+
+def test_a_node_gives_way_to_pods_that_are_more_important() -> None:
+    """They would take it, or make others go again, before their own node is up."""
+    world = ranked()
+    join(world)
+    assert world.settle().next_due == NOW + HELD_AT_MOST
+    assert told(world) == {"web": "node-a", "db": ""}
+    join(world, "b", ready=False)
+    world.settle()
+    assert told(world) == {"web": "node-a", "db": "node-b"}
+    assert not world.node("node-a").registered
+    world.set_ready("node-b", True)
+    world.settle()
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
+
+
+def test_it_gives_way_no_longer_than_some_seconds() -> None:
+    world = ranked()
+    join(world)
+    world.settle()
+    world.pass_time(HELD_AT_MOST.total_seconds() - 1)
+    world.settle()
+    assert not world.node("node-a").registered
+    world.pass_time(1)
+    world.settle()
+    assert world.node("node-a").registered
+
+
+def test_two_nodes_that_give_way_to_each_other_open_when_both_are_up() -> None:
+    """Each was made for a pod that matters more than one of the other's."""
+    world = ranked(web=("web", "low"), db=("db", "small"))
+    for name in ("low", "small"):
+        world.put(waiting(name))
+    web = world.objects[Ref("Pod", "default", "web")]
+    world.put(replace(web, spec=replace(web.spec, priority=100)))
+    join(world)
+    world.settle()
+    assert not world.node("node-a").registered
+    join(world, "b")
+    world.settle()
+    assert world.node("node-a").registered
+    assert world.node("node-b").registered
+
+
+def test_a_node_gives_way_to_pods_that_must_be_together() -> None:
+    """The first would take what is left of it, and the second would find no room beside the first."""
+    world = ranked()
+    together = {"podAffinity": {REQUIRED: [{"topologyKey": labels.HOSTNAME, "labelSelector": {}}]}}
+    world.put(waiting("db", affinity=together))
+    join(world)
+    world.settle()
+    assert not world.node("node-a").registered
+    join(world, "b")
+    world.settle()
+    assert world.node("node-a").registered
+
+
+def test_it_gives_way_to_no_pods_of_another_nodepool() -> None:
+    world = ranked(labels={labels.NODEPOOL: "other", labels.NODECLASS: "default"})
+    join(world)
+    world.settle()
+    assert world.node("node-a").registered

@@ -8,11 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from api.v1.ec2nodeclass import EC2NodeClass
-from api.v1.meta import Condition, ObjectMeta
+from api.v1.meta import Condition, NodeClassRef, ObjectMeta, decode
+from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from api.v1.nodeoverlay import NodeOverlay, NodeOverlaySpec, NodeOverlayStatus
 from reconciler.model import kinds
 from reconciler.model.cloud import ClassFacts, Region
 from reconciler.model.instance_type import Catalogue
+from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Source
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved
@@ -146,3 +148,31 @@ def test_what_lay_ahead_is_not_fresh_when_its_time_comes_again() -> None:
     known.take(Described((), NOW), NOW)
     assert not fresh(known, after(-60))
     assert not fresh(known, after(1))
+
+
+# --- expectations -----------------------------------------------------------------------------------------------
+SPEC = NodeClaimSpec(node_class_ref=NodeClassRef(group="g", kind="k", name="default"))
+STATUS = NodeClaimStatus(provider_id="aws:///a/i-1")
+REFUSED = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+
+
+def waiting(version: str, node_name: str = "") -> Pod:
+    meta = {"name": "web", "namespace": "default", "uid": "u-web", "resourceVersion": version}
+    status = {"phase": "Pending", "nominatedNodeName": node_name, **REFUSED}
+    return decode(Pod, {"metadata": meta, "spec": {}, "status": status})
+
+
+@pytest.mark.parametrize(("expected_on", "kept"), [("n", True), ("", False), ("other", False)])
+def test_a_node_on_which_a_pod_is_expected_no_more_is_kept_until_the_pod_has_been_looked_at(
+    expected_on: str, kept: bool
+) -> None:
+    known = state()
+    claim = NodeClaim(metadata=ObjectMeta(name="c", uid="u-c", resource_version="1"), spec=SPEC, status=STATUS)
+    node = {"metadata": {"name": "n", "uid": "u-n", "resourceVersion": "1"}, "spec": {"providerID": "aws:///a/i-1"}}
+    known.take(Changed(kinds.NODE_CLAIM, claim), NOW)
+    known.take(Changed(kinds.NODE, decode(Node, node)), NOW)
+    known.take(Changed(kinds.POD, waiting("1", expected_on)), NOW)
+    known.take(Changed(kinds.POD, waiting("2")), NOW)
+    until = known.snapshot(NOW).nominated_until.get("c")
+    assert (until is not None and until >= NOW + known.settings.batch_max) is kept
+    assert not known.snapshot(after(1)).nominated_until

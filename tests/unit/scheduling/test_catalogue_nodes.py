@@ -100,6 +100,17 @@ def test_077_a_startup_taint_blocks_only_a_node_that_has_started() -> None:
         assert (done.placed == {"p": claim.name}) == (not initialized)
 
 
+def test_what_a_node_starts_with_hides_no_domain() -> None:
+    """Its pod counts for a spread that honours taints, so the next one has its place in the other zone."""
+    own = {"labels": {"app": "web"}, "topologySpreadConstraints": [w.spread(nodeTaintsPolicy="Honor", minDomains=2)]}
+    pool = w.pool(startupTaints=[BOOTING])
+    first = w.pod("first", nodeSelector={labels.ZONE: "z1"}, **own)
+    _, claim = on_its_way(first, pool=pool)
+    node = c.node_of(claim, initialized=False, taints=[BOOTING])
+    done = c.run(pool, claim, node, running(first, claim), w.pod("p", **own))
+    assert [new.zones for new in done.nodes] == [("z2",)], done.nodes
+
+
 def test_078_an_unknown_taint_keeps_pods_away() -> None:
     """Except those that tolerate it."""
     pool, claim = on_its_way()

@@ -107,6 +107,13 @@ def test_a_pool_of_one_capacity_type_stops_at_the_skew_unless_the_spread_is_soft
     assert by_capacity_type(spot, running("z1", 1), bound_to_spot) == {"spot": 5}
 
 
+def test_who_counts_for_the_spread_of_others_comes_before_them() -> None:
+    """In whatever order they are bound: larger pods that were planned on spot first would find too many there."""
+    old = w.spread(labelSelector={"matchLabels": {"version": "1"}})
+    small = w.replicas(2, "small", "50m", labels={**WEB, "version": "1"}, topologySpreadConstraints=[old])
+    assert by_capacity_type(w.pool(), small, web(4, w.spread(labels.CAPACITY_TYPE))) == {"on-demand": 3, "spot": 3}
+
+
 def test_architectures_are_domains_too() -> None:
     """158."""
     arm = w.pool(requirements=[{"key": labels.ARCH, "operator": "In", "values": ["arm64"]}])
