@@ -20,7 +20,8 @@ from benchmarks.peers.karpenter import PeerUnavailable, find_program
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTEST = (sys.executable, "-m", "pytest")
+#: Each run ends with its slowest tests: who adds one sees what it costs.
+PYTEST = (sys.executable, "-m", "pytest", "--durations=10", "--durations-min=5")
 NOT_LONG = "not cluster and not long"
 SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations", "tests/cluster")
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.

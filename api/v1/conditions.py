@@ -54,6 +54,9 @@ def put(
 ) -> tuple[Condition, ...]:
     """With one condition set; its transition time is kept while the status stays the same."""
     old = get(conditions, type_)
+    wanted = (status, reason, message, generation)
+    if old is not None and (old.status, old.reason, old.message, old.observed_generation) == wanted:
+        return conditions
     since = old.last_transition_time if old is not None and old.status == status else now
     new = Condition(
         type=type_,
@@ -74,7 +77,10 @@ def drop(conditions: tuple[Condition, ...], type_: str) -> tuple[Condition, ...]
 
 
 def get(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
-    return next((c for c in conditions if c.type == type_), None)
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    return None
 
 
 def with_root(

@@ -212,8 +212,11 @@ def _named(suspects: Sequence[Suspect]) -> str:
 # --- the list ---------------------------------------------------------------------------------------------------
 def _book(keeper: Keeper) -> tuple[Entry, ...] | None:
     """What its annotation holds; None when that cannot be read."""
+    text = keeper.metadata.annotations.get(labels.GARBAGE)
+    if text is None:
+        return ()
     try:
-        return msgspec.json.decode(keeper.metadata.annotations.get(labels.GARBAGE, "[]"), type=tuple[Entry, ...])
+        return msgspec.json.decode(text, type=tuple[Entry, ...])
     except msgspec.DecodeError:
         return None
 

@@ -41,8 +41,11 @@ Results = tuple[Result, ...]
 
 def remembered(pool: NodePool) -> Results:
     """What the pool's annotation holds; nothing when it cannot be read."""
+    text = pool.metadata.annotations.get(labels.REGISTRATIONS)
+    if text is None:
+        return ()
     try:
-        return msgspec.json.decode(pool.metadata.annotations.get(labels.REGISTRATIONS, "[]"), type=Results)
+        return msgspec.json.decode(text, type=Results)
     except msgspec.DecodeError:
         return ()
 

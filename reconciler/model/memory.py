@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar, cast
 from reconciler.model.boundaries import broken
 from reconciler.model.journal import Journal
 from reconciler.model.noting import Read, Tape, earlier, noting, table_of
-from reconciler.model.plan import Plan, Refusal, joined
+from reconciler.model.plan import NOTHING, Plan, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 
 V = TypeVar("V")
@@ -91,7 +91,8 @@ class Asked(Generic[T]):
 
 def said(asked: Asked[Plan]) -> Plan:
     """What a planning step says of all objects."""
-    return joined((*asked.spoken.values(), Plan(next_due=asked.due)))
+    due = NOTHING if asked.due is None else Plan(next_due=asked.due)
+    return joined((*asked.spoken.values(), due)) if asked.spoken else due
 
 
 @dataclass(slots=True)

@@ -20,6 +20,8 @@ _NOT_FOR_STEPS: Mapping[str, Any] = {
     "proposals": (),
     "under_way": (),
 }
+#: The fields that are one table each; pods and instances are several.
+_TABLES = tuple(f.name for f in fields(Snapshot) if str(f.type).startswith("Mapping["))
 
 
 class Tape:
@@ -118,11 +120,7 @@ def noting(snapshot: Snapshot, tape: Tape) -> Snapshot:
         return _Noted(name, table, tape)
 
     pods, instances = snapshot.pods, snapshot.instances
-    own: dict[str, Any] = {
-        f.name: noted(f.name, value)
-        for f in fields(snapshot)
-        if isinstance(value := getattr(snapshot, f.name), Mapping) and f.name not in ("pods", "instances")
-    }
+    own: dict[str, Any] = {name: _Noted(name, getattr(snapshot, name), tape) for name in _TABLES}
     own["pods"] = PodIndex(
         noted("pods", pods.by_key),
         noted("pods_on", pods.by_node),

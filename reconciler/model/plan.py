@@ -271,15 +271,34 @@ def joined(plans: Iterable[Plan]) -> Plan:
     parts = [plan for plan in plans if plan is not NOTHING]
     if len(parts) < 2:
         return parts[0] if parts else NOTHING
-    dues = [plan.next_due for plan in parts if plan.next_due is not None]
+    actions: list[Action] = []
+    refusals: list[Refusal] = []
+    events: list[Event] = []
+    nominations: list[Nomination] = []
+    buffer_pods: dict[str, int] = {}
+    gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    next_due, provisioned, purchase = None, False, None
+    for plan in parts:  # thousands in every turn, and nearly all of them say next to nothing
+        actions += plan.actions
+        refusals += plan.refusals
+        events += plan.events
+        nominations += plan.nominations
+        if plan.buffer_pods:
+            buffer_pods.update(plan.buffer_pods)
+        if plan.gauges:
+            gauges.update(plan.gauges)
+        if plan.next_due is not None and (next_due is None or plan.next_due < next_due):
+            next_due = plan.next_due
+        provisioned = provisioned or plan.provisioned
+        purchase = purchase if purchase is not None else plan.purchase
     return Plan(
-        actions=tuple(action for plan in parts for action in plan.actions),
-        refusals=tuple(refusal for plan in parts for refusal in plan.refusals),
-        events=tuple(event for plan in parts for event in plan.events),
-        nominations=tuple(nomination for plan in parts for nomination in plan.nominations),
-        next_due=min(dues, default=None),
-        provisioned=any(plan.provisioned for plan in parts),
-        buffer_pods={key: number for plan in parts for key, number in plan.buffer_pods.items()},
-        gauges={name: value for plan in parts for name, value in plan.gauges.items()},
-        purchase=next((plan.purchase for plan in parts if plan.purchase is not None), None),
+        actions=tuple(actions),
+        refusals=tuple(refusals),
+        events=tuple(events),
+        nominations=tuple(nominations),
+        next_due=next_due,
+        provisioned=provisioned,
+        buffer_pods=buffer_pods,
+        gauges=gauges,
+        purchase=purchase,
     )

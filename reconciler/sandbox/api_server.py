@@ -109,7 +109,10 @@ class ApiServer:
         return sorted(chosen, key=lambda record: record.key)
 
     def history(self, kind: Kind) -> History:
-        return self._histories.setdefault(kind.name, History())
+        known = self._histories.get(kind.name)
+        if known is None:
+            known = self._histories[kind.name] = History()
+        return known
 
     def compact(self) -> None:
         """Forget all history, as etcd does from time to time: watches that lag behind expire."""

@@ -139,17 +139,19 @@ class SandboxWatch:
         self._first = [] if version not in ("", "0") else list(server.select(kind, "", "", ""))
         self._seen = int(version) if version not in ("", "0") else server.version
         self._marked = now()
+        self._call = Call("kube", "read", kind.plural)
+        self._history = server.history(kind)
         self._closed = False
 
     def read(self, timeout_seconds: float) -> Sequence[Change]:
         """What has changed since the last read. Never waits: time does not pass while somebody reads."""
         if self._closed:
             raise Disconnected(f"{self._kind.plural}: closed")
-        call = Call("kube", "read", self._kind.plural)
+        call = self._call
         self._faults.before(call)
         if self._faults.silent(call):
             return ()
-        history = self._server.history(self._kind)
+        history = self._history
         if not self._first and history.latest <= self._seen:
             return self._nothing_new()
         entries = history.since(self._seen)

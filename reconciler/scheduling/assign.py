@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 
 import numpy as np
 
@@ -26,7 +25,8 @@ from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Bools, Columns, Ints
 
-Entry = tuple[PodClass, Pod]
+#: Pods of one class, in their order.
+Batch = tuple[PodClass, Sequence[Pod]]
 
 
 class Assignment:
@@ -70,19 +70,20 @@ class Assignment:
         strange = {key for key, asked in requests.items() if self.columns.unknown(asked)}
         needs = {cls.number: vectors[id(cls.requests)] for cls in classes}
         unknown = {cls.number for cls in classes if id(cls.requests) in strange}
-        queue = [(cls, pod) for cls in classes for pod in cls.members]
+        queue: list[Batch] = [(cls, cls.members) for cls in classes]
         if promises or self.places.marked:
             queue = self._recall(queue, needs, promises)
-        self._opening.expect(classes, needs, len(queue))
+        self._opening.expect(classes, needs, sum(len(pods) for _, pods in queue))
         while queue:
-            waiting: list[Entry] = []
-            for _, entries in groupby(queue, key=lambda entry: entry[0].number):
-                together = list(entries)
-                cls, pods = together[0][0], [pod for _, pod in together]
+            waiting: list[Batch] = []
+            progress = False
+            for cls, pods in queue:
                 done = 0 if cls.number in unknown else self._place_all(cls, pods, needs[cls.number])
-                waiting += together[done:]
-            if len(waiting) == len(queue) or not any(_waits(cls) for cls, _ in waiting):
-                self.left |= {pod.key: (cls, pod) for cls, pod in waiting}
+                progress = progress or done > 0
+                if done < len(pods):
+                    waiting.append((cls, pods[done:]))
+            if not progress or not any(_waits(cls) for cls, _ in waiting):
+                self.left |= {pod.key: (cls, pod) for cls, pods in waiting for pod in pods}
                 return
             queue = waiting
 
@@ -123,26 +124,28 @@ class Assignment:
         return done
 
     # --- promises -----------------------------------------------------------------------------------------------
-    def _recall(self, queue: list[Entry], needs: Mapping[int, Ints], promises: Mapping[str, str]) -> list[Entry]:
+    def _recall(self, queue: list[Batch], needs: Mapping[int, Ints], promises: Mapping[str, str]) -> list[Batch]:
         """Seat pods where the latest pass sent them, in its order, or on nodes that were made for them; the rest.
 
         In the same order everything is allowed that was allowed then, so a pass over the same world changes nothing.
         """
         ranks = {uid: rank for rank, uid in enumerate(promises)}
         homes: dict[str, dict[int, bool]] = {}
-        for _, pod in queue:
+        entries = [(cls, pod) for cls, pods in queue for pod in pods]
+        for _, pod in entries:
             uid = pod.metadata.uid
             marked = self.places.marked.get(pod_mark(uid), ()) if self.places.marked else ()
             promised = self.places.at.get(promises.get(uid, ""))
             homes[pod.key] = {p: p in marked for p in (promised, *marked) if p is not None}
-        waiting = [entry for entry in queue if homes[entry[1].key]]
+        waiting = [entry for entry in entries if homes[entry[1].key]]
         waiting.sort(key=lambda entry: ranks.get(entry[1].metadata.uid, len(ranks)))
         while waiting:
             still = [(c, pod) for c, pod in waiting if not self._reseat(c, pod, needs[c.number], homes[pod.key])]
             if len(still) == len(waiting):
                 break
             waiting = [entry for entry in still if _waits(entry[0])]
-        return [entry for entry in queue if entry[1].key not in self.placed]
+        rest = ((cls, [pod for pod in pods if pod.key not in self.placed]) for cls, pods in queue)
+        return [(cls, pods) for cls, pods in rest if pods]
 
     def _reseat(self, cls: PodClass, pod: Pod, need: Ints, homes: Mapping[int, bool]) -> bool:
         """Put the pod on one of the homes (True: made for it) at the first rung that allows it."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +24,8 @@ from reconciler.scheduling.topology import Topology
 Shape = tuple[bytes, bytes]
 #: Those labels of a pod that some constraint looks at.
 Marks = tuple[tuple[str, str], ...]
-_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+#: The hook is for mappings that are no dict.
+_encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministic", enc_hook=dict).encode
 
 
 @dataclass(slots=True, eq=False)
@@ -53,17 +55,24 @@ class PodClass:
     claiming: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+class _Particulars(NamedTuple):
+    """What is looked up for each pod by its key: most pods have nothing of it. `alone` is the key of one that claims
+    devices."""
+
+    volumes: tuple[Requirements, ...] | None = None
+    attaching: Attaching | None = None
+    settled: bool = False
+    alone: str = ""
+
+
+@dataclass(slots=True, eq=False)
 class _Draft:
     """`constraints`: pods for which they are equal have the same ladder, whatever their size."""
 
     members: list[Pod]
     shape: Shape
     constraints: tuple[Hashable, ...]
-    volumes: tuple[Requirements, ...]
-    attaching: Attaching
-    settled: bool
-    claiming: bool
+    particulars: _Particulars
 
 
 def classes_of(
@@ -83,27 +92,27 @@ def classes_of(
     keys of pods that run somewhere now, `claiming` of those that claim devices.
     """
     readable, unreadable = _shapes(found)
-    wishes = {shape[0]: pod for _, pod, shape in reversed(readable)}
+    wishes = {shape[0]: pod for pod, shape in reversed(readable)}
     read = {key for pod in wishes.values() for key in _label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in wishes.values())
     drafts: dict[tuple[object, ...], _Draft] = {}
     marks: dict[int, Marks] = {}  # pods of one workload share their labels, too
-    for name, pod, shape in readable:
+    particulars, plain = _Particulars(), not (volumes or attaching or settled or claiming)
+    for pod, shape in readable:
         own = pod.metadata.labels
         chosen = marks.get(id(own)) if read and own else ()
         if chosen is None:
             chosen = marks[id(own)] = tuple(sorted([item for item in own.items() if item[0] in read]))
         place = pod.metadata.namespace if local else ""
-        wanted, brings, stays = volumes.get(name), attaching.get(name), name in settled
-        alone = name if name in claiming else None
-        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, wanted, brings, stays, alone)
+        if not plain:
+            name = pod.key
+            alone = name if name in claiming else ""
+            particulars = _Particulars(volumes.get(name), attaching.get(name), name in settled, alone)
+        key = (shape, pod.spec.priority, pods.virtual(pod), place, chosen, particulars)
         draft = drafts.get(key)
         if draft is None:
-            demands = (EMPTY,) if wanted is None else wanted
-            attached = NOTHING if brings is None else brings
-            limits = (shape[0], place, chosen)
-            draft = drafts[key] = _Draft([], shape, limits, demands, attached, stays, alone is not None)
+            draft = drafts[key] = _Draft([], shape, (shape[0], place, chosen), particulars)
         draft.members.append(pod)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
@@ -122,26 +131,27 @@ class _Builder:
     def __init__(self, topology: Topology, respect_preferences: bool, soft_taints: bool) -> None:
         self._topology, self._preferences, self._soft_taints = topology, respect_preferences, soft_taints
         self._rungs: dict[tuple[Hashable, ...], tuple[Rung, ...]] = {}
-        self._requests: dict[bytes, Resources] = {}
+        self._takes: dict[bytes, tuple[Resources, tuple[HostPort, ...]]] = {}
 
     def built(self, number: int, draft: _Draft) -> PodClass:
         members = sorted(draft.members, key=age) if len(draft.members) > 1 else draft.members
-        sample = members[0]
-        if draft.constraints not in self._rungs:
-            self._rungs[draft.constraints] = self._ladder(sample)
-        if draft.shape[1] not in self._requests:
-            self._requests[draft.shape[1]] = pods.requests(sample)
+        sample, own = members[0], draft.particulars
+        rungs, takes = self._rungs.get(draft.constraints), self._takes.get(draft.shape[1])
+        if rungs is None:
+            rungs = self._rungs[draft.constraints] = self._ladder(sample)
+        if takes is None:
+            takes = self._takes[draft.shape[1]] = (pods.requests(sample), host_ports(sample))
         return PodClass(
             number,
             sample,
             tuple(members),
-            self._requests[draft.shape[1]],
-            self._rungs[draft.constraints],
-            host_ports(sample),
-            draft.volumes,
-            draft.attaching,
-            draft.settled,
-            claiming=draft.claiming,
+            takes[0],
+            rungs,
+            takes[1],
+            (EMPTY,) if own.volumes is None else own.volumes,
+            NOTHING if own.attaching is None else own.attaching,
+            own.settled,
+            claiming=bool(own.alone),
         )
 
     def _ladder(self, sample: Pod) -> tuple[Rung, ...]:
@@ -180,9 +190,9 @@ def _order(group: PodClass) -> tuple[object, ...]:
     )
 
 
-def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[str, Pod, Shape]], dict[str, Exception]]:
-    """The pods with their keys and shapes; and those, by key, whose constraints cannot even be looked through."""
-    shapes: list[tuple[str, Pod, Shape]] = []
+def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Exception]]:
+    """The pods with their shapes; and those, by key, whose constraints cannot even be looked through."""
+    shapes: list[tuple[Pod, Shape]] = []
     unreadable: dict[str, Exception] = {}
     same: dict[tuple[int, ...], Shape] = {}
     looked_through: set[bytes] = set()
@@ -200,7 +210,7 @@ def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[str, Pod, Shape]], dict[st
         except Exception as error:
             unreadable[pod.key] = error
         else:
-            shapes.append((pod.key, pod, shape))
+            shapes.append((pod, shape))
     return shapes, unreadable
 
 
@@ -222,14 +232,14 @@ def _parts(pod: Pod) -> tuple[int, ...]:
 def shape_of(pod: Pod) -> Shape:
     """The bytes of what scheduling reads of a pod, labels and volumes aside. Raises what nonsense may raise."""
     spec = pod.spec
-    wishes = (dict(spec.node_selector), spec.affinity, spec.tolerations, spec.topology_spread_constraints)
+    wishes = (spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints)
     takes = (
-        [(dict(c.resources.requests), dict(c.resources.limits), c.ports) for c in spec.containers],
-        [(dict(c.resources.requests), dict(c.resources.limits), c.restart_policy) for c in spec.init_containers],
-        dict(spec.overhead),
+        [(c.resources.requests, c.resources.limits, c.ports) for c in spec.containers],
+        [(c.resources.requests, c.resources.limits, c.restart_policy) for c in spec.init_containers],
+        spec.overhead,
         spec.resources,
     )
-    return bytes(_encode(wishes)), bytes(_encode(takes))
+    return _encode(wishes), _encode(takes)
 
 
 def _has_terms(pod: Pod) -> bool:

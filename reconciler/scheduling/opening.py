@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, product
+from typing import NamedTuple
 
 from api import labels
 from api.requirements import IN, Requirements, requirement
@@ -65,8 +66,7 @@ class _Route:
     fresh: tuple[Group, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Way:
+class _Way(NamedTuple):
     """A route with what a pod of one class costs on it: the price of the share of a node that it needs."""
 
     route: _Route
@@ -122,8 +122,11 @@ class Opening:
         if len(choices) == 1 and len(choices[0]) == 1 and not choices[0][0].route.gates:
             return self._put_all(cls, rung, choices[0][0], pods, need)
         for done, pod in enumerate(pods):
-            way = next((w for ways in choices if (w := self._best(ways, rung)) is not None), None)
-            if way is None:
+            for ways in choices:
+                way = self._best(ways, rung)
+                if way is not None:
+                    break
+            else:
                 return done
             self._put(cls, rung, way, (pod,), need)
         return len(pods)
@@ -155,7 +158,7 @@ class Opening:
             route = way.route
             if self._caps and self._room(way.key) == 0:
                 continue
-            if any(group.owners.get(domain, 0) for group, domain in route.shunned):
+            if route.shunned and any(group.owners.get(domain, 0) for group, domain in route.shunned):
                 continue
             crowd = _crowd(route, limits)
             if crowd is None or (least is not None and crowd > least[0]):
@@ -197,8 +200,9 @@ class Opening:
         key = (cls.number, number)
         known = self._choices.get(key)
         if known is None:
-            together = self._alike.pop((cls.rungs[number], cls.counted, cls.volumes), ())
-            found = ([*self._ways(cls, number, routes, need, together)] for routes in self._routes_of(cls, number))
+            constraints = (cls.rungs[number], cls.counted, cls.volumes)
+            together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
+            found = [[*self._ways(cls, number, routes, need, together)] for routes in lists]
             known = self._choices[key] = [ways for ways in found if ways]
         return known
 
@@ -207,7 +211,8 @@ class Opening:
     ) -> Iterator[_Way]:
         company = 1 << (self._looking // max(len(routes), 1)).bit_length()
         for route in routes:
-            route.template.reckon(route.served, together, company)
+            if together:
+                route.template.reckon(route.served, together, company)
             cost = route.template.unit_cost(route.served, need, cls.ports, company)
             if cost is not None and self._equips(cls, route):
                 yield _Way(route, cost, (cls.number, number, route.alternative, route.pins))
@@ -219,12 +224,11 @@ class Opening:
         table, shape = route.template.table, route.template.shape(route.served)
         return self._devices.possible(cls.sample, (table.names[int(i)] for i in shape.types), route.served)
 
-    def _routes_of(self, cls: PodClass, number: int) -> list[list[_Route]]:
-        rung = cls.rungs[number]
-        key = (rung, cls.counted, cls.volumes)
-        known = self._routes.get(key)
+    def _routes_of(self, cls: PodClass, number: int, constraints: _Constraints) -> list[list[_Route]]:
+        known = self._routes.get(constraints)
         if known is None:
-            known = self._routes[key] = []
+            known = self._routes[constraints] = []
+            rung = cls.rungs[number]
             for alternative, volume in enumerate(cls.volumes):
                 for template in self._templates:
                     if not rung.demand.tolerates(template.taints) or rung.demand.requirements.conflict(volume):

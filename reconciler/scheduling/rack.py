@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.requirements import Requirements
-from reconciler.scheduling.bins import MANY, Stock
+from reconciler.scheduling.bins import Stock
 from reconciler.scheduling.groups import ANTI, SPREAD, Group
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.sizes import Size, Sizes
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.types import NO_PRICE, Ints
+from reconciler.scheduling.types import NO_PRICE, Bools, Ints
 
 #: A joiner may narrow a node's offerings if its price stays within this factor; and joins none that costs so many times
 #: what it would pay for the same type.
@@ -30,6 +30,7 @@ _TINY = 1e-12
 #: No more nodes than these are looked at when one is to grow.
 _MOST_GROWN = 256
 Indices = NDArray[np.intp]
+_NO_KINDS: Indices = np.zeros(0, dtype=np.intp)
 Floats = NDArray[np.float64]
 
 
@@ -67,6 +68,7 @@ class Rack:
         self._numbers: dict[tuple[Requirements, Size], int] = {}
         self._joints: dict[tuple[int, bool], Indices] = {}
         self._narrowing: set[int] = set()
+        self._less: dict[int, Floats] = {}
         self._requirements: list[Requirements] = []
         self._lot_of: dict[Requirements, int] = {}
         self._lots: list[int] = []
@@ -86,49 +88,65 @@ class Rack:
         joints = self._joint(stock)
         if only is not None:
             joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, -1)
-        kinds = self._kind[: self.size]
-        joint = joints[kinds]
-        able = joint >= 0
+        taking, each = self._chosen(self._able(stock, joints), self._likeness(stock), number)
+        if not len(taking):
+            return 0
+        if each == 1 and len(taking) == number:  # whoever is able has room for one
+            taken, done = np.ones(number, dtype=np.int64), number
+        else:
+            taking, taken = _dealt(taking, self._room_for(stock, taking, number), number, each)
+            done = int(taken.sum())
+        if stock.lane in self._narrowing:
+            self._kind[taking] = joints[self._kind[taking]]
+        self._put(stock, taking, taken)
+        return done
+
+    def _able(self, stock: Stock, joints: Indices) -> Bools:
+        """Which nodes have room for one more pod of a stock, and may have it."""
+        able = joints.take(self._kind[: self.size]) >= 0
         for column, need in stock.steps:
             able &= self._free[column, : self.size] >= need
-        bounded = None
-        if stock.hosts or stock.counted or stock.item.cls.ports:
-            bounded = np.where(able, number, 0)
-            self._bound(stock, bounded)
-            able = bounded > 0
-        nodes = np.flatnonzero(able)
-        if not len(nodes):
-            return 0
-        likeness = self._likeness(stock)[nodes]
-        if stock.lane in self._narrowing:
-            likeness -= _LESS_ALIKE * (joint[nodes] != kinds[nodes])
-        order, each = self._chosen(likeness, number)
-        taking = nodes[order]
-        most = np.full(len(taking), number) if bounded is None else bounded[taking]
-        taking, taken = _dealt(taking, self._room_for(stock, taking, most), number, each)
-        self._kind[taking] = joint[taking]
-        self._put(stock, taking, taken)
-        return int(taken.sum())
+        self._bar(stock, able)
+        return able
 
     def _likeness(self, stock: Stock) -> Floats:
-        """How much the free room of each node is like the pods, in proportion: 1 for the same."""
+        """How much each node's free room is like the pods, in proportion: 1 for the same, less where they narrow it."""
         alike: Floats = (stock.item.need * self._weights) @ self._weighed[:, : self.size]
-        return alike / self._length[: self.size]
+        alike /= self._length[: self.size]
+        if stock.lane in self._narrowing:
+            alike -= self._less_alike(stock.lane).take(self._kind[: self.size])
+        return alike
 
-    def _chosen(self, likeness: Floats, number: int) -> tuple[Indices, int]:
-        """The places of the likest nodes, best first, no more than there are pods; and how many each takes at first."""
+    def _less_alike(self, lane: int) -> Floats:
+        """For each kind, how much less alike its nodes count because pods of the lane would narrow them."""
+        known, joints = self._less.get(lane), self._joints[lane, False]
+        if known is None or len(known) < len(joints):
+            known = self._less[lane] = np.where(joints == np.arange(len(joints)), 0.0, _LESS_ALIKE)
+        return known
+
+    def _chosen(self, able: Bools, likeness: Floats, number: int) -> tuple[Indices, int]:
+        """The likest of the nodes that are able, best first, no more than there are pods; and how many each takes at
+        first."""
+        among = np.where(able, likeness, -np.inf)
+        best = among.argmax()
+        if not able[best]:
+            return np.zeros(0, dtype=np.intp), 0
         if number == 1:
-            return np.array([likeness.argmax()]), 1
-        alike = np.flatnonzero(likeness >= likeness.max() - _ALIKE)
+            return np.array([best]), 1
+        alike = np.flatnonzero(among >= among[best] - _ALIKE)
         each = max(int(-(-number // max(len(alike) * self.fullness, 1))), 1)
-        if len(alike) >= number:
-            return alike[_best_first(likeness[alike], number)], each
-        return _best_first(likeness, number), each
+        nodes = alike if len(alike) >= number else np.flatnonzero(able)
+        return nodes[_best_first(likeness[nodes], number)], each
 
-    def _room_for(self, stock: Stock, nodes: Indices, most: Ints) -> Ints:
-        """How many pods of a stock have room on each of these nodes, and no more than `most`."""
+    def _room_for(self, stock: Stock, nodes: Indices, number: int) -> Ints:
+        """How many of so many pods of a stock each of these nodes can take; all are able to take one."""
+        most = np.full(len(nodes), min(number, stock.together))
         for column, need in stock.steps:
             most = np.minimum(most, self._free[column, nodes] // need)
+        for bond in stock.hosts:
+            here = self._counts.get(bond.group)
+            if bond.group.kind == SPREAD and bond.self_match and here is not None:
+                most = np.minimum(most, bond.max_skew - here[nodes])
         return most
 
     def add(self, stock: Stock, number: int, size: Size, requirements: Requirements) -> int:
@@ -156,8 +174,8 @@ class Rack:
         if not self.size:
             return None
         joint = self._joint(stock, dear=True)[self._kind[: self.size]]
-        able = np.where(joint >= 0, 1, 0)
-        self._bound(stock, able)
+        able = joint >= 0
+        self._bar(stock, able)
         nodes = np.flatnonzero(able)[:_MOST_GROWN]
         if not len(nodes):
             return None
@@ -165,7 +183,7 @@ class Rack:
         extra = np.full(len(nodes), np.inf)
         then = np.zeros(len(nodes), dtype=np.intp)
         lots = np.array(self._lots, dtype=np.intp)[joint[nodes]]
-        for lot in np.unique(lots).tolist():
+        for lot in sorted(set(lots.tolist())):
             here = np.flatnonzero(lots == lot)
             more = np.concatenate([used[here], used[here] + stock.item.need])
             prices, rows = sizes.holding(self._requirements[lot], more)
@@ -196,55 +214,51 @@ class Rack:
         """How many pods of a stock a new node of this size can take."""
         return min((int(size.room[column]) // need for column, need in stock.steps), default=stock.together)
 
-    def _bound(self, stock: Stock, most: Ints) -> None:
-        """Lower `most` to what hostname constraints and host ports admit."""
+    def _bar(self, stock: Stock, able: Bools) -> None:
+        """Leave out nodes whose pods, by hostname constraints and host ports, admit none of the stock's."""
         for bond in stock.hosts:
             here = self._counts.get(bond.group)
             if bond.group.kind == SPREAD:
-                room = bond.max_skew - (here[: self.size] if here is not None else 0)
-                np.minimum(most, np.maximum(room, 0) if bond.self_match else np.where(room >= 0, MANY, 0), out=most)
+                most = bond.max_skew - int(bond.self_match)
+                able &= here[: self.size] <= most if here is not None else most >= 0
             elif bond.group.kind == ANTI:
                 if here is not None:
-                    most[here[: self.size] > 0] = 0
-                if bond.self_match:
-                    np.minimum(most, 1, out=most)
-            elif here is None:
-                most[:] = 0
+                    able &= here[: self.size] == 0
             else:
-                most[here[: self.size] == 0] = 0
+                able &= here[: self.size] > 0 if here is not None else False
         for group in stock.counted:
             owners = self._owners.get(group)
             if owners is not None:
-                most[owners[: self.size] > 0] = 0
+                able &= owners[: self.size] == 0
         if stock.item.cls.ports:
-            self._bound_by_ports(stock, most)
+            self._bar_by_ports(stock, able)
 
-    def _bound_by_ports(self, stock: Stock, most: Ints) -> None:
-        np.minimum(most, 1, out=most)
+    def _bar_by_ports(self, stock: Stock, able: Bools) -> None:
         for node, held in self.ports.items():
-            if most[node] and clash(stock.item.cls.ports, held):
-                most[node] = 0
+            if able[node] and clash(stock.item.cls.ports, held):
+                able[node] = False
         if self.template.has_daemon_ports:
-            for node in np.flatnonzero(most).tolist():
+            for node in np.flatnonzero(able).tolist():
                 together = (*self.ports.get(node, ()), *stock.item.cls.ports)
                 free = self.template.free_of_ports(together)
                 if free is not None and not free[self.kinds[self._kind[node]].size.place]:
-                    most[node] = 0
+                    able[node] = False
 
     def _put(self, stock: Stock, nodes: Indices, taken: Ints) -> None:
-        free = self._free[:, nodes] - stock.item.need[:, None] * taken
-        self._set_free(nodes, free)
+        # a slice, as there is for one node, needs no copies
+        where = slice(int(nodes[0]), int(nodes[0]) + 1) if len(nodes) == 1 else nodes
+        self._set_free(where, self._free[:, where] - stock.item.need[:, None] * taken)
         for group in stock.counted:
-            self._row(self._counts, group)[nodes] += taken
+            self._row(self._counts, group)[where] += taken
         for group in stock.owned:
-            self._row(self._owners, group)[nodes] += taken
+            self._row(self._owners, group)[where] += taken
         for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
             held = self.content[node]
             held[stock] = held.get(stock, 0) + number
             if stock.item.cls.ports:
                 self.ports[node] = (*self.ports.get(node, ()), *stock.item.cls.ports)
 
-    def _set_free(self, nodes: Indices, free: Ints) -> None:
+    def _set_free(self, nodes: Indices | slice, free: Ints) -> None:
         self._free[:, nodes] = free
         weighed = self._weighed[:, nodes] = free * self._weights[:, None]
         self._length[nodes] = np.sqrt(np.einsum("ij,ij->j", weighed, weighed)) + _TINY
@@ -255,7 +269,7 @@ class Rack:
 
         Nodes that cost much more than what the pods ask for themselves are left to those who need them, unless `dear`.
         """
-        found = self._joints.get((stock.lane, dear), np.zeros(0, dtype=np.intp))
+        found = self._joints.setdefault((stock.lane, dear), _NO_KINDS)
         while len(found) < len(self.kinds):  # a joint kind may be new
             later = enumerate(self.kinds[len(found) :], len(found))
             more = [self._joined(kind, stock.served, number, dear) for number, kind in later]
@@ -332,9 +346,9 @@ class Rack:
 def _best_first(likeness: Floats, number: int) -> Indices:
     """The places of the likest, best first: no more than there can be pods."""
     if number * 4 > len(likeness):
-        return np.argsort(-likeness, kind="stable")[:number]
-    best = np.sort(np.argpartition(-likeness, number)[:number])
-    return np.asarray(best[np.argsort(-likeness[best], kind="stable")])
+        return (-likeness).argsort(kind="stable")[:number]
+    best = np.sort((-likeness).argpartition(number)[:number])
+    return np.asarray(best[(-likeness[best]).argsort(kind="stable")])
 
 
 def _dealt(nodes: Indices, most: Ints, number: int, each: int) -> tuple[Indices, Ints]:

@@ -119,7 +119,8 @@ class Sizes:
         rows = np.sort(np.argsort(whole, kind="stable")[:best])
         if pods > _FEW:
             value = self._values(requirements, frontier, wanted) if unit is None else np.maximum(every[:, 0], 1e-9)
-            rows = np.union1d(rows, np.argsort(price / value, kind="stable")[:best])
+            dense = np.argsort(price / value, kind="stable")[:best]
+            rows = np.array(sorted({*rows.tolist(), *dense.tolist()}), dtype=np.intp)
         if least > 1:
             rows, wanted = _about(every, wanted / least), wanted * _LOSS
         sizes = [self._at(requirements, int(frontier.rows[row])) for row in rows]

@@ -219,7 +219,9 @@ class Template:
         type holds it, or too few for minValues.
         """
         key = (need.tobytes(), tuple(ports), company)
-        known = self._unit_costs.setdefault(requirements, {})
+        known = self._unit_costs.get(requirements)
+        if known is None:
+            known = self._unit_costs[requirements] = {}
         if key not in known:
             (known[key],) = self._reckoned(self.shape(requirements), need[None], ports, company)
         return known[key]

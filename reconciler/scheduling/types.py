@@ -102,7 +102,7 @@ class TypeTable:
     def values(self, key: str, mask: Bools) -> set[str]:
         """The label values of a key that these types list."""
         rows, places = self.rows_of(key)
-        used = {int(i) for i in np.unique(places[mask])} - {-1}
+        used = set(places[mask].tolist()) - {-1}
         return {value for i in used if not rows[i].complement for value in rows[i].values}
 
     def mask(self, row: Requirement) -> Bools:

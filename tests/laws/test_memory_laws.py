@@ -208,3 +208,11 @@ def test_budgets_follow_their_objects_and_only_news_for_evictions_is_told(edits:
         for one in living.values():
             rebuilt.replace(None, one)
         assert after == {"pdb_budgets": dict(rebuilt.budgets), "pdb_selectors": dict(rebuilt.selectors)}
+
+
+def test_steps_find_every_table_of_a_snapshot_noted() -> None:
+    """One that was handed to them as it is would change behind the back of what is remembered."""
+    turn = Memory().turn(Cluster().snapshot(now=NOW, settings=SETTINGS))
+    tables = [f.name for f in fields(Snapshot) if isinstance(getattr(turn.snapshot, f.name), Mapping)]
+    assert len(tables) > 40
+    assert [name for name in tables if getattr(turn.noted, name) is getattr(turn.snapshot, name)] == []

@@ -16,13 +16,15 @@ from reconciler.model.settings import Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import ControllerLike, World
+from tests.simulation.scripts import TYPES
 from tests.simulation.trouble import READS, Killed
 from tests.worlds import deployment, node_class, node_pool
 
 REPLICAS = 5
 #: The calls are dealt to so many shares; `make test` plays every second one, and with them every second call.
 SHARES = 8
-SETTINGS = Settings(cluster_name="sandbox", interruption_queue="sandbox")
+#: What is bought is not tested here: few types, and few tries at a cheaper answer, for two hundred lives.
+SETTINGS = Settings("sandbox", interruption_queue="sandbox", improve=timedelta(milliseconds=10))
 SPREAD = {
     "maxSkew": 1,
     "topologyKey": "topology.kubernetes.io/zone",
@@ -65,7 +67,7 @@ class Life:
     """One world and whoever controls it now."""
 
     def __init__(self, faults: KillAt, successor: Callable[[World], ControllerLike] | None = None) -> None:
-        self.world = World(seed=5, faults=faults)
+        self.world = World(seed=5, types=TYPES, faults=faults)
         self.controller: ControllerLike = controller(self.world)
         self._successor = successor or controller
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
@@ -50,6 +52,8 @@ class Trouble(Faults):
         self._armed: list[Fault] = []
         self._now: Callable[[], datetime] = lambda: _NEVER
         self._started = _NEVER
+        #: When the next fault is armed or over, in virtual seconds since the start.
+        self._turns_at = 0.0
         self.before_write: Callable[[Call], None] = lambda call: None
         self.depose: Callable[[float], None] = lambda seconds: None
         #: The latest writes with their outcome; how many there were, and events.
@@ -139,10 +143,13 @@ class Trouble(Faults):
     def _arm(self) -> None:
         """Faults whose time has come are armed; those that lasted long enough are over."""
         elapsed = self.elapsed
+        if elapsed < self._turns_at:
+            return
         while self._waiting and self._waiting[0].at <= elapsed:
             self._armed.append(self._waiting.popleft())
-        if any(f.lasts and f.at + f.lasts <= elapsed for f in self._armed):
-            self._armed = [f for f in self._armed if not f.lasts or f.at + f.lasts > elapsed]
+        self._armed = [f for f in self._armed if not f.lasts or f.at + f.lasts > elapsed]
+        ends = [f.at + f.lasts for f in self._armed if f.lasts]
+        self._turns_at = min([*ends, *(f.at for f in islice(self._waiting, 1))], default=math.inf)
 
     def _note(self, call: Call, outcome: str) -> None:
         self.log.append(f"{self.elapsed:8.2f} s  {call.port} {call.verb} {call.subject}{outcome}")
