@@ -27,7 +27,10 @@ SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutat
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.
 PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
 #: Half of the tests on the real control plane. Like the other half they mostly wait; each half has a plane of its own.
-REAL = tuple(f"tests/cluster/test_{name}.py" for name in ("crash_points", "drills", "leadership", "operations"))
+REAL = tuple(
+    f"tests/cluster/test_{name}.py"
+    for name in ("crash_points", "drills", "kube_scheduler_worlds", "leadership", "operations")
+)
 
 #: Small worlds that are put to Karpenter's scheduler, too; `make differential` asks for more.
 SEEDS = 60

@@ -88,29 +88,34 @@ class Search:
         if not self.effort.left or not self.open_new or special or pods > _FEW_PODS:
             return self._rounds(PLAIN, self.effort)
         self.few = True
-        course, best = self._best_course(_SEATS_A_COURSE + pods // _PODS_A_SEAT)
-        again = self._rounds(course, self.effort)
-        return again if self._worth(again) <= self._worth(best) else self._rounds(course, Effort())
+        course, best, last = self._best_course(_SEATS_A_COURSE + pods // _PODS_A_SEAT)
+        if self.effort.left and best.packed:
+            last = self._rounds(course, self.effort)
+            best = last if self._worth(last) <= self._worth(best) else best
+        return best if best is last else self._rounds(course, Effort())
 
     # --- courses ------------------------------------------------------------------------------------------------
-    def _best_course(self, work: int) -> tuple[Course, Round]:
-        """From the plain course on: the first change for the better is kept, until none is or the effort ends."""
+    def _best_course(self, work: int) -> tuple[Course, Round, Round]:
+        """From the plain course on: the first change for the better is kept, until none is or the effort ends.
+
+        The best course, its round, and the round that was run last.
+        """
         course, best = PLAIN, self._tried(PLAIN, work)
-        worth, seen = self._worth(best), {PLAIN}
-        better = True
+        last, worth, seen = best, self._worth(best), {PLAIN}
+        better = bool(best.packed or self._waiting(best))
         while better:
             better = False
             for other in self._changes(course, best):
-                if not self.effort.left:
-                    return course, best
+                if self.effort.left < work:
+                    return course, best, last
                 if other in seen:
                     continue
                 seen.add(other)
-                found = self._tried(other, work)
-                if (then := self._worth(found)) < worth:
-                    course, best, worth, better = other, found, then, True
+                last = self._tried(other, work)
+                if (then := self._worth(last)) < worth:
+                    course, best, worth, better = other, last, then, True
                     break
-        return course, best
+        return course, best, last
 
     def _tried(self, course: Course, work: int) -> Round:
         """A course without a search for cheaper nodes; what it takes is counted."""
