@@ -166,7 +166,8 @@ class Template:
         """Both requirements together; None when they exclude each other or leave no offering."""
         key = (one, other)
         if key not in self._joined:
-            shape = self.shape(one & other) if one.conflict(other) is None else None
+            both = one & other if one.conflict(other) is None else None
+            shape = self.shape(both) if both is not None else None
             self._joined[key] = shape.requirements if shape is not None and len(shape.types) else None
         return self._joined[key]
 
