@@ -37,7 +37,7 @@ from reconciler.scheduling.zones import effective_zones
 __all__ = ["Ground", "NewNode", "PodRefusal", "Solution", "solve", "survey"]
 
 #: Seats for pods that the search for a cheaper answer looks for: in a second, and at most for each pod, or for few.
-_SEATS_A_SECOND, _SEATS_A_POD, _SEATS_FOR_FEW = 3000, 40, 800
+_SEATS_A_SECOND, _SEATS_A_POD, _SEATS_FOR_FEW = 2000, 40, 800
 
 
 def solve(
