@@ -37,6 +37,8 @@ _EXACT_ROUNDS, _ROUNDS = 6, 16
 #: Other courses are tried for so few pods. To assign these on one is as much work as to look for so many seats, and
 #: one more for every so many pods; packing counts by itself.
 _FEW_PODS, _SEATS_A_COURSE, _PODS_A_SEAT = 200, 8, 2
+#: This share of the effort is left for a search on the best course.
+_REST = 0.4
 #: No more domains than these are tried for one class.
 _MOST_DOMAINS = 12
 #: How good an answer is, the smaller the better: pods without a place by priority, the highest first; preferences given
@@ -101,12 +103,12 @@ class Search:
         The best course, its round, and the round that was run last.
         """
         course, best = PLAIN, self._tried(PLAIN, work)
-        last, worth, seen = best, self._worth(best), {PLAIN}
+        last, worth, seen, rest = best, self._worth(best), {PLAIN}, int(self.effort.seats * _REST)
         better = bool(best.packed or self._waiting(best))
         while better:
             better = False
             for other in self._changes(course, best):
-                if self.effort.left < work:
+                if self.effort.left < max(work, rest):
                     return course, best, last
                 if other in seen:
                     continue
