@@ -1,0 +1,31 @@
+"""Pods are alike when scheduling reads the same of them, however their objects came to be."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import msgspec
+
+from reconciler.scheduling.classes import shape_of
+from tests.unit.scheduling import worlds as w
+
+ONE = w.pod("one", nodeSelector={"a": "1", "b": "2"}, requests={"example.com/gpu": "1"})
+
+
+def test_the_order_of_labels_and_requests_does_not_matter() -> None:
+    other = w.pod("two", nodeSelector={"b": "2", "a": "1"}, requests={"example.com/gpu": "1"})
+    assert shape_of(other) == shape_of(ONE)
+
+
+def test_a_mapping_that_is_no_dict_is_read_like_one() -> None:
+    view = MappingProxyType(dict(reversed(list(ONE.spec.node_selector.items()))))
+    other = msgspec.structs.replace(ONE, spec=msgspec.structs.replace(ONE.spec, node_selector=view))
+    assert shape_of(other) == shape_of(ONE)
+
+
+def test_another_value_or_amount_makes_another_shape() -> None:
+    others = [
+        w.pod("three", nodeSelector={"a": "1", "b": "3"}, requests={"example.com/gpu": "1"}),
+        w.pod("four", nodeSelector={"a": "1", "b": "2"}, requests={"example.com/gpu": "2"}),
+    ]
+    assert shape_of(ONE) not in {shape_of(other) for other in others}
