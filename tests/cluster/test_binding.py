@@ -54,8 +54,10 @@ def claim(name: str, *pods: str, second: int = 0, market: str = "spot", zones: t
     }
 
 
-def judged(pods: list[Json], claims: list[Json]) -> Bound:
-    return bound(HERE, ["1", "2", "3"], pods, claims, REGION, since=BEGIN)
+def judged(pods: list[Json], claims: list[Json], *, went: str = "") -> Bound:
+    waited = [pod("1"), pod("2"), pod("3")]
+    staying = frozenset(claim["metadata"]["name"] for claim in claims) - {went}
+    return bound(HERE, waited, pods, claims, staying, REGION, since=BEGIN)
 
 
 def test_as_planned() -> None:
@@ -75,6 +77,12 @@ def test_a_node_to_which_nobody_came_is_told() -> None:
     assert row.problems == ["node b has none of the pods it was made for, nor their like"]
 
 
+def test_a_node_that_went_was_paid_for_all_the_same() -> None:
+    pods = [pod("1", "node-a"), pod("2", "node-a"), pod("3", "node-a")]
+    row = judged(pods, [claim("a", "1", "2"), claim("b", "3")], went="b")
+    assert (row.problems, row.went, row.planned_cost, row.cost) == ([], 1, 60_000, 60_000)
+
+
 def test_a_node_that_only_others_took_is_told() -> None:
     pods = [pod("1", "node-a"), pod("2", "node-b"), pod("3", "node-a", "db")]
     row = judged(pods, [claim("a", "1", "2"), claim("b", "3")])
@@ -92,7 +100,7 @@ def test_a_claim_for_pods_that_had_one_is_no_part_of_the_plan() -> None:
     row = judged(pods, claims)
     assert (row.planned_nodes, row.planned_cost, row.cost) == (2, 60_000, 90_000)
     assert ratio([row]) == row.ratio == 1.5
-    assert "2 nodes $0.0600     3 nodes $0.0900  1.500" in table([row])
+    assert "2 nodes $0.0600     3 nodes $0.0900     0  1.500" in table([row])
 
 
 def test_a_claim_for_a_pod_that_came_later_is_no_part_of_the_plan() -> None:
