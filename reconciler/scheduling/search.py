@@ -150,12 +150,14 @@ class Search:
         limited = any(template.remaining is not None for template in self.templates)
         if waiting and limited and not course.frugal:
             yield replace(course, frugal=True)
-        turns = range(1, max(Counter(t.pool.spec.weight for t in self.templates).values(), default=0))
+        turns = self._turns()
         for turn in turns:
             yield replace(course, turn=course.turn + turn)
         if not course.late and any(needs_company(item) for item in done.assignment.items.values()):
             yield replace(course, late=True)
         opened = list({item.key[0]: item.cls for item in done.assignment.items.values()}.values())
+        for domains in _all_to_one(opened, course, done):
+            yield replace(course, domains=domains)
         for cls in (*waiting, *opened):
             for domains in _other_domains(cls, course, done):
                 yield replace(course, domains=domains)
@@ -185,8 +187,14 @@ class Search:
         if near:
             company = frozenset(c.number for c in self._all() if near.intersection(c.counted))
             if not company <= course.anew:
-                yield replace(course, anew=course.anew | company)
-                yield replace(course, anew=course.anew | company, first=_to_front(cls, course))
+                for turn in (0, *self._turns()):
+                    there = replace(course, anew=course.anew | company, turn=course.turn + turn)
+                    yield there
+                    yield replace(there, first=_to_front(cls, course))
+
+    def _turns(self) -> range:
+        """How often the NodePools of a weight may be turned, until they are in the same order again."""
+        return range(1, max(Counter(template.pool.spec.weight for template in self.templates).values(), default=0))
 
     def _all(self) -> Iterator[PodClass]:
         return (cls for classes in self.waves for cls in classes)
@@ -252,3 +260,15 @@ def _other_domains(cls: PodClass, course: Course, done: Round) -> Iterator[tuple
         if pins not in before:
             for wished in dict.fromkeys(((pins,), (*before, pins))):
                 yield tuple(sorted({**chosen, cls.number: wished}.items()))
+
+
+def _all_to_one(
+    classes: Sequence[PodClass], course: Course, done: Round
+) -> Iterator[tuple[tuple[int, tuple[Pins, ...]], ...]]:
+    """For each domain, that one for all classes that may have it."""
+    found: dict[Pins, dict[int, tuple[Pins, ...]]] = {}
+    for cls in classes:
+        for pins in done.assignment.domains(cls)[:_MOST_DOMAINS]:
+            found.setdefault(pins, {})[cls.number] = (pins,)
+    for chosen in islice((together for together in found.values() if len(together) > 1), _MOST_DOMAINS):
+        yield tuple(sorted({**dict(course.domains), **chosen}.items()))
