@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -30,10 +31,14 @@ def build_once(folder: Path, build: Callable[[Path], None], announce: Callable[[
             staging.rename(folder)
 
 
-def go_build(go: str, arguments: Sequence[str], sources: Path, environment: Mapping[str, str]) -> None:
-    """Run `go build` in a module's folder. Raises GoBuildFailed."""
-    own = {**os.environ, "GOWORK": "off", **environment}
-    command = [go, "build", "-mod=readonly", *arguments]
+def go_build(
+    go: str, arguments: Sequence[str], sources: Path, environment: Mapping[str, str], *, give_way: bool = False
+) -> None:
+    """Run `go build` in a module's folder; `give_way` to whatever else the machine does. Raises GoBuildFailed."""
+    # The compilers are short-lived: collecting their garbage four times less often saves a quarter of their time.
+    own = {"GOGC": "400", **os.environ, "GOWORK": "off", **environment}
+    nice = shutil.which("nice") if give_way else None
+    command = [*([nice] if nice else []), go, "build", "-mod=readonly", *arguments]
     built = subprocess.run(command, cwd=sources, env=own, stderr=subprocess.PIPE, text=True, check=False)
     if built.returncode != 0:
         lines = built.stderr.strip().splitlines() or [f"exit code {built.returncode}"]

@@ -1,8 +1,9 @@
-"""`make test`: every tier that this machine can run, one after the other, and at the end what ran and what did not.
+"""`make test`: every tier that this machine can run, and at the end what ran and what did not.
 
-A tier that fails fails the run, but the later ones still run, so that one look shows everything. The tiers on the real
-control plane and beside Karpenter's scheduler need the Go toolchain once, to build them; without it they are left out
-with one visible line each, and with CI=true that is a failure.
+The stages run one after the other, the tiers of one stage side by side. A tier that fails fails the run, but the others
+still run, so that one look shows everything. The tiers on the real control plane and beside Karpenter's scheduler need
+the Go toolchain once, to build them; without it they are left out with one visible line each, and with CI=true that is
+a failure.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from benchmarks.peers.karpenter import PeerUnavailable, find_program
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
@@ -26,11 +30,7 @@ NOT_LONG = "not cluster and not long"
 SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations", "tests/cluster")
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.
 PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
-#: Half of the tests on the real control plane. Like the other half they mostly wait; each half has a plane of its own.
-REAL = tuple(
-    f"tests/cluster/test_{name}.py"
-    for name in ("crash_points", "drills", "kube_scheduler_worlds", "leadership", "operations")
-)
+ON_THE_REAL_ONE = ("-m", "cluster and not long")
 
 #: Small worlds that are put to Karpenter's scheduler, too; `make differential` asks for more.
 SEEDS = 60
@@ -38,7 +38,7 @@ SEEDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A named list of commands; all must succeed. One more may run beside them, and is shown when it has ended.
+    """A named list of commands, run one after the other; all must succeed.
 
     `needs` finds, or builds, what not every machine can have.
     """
@@ -46,83 +46,107 @@ class Tier:
     name: str
     commands: tuple[tuple[str, ...], ...]
     needs: Callable[[], object] | None = None
-    beside: tuple[str, ...] = ()
 
 
 def _tool(name: str, *arguments: str) -> tuple[str, ...]:
     return (str(Path(sys.executable).parent / name), *arguments)
 
 
-TIERS = (
-    Tier(
-        "static checks",
-        (
-            _tool("ruff", "format", "--check", "--quiet", "."),
-            _tool("ruff", "check", "--quiet", "."),
-            _tool("mypy"),
-            _tool("lint-imports"),
+def _on_the_real_one(*arguments: str) -> tuple[str, ...]:
+    return (*PYTEST, *arguments, "-n0", "-s", *ON_THE_REAL_ONE)
+
+
+def _files(*names: str) -> tuple[str, ...]:
+    return tuple(f"tests/cluster/test_{name}.py" for name in names)
+
+
+#: The tests on the real control plane mostly wait: in three parts, each with a plane of its own, they wait together.
+FAILURES = _files("crash_points", "drills", "kube_scheduler_worlds")
+LIFE = _files("binding", "bootstrapper", "devices", "end_to_end", "leadership", "operations")
+
+STAGES: tuple[tuple[Tier, ...], ...] = (
+    (
+        Tier(
+            "static checks",
+            (
+                _tool("ruff", "format", "--check", "--quiet", "."),
+                _tool("ruff", "check", "--quiet", "."),
+                _tool("mypy"),
+                _tool("lint-imports"),
+            ),
         ),
     ),
-    Tier("unit, laws and fuzzing", ((*PYTEST, "tests/unit", "tests/laws", "tests/fuzz", *PARALLEL, "-m", NOT_LONG),)),
-    Tier("scenarios, contracts and simulation", ((*PYTEST, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),
-    Tier(
-        "beside Karpenter's scheduler",
-        ((sys.executable, "-m", "tests.differential", "--seeds", str(SEEDS)),),
-        needs=find_program,
-    ),
-    Tier(
-        "real control plane",
-        (
-            (*PYTEST, *REAL, "-n0", "-s", "-m", "cluster and not long"),
-            (*PYTEST, "tests/contract", *PARALLEL, "-m", "cluster and not long"),
+    (
+        Tier(
+            "unit, laws and fuzzing", ((*PYTEST, "tests/unit", "tests/laws", "tests/fuzz", *PARALLEL, "-m", NOT_LONG),)
         ),
-        needs=find_binaries,
-        beside=(
-            *PYTEST,
-            "tests/cluster",
-            *(f"--ignore={path}" for path in REAL),
-            "-n0",
-            "-s",
-            "-m",
-            "cluster and not long",
+    ),
+    (Tier("scenarios, contracts and simulation", ((*PYTEST, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),),
+    (
+        Tier("real control plane: failures", (_on_the_real_one(*FAILURES),), needs=find_binaries),
+        Tier("real control plane: life of nodes", (_on_the_real_one(*LIFE),), needs=find_binaries),
+        Tier(
+            "real control plane: all else",
+            (
+                _on_the_real_one("tests/cluster", *(f"--ignore={path}" for path in (*FAILURES, *LIFE))),
+                (*PYTEST, "tests/contract", *PARALLEL, *ON_THE_REAL_ONE),
+            ),
+            needs=find_binaries,
+        ),
+        Tier(
+            "beside Karpenter's scheduler",
+            ((sys.executable, "-m", "tests.differential", "--seeds", str(SEEDS)),),
+            needs=find_program,
         ),
     ),
 )
 
 
-def main() -> int:
-    """Run the tiers; 0 when all that could run passed (and, in CI, all could run)."""
-    rows = [(tier.name, *_run(tier)) for tier in TIERS]
+def main(stages: Sequence[Sequence[Tier]] = STAGES, *, all_must_run: bool = False) -> int:
+    """Run the tiers; 0 when all that could run passed (and, if `all_must_run`, all could run)."""
+    rows = [row for stage in stages for row in _run_stage(stage)]
     print("\nTiers:")
     for name, outcome, seconds in rows:
         print(f"  {name:<36} {outcome:<8} {seconds:6.0f} s")
-    failed = [name for name, outcome, _ in rows if outcome == "FAILED"]
+    failed = [name for name, outcome, _ in rows if outcome == "FAILED" or (all_must_run and outcome == "skipped")]
     print("All tiers that this machine can run passed." if not failed else f"Failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def _run(tier: Tier) -> tuple[str, float]:
-    print(f"\n=== {tier.name} ===", flush=True)
+def _run_stage(tiers: Sequence[Tier]) -> list[tuple[str, str, float]]:
+    if len(tiers) == 1:
+        print(f"\n=== {tiers[0].name} ===", flush=True)
+        return [_run(tiers[0], sys.stdout)]
+    print(f"\n=== side by side, each shown when it has ended: {', '.join(tier.name for tier in tiers)} ===", flush=True)
+    showing = threading.Lock()
+    with ThreadPoolExecutor(len(tiers)) as pool:
+        return list(pool.map(lambda tier: _run_aside(tier, showing), tiers))
+
+
+def _run_aside(tier: Tier, showing: threading.Lock) -> tuple[str, str, float]:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        row = _run(tier, said)
+        said.seek(0)
+        with showing:
+            print(f"\n=== {tier.name} ===\n{said.read()}", flush=True)
+    return row
+
+
+def _run(tier: Tier, out: IO[str]) -> tuple[str, str, float]:
     started = time.monotonic()
-    if tier.needs is not None:
-        try:
+    try:
+        if tier.needs is not None:
             tier.needs()
-        except (ControlPlaneUnavailable, PeerUnavailable) as reason:
-            print(f"left out: {reason}", flush=True)
-            return "FAILED" if os.environ.get("CI") == "true" else "skipped", time.monotonic() - started
-    with tempfile.TemporaryFile() as shown:
-        beside = subprocess.Popen(tier.beside, cwd=ROOT, stdout=shown, stderr=shown) if tier.beside else None
-        outcomes = [_succeeds(command) for command in tier.commands]  # all of them, so that one look shows everything
-        if beside is not None:
-            outcomes.append(beside.wait() == 0)
-            shown.seek(0)
-            print(shown.read().decode(errors="replace"), flush=True)
-    return "passed" if all(outcomes) else "FAILED", time.monotonic() - started
-
-
-def _succeeds(command: Sequence[str]) -> bool:
-    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+    except (ControlPlaneUnavailable, PeerUnavailable) as reason:
+        print(f"left out: {reason}", file=out, flush=True)
+        return tier.name, "skipped", time.monotonic() - started
+    # All of them, whatever becomes of the first, so that one look shows everything.
+    succeeded = [
+        subprocess.run(command, cwd=ROOT, stdout=out, stderr=out, check=False).returncode == 0
+        for command in tier.commands
+    ]
+    return tier.name, "passed" if all(succeeded) else "FAILED", time.monotonic() - started
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(all_must_run=os.environ.get("CI") == "true"))

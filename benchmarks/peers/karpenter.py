@@ -139,7 +139,8 @@ def build(sources: Path, folder: Path, go: str | None, announce: Callable[[str],
 
 def _go_build(go: str, sources: Path, staging: Path) -> None:
     try:
-        go_build(go, ["-p", "1", "-o", str(staging / PROGRAM), "."], sources, {})
+        # Beside the tests that wait for a control plane: what they wait for comes first.
+        go_build(go, ["-p", "1", "-o", str(staging / PROGRAM), "."], sources, {}, give_way=True)
     except GoBuildFailed as failure:
         raise PeerUnavailable(f"go build of Karpenter's scheduler failed: {failure}") from None
 
