@@ -1,8 +1,8 @@
 """Disruption: what must go, what may go, and how far that has come. One snapshot in, one plan out.
 
-Forceful ends come first (interruption, expiration, the surplus of static pools), then the commands under way, then what
-is left of old ones, the conditions that others read, and last new commands, as far as budgets allow, with a word on
-nodes that have to stay.
+Forceful ends come first (interruption, expiration, repair, the surplus of static pools), then the commands under way,
+then what is left of old ones, the conditions that others read, and last new commands, as far as budgets allow, with a
+word on nodes that have to stay.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reconciler.disruption.conditions import conditions
 from reconciler.disruption.expiration import expire
 from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS, Method
+from reconciler.disruption.repair import repair
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
 from reconciler.disruption.surplus import surplus
@@ -34,6 +35,7 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = No
     """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one."""
     turn = turn or Memory().turn(snapshot)
     forced = interrupt(snapshot) + expire(turn)
+    forced += repair(turn, _deleted(forced))
     forced += guarded(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
     return forced + guarded(
         snapshot, "disruption", lambda: _chosen(turn, _deleted(forced), ask or Scheduler(snapshot, turn))

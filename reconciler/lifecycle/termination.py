@@ -29,6 +29,7 @@ from reconciler.lifecycle.writes import (
     with_metadata,
     without_finalizer,
 )
+from reconciler.model.instants import rfc3339
 from reconciler.model.objects import Node
 from reconciler.model.plan import NOTHING, Event, Plan, Reason, Source, joined
 from reconciler.model.pods import DISRUPTED
@@ -88,16 +89,12 @@ def _with_deadline(progress: Progress) -> Progress:
     if grace is None or since is None or labels.TERMINATION_TIMESTAMP in claim.metadata.annotations:
         return progress
     deadline = since + durations.parse(grace)
-    noted = progress.with_claim(with_annotations(claim, {labels.TERMINATION_TIMESTAMP: _text(deadline)}))
+    noted = progress.with_claim(with_annotations(claim, {labels.TERMINATION_TIMESTAMP: rfc3339(deadline)}))
     return noted.also(Plan(events=(_expiring(claim, deadline),)))
 
 
-def _text(deadline: datetime) -> str:
-    return deadline.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:
-    return warning(value, "TerminationGracePeriodExpiring", f"all pods will be deleted by {_text(deadline)}")
+    return warning(value, "TerminationGracePeriodExpiring", f"all pods will be deleted by {rfc3339(deadline)}")
 
 
 def _deadline(claim: NodeClaim) -> datetime | None:

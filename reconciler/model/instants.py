@@ -1,10 +1,15 @@
-"""Instants as our own annotations hold them. A person may have edited one: a time without a zone is not understood."""
+"""Instants as annotations hold them. A person may have edited one: a time without a zone is not understood."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+def rfc3339(instant: datetime) -> str:
+    """In UTC and whole seconds, as Kubernetes writes it: `2026-03-04T12:00:00Z`."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -90,13 +90,15 @@ class PatchObject(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteObject(Action):
     """Deletion with a UID precondition. For a node that is to be drained, `expected_pods` (UIDs) makes the executor
-    list the node's pods once more first; a pod that is not expected stops the deletion (WorldChanged)."""
+    list the node's pods once more first; a pod that is not expected stops the deletion (WorldChanged). `condition` is
+    the one of the Node that it goes for."""
 
     ref: Ref
     uid: str
     grace_seconds: int | None = None
     node_name: str = ""
     expected_pods: frozenset[str] | None = None
+    condition: str = ""
 
     @property
     def lane(self) -> str:

@@ -116,6 +116,9 @@ class Metrics:
         self.created = self._counter(f"{claim}_created_total", "reason", "nodepool", "min_values_relaxed")
         self.terminated = self._counter(f"{claim}_terminated_total", "nodepool", "capacity_type", "zone")
         self.disrupted = self._counter(f"{claim}_disrupted_total", "reason", "nodepool", "capacity_type")
+        self.unhealthy_disrupted = self._counter(
+            f"{claim}_unhealthy_disrupted_total", "condition", "nodepool", "capacity_type", "image_id"
+        )
         self.termination = self._histogram(f"{claim}_termination_duration_seconds", TERMINATIONS, "nodepool")
         self.decisions = self._counter(
             "karpenter_voluntary_disruption_decisions_total", "decision", "reason", "consolidation_type"
@@ -176,6 +179,7 @@ _TOLD = {
     "karpenter_nodeclaims_created": "Node claims created.",
     "karpenter_nodeclaims_terminated": "Node claims gone.",
     "karpenter_nodeclaims_disrupted": "Node claims deleted by decision.",
+    "karpenter_nodeclaims_unhealthy_disrupted": "Node claims deleted because their nodes were sick for too long.",
     "karpenter_nodeclaims_termination_duration_seconds": "From the deletion of a node claim to its end.",
     "karpenter_voluntary_disruption_decisions": "Decisions to disrupt a node.",
     "karpenter_nodes_drained": "Nodes whose pods have all left.",

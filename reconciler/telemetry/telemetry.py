@@ -257,6 +257,9 @@ class Telemetry:
             own = known.metadata.labels if known is not None else {}
             where = own.get(labels.NODEPOOL, ""), own.get(labels.CAPACITY_TYPE, "")
             self.metrics.disrupted.labels(snake_case(action.reason.code), *where).inc()
+            if action.condition:
+                image = known.status.image_id if known is not None else ""
+                self.metrics.unhealthy_disrupted.labels(snake_case(action.condition), *where, image).inc()
             self.log.info("deleting nodeclaim", NodeClaim={"name": action.ref.name}, reason=str(action.reason))
         elif isinstance(action, DeleteMessage):
             self.metrics.deleted_messages.inc()

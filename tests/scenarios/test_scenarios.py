@@ -2,8 +2,9 @@
 
 A scenario is a list of steps. Verbs: `gates` (feature gates; first of all), `apply` (a manifest), `stage` (the usual
 node class, with a pool when `pool` is given: its template spec and disruption), `deploy` (name, replicas and pod spec
-of a Deployment), `scale`, `delete`, `stock_out`, `reclaim` (a spot instance), `remember` (the claims as they are now),
-`run` (virtual time), `expect`. An expectation must hold at once; with `within` the world runs until it does.
+of a Deployment), `scale`, `delete`, `stock_out`, `reclaim` (a spot instance), `sicken` (so many nodes of those that are
+well), `cure` (all of them), `remember` (the claims as they are now), `run` (virtual time), `expect`. An expectation
+must hold at once; with `within` the world runs until it does.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import pytest
 from ruamel.yaml import YAML
 
 from api import durations, labels
+from reconciler.model import kinds
 from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime.controller import Controller
+from reconciler.sandbox.kubelets import NOT_READY
 from reconciler.sandbox.world import World
 from tests.worlds import deployment, node_class, node_pool
 
@@ -96,6 +99,15 @@ class Story:
     def do_reclaim(self, _: object) -> None:
         spot = sorted(m.id for m in self.world.ec2.instances.values() if m.capacity_type == "spot" and _lives(m))
         self.world.ec2.reclaim_spot(spot[0])
+
+    def do_sicken(self, count: int) -> None:
+        well = [n for n in self._named("Node") if NOT_READY not in (n["metadata"].get("annotations") or {})]
+        for one in well[:count]:
+            self._mark(one, "true")
+
+    def do_cure(self, _: object) -> None:
+        for one in self._named("Node"):
+            self._mark(one, None)
 
     def do_run(self, text: str) -> None:
         self.world.run(self, durations.parse(text))
@@ -185,7 +197,15 @@ class Story:
         return {c["metadata"]["name"] for c in self.world.objects("NodeClaim")}
 
     def _first_node(self) -> str:
-        return min(str(n["metadata"]["name"]) for n in self.world.objects("Node"))
+        return str(self._named("Node")[0]["metadata"]["name"])
+
+    def _named(self, kind: str) -> list[dict[str, Any]]:
+        """All of a kind, by name."""
+        return sorted(self.world.objects(kind), key=lambda one: one["metadata"]["name"])
+
+    def _mark(self, node: Mapping[str, Any], value: str | None) -> None:
+        patch = {"metadata": {"annotations": {NOT_READY: value}}}
+        self.world.server.patch(kinds.NODE, "", node["metadata"]["name"], patch)
 
     def _refusals(self, prefix: str) -> str:
         return " | ".join(text for subject, text in sorted(self.refusals.items()) if subject.startswith(prefix))

@@ -82,12 +82,21 @@ def claim(
     return decode(NodeClaim, {"metadata": meta, "spec": {"nodeClassRef": ref, **spec}, "status": status})
 
 
-def node(of: NodeClaim, *, ready: bool = True, annotations: Mapping[str, str] = {}, **spec: Any) -> Node:
+def node(
+    of: NodeClaim,
+    *,
+    ready: bool = True,
+    annotations: Mapping[str, str] = {},
+    conditions: Iterable[Mapping[str, Any]] = (),
+    **spec: Any,
+) -> Node:
+    """Ready or not since an hour, unless `conditions` say more of that; they come beside it."""
     own = {**of.metadata.labels, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
     meta = {"name": f"node-{of.name}", "uid": f"node-uid-{of.name}", "resourceVersion": "1", "labels": own}
     meta["annotations"] = dict(annotations)
+    rows, plain = [*conditions], condition("Ready", NOW - HOUR, status="True" if ready else "False")
     status = {
-        "conditions": [condition("Ready", NOW - HOUR, status="True" if ready else "False")],
+        "conditions": rows if any(row["type"] == "Ready" for row in rows) else [plain, *rows],
         "allocatable": {"cpu": "2", "memory": "8Gi", "pods": "29"},
         "capacity": {"cpu": "2", "memory": "8Gi", "pods": "29"},
     }

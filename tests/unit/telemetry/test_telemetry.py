@@ -112,7 +112,7 @@ def claim(*conditions: Condition) -> NodeClaim:
     return NodeClaim(
         metadata=ObjectMeta(name="c", uid="u", labels=own),
         spec=NodeClaimSpec(node_class_ref=ref),
-        status=NodeClaimStatus(conditions=conditions),
+        status=NodeClaimStatus(conditions=conditions, image_id="ami-1"),
     )
 
 
@@ -136,6 +136,10 @@ def test_claims_are_counted_as_they_come_and_go(telemetry: Telemetry) -> None:
     telemetry.done(delete, "ok", None, None, claim())
     named = {"reason": "spot_interrupted", "nodepool": "p", "capacity_type": "spot"}
     assert value(telemetry, "karpenter_nodeclaims_disrupted_total", **named) == 1
+    sick = DeleteObject(ref=REF, uid="u", reason=Reason("Unhealthy"), condition="KernelReady")
+    telemetry.done(sick, "ok", None, None, claim())
+    named = {"condition": "kernel_ready", "nodepool": "p", "capacity_type": "spot", "image_id": "ami-1"}
+    assert value(telemetry, "karpenter_nodeclaims_unhealthy_disrupted_total", **named) == 1
     telemetry.witness(kinds.NODE_CLAIM, claim(), None)
     named = {"nodepool": "p", "capacity_type": "spot", "zone": "z"}
     assert value(telemetry, "karpenter_nodeclaims_terminated_total", **named) == 1
