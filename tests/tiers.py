@@ -61,8 +61,8 @@ def _files(*names: str) -> tuple[str, ...]:
 
 
 #: The tests on the real control plane mostly wait: in three parts, each with a plane of its own, they wait together.
-FAILURES = _files("crash_points", "drills", "kube_scheduler_worlds")
-LIFE = _files("binding", "bootstrapper", "devices", "end_to_end", "leadership", "operations")
+FAILURES = _files("crash_points", "drills", "kube_scheduler_worlds", "leadership", "operations")
+LIFE = _files("binding", "bootstrapper", "end_to_end")
 
 STAGES: tuple[tuple[Tier, ...], ...] = (
     (
