@@ -438,7 +438,7 @@ BUGS = (
                 "    return []\n",
             ),
         ),
-        ("tests/unit/lifecycle/test_nodes.py::test_devices_that_pods_claim_are_waited_for_driver_by_driver",),
+        ("tests/unit/lifecycle/test_initialization.py::test_devices_that_pods_claim_are_waited_for_driver_by_driver",),
     ),
     Bug(
         "spread by somebody else's service",
