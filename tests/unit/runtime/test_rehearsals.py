@@ -11,7 +11,7 @@ from reconciler.decide import decide as decide_all
 from reconciler.model.memory import Memory
 from reconciler.model.snapshot import Snapshot
 from reconciler.sandbox.world import World
-from tests.unit.runtime.test_controller import Decider, controller, node
+from tests.unit.runtime.loops import Decider, controller, node
 
 
 class Rehearsals:

@@ -1,0 +1,41 @@
+"""A controller's loop in the sandbox, inline, and a `decide` that does what a test has put in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.model import kinds
+from reconciler.model.memory import Memory
+from reconciler.model.plan import Plan, Reason
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.runtime.controller import Controller
+from reconciler.sandbox.world import World
+
+WHY = Reason("Test")
+
+
+class Decider:
+    """Decides what a test put in, and keeps what it saw."""
+
+    def __init__(self, *plans: Plan) -> None:
+        self.plans, self.seen = list(plans), list[Snapshot]()
+
+    def __call__(self, snapshot: Snapshot, memory: Memory) -> Plan:
+        self.seen.append(snapshot)
+        return self.plans.pop(0) if self.plans else Plan()
+
+
+def controller(world: World, decide: Any, **options: Any) -> Controller:
+    settings = Settings(cluster_name="sandbox")
+    return Controller(
+        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=settings, decide=decide, inline=True, **options
+    )
+
+
+def node(world: World, name: str) -> None:
+    world.kube.create(kinds.NODE, {"metadata": {"name": name}, "spec": {}})
+
+
+def errors(loop: Controller, where: str) -> float | None:
+    return loop.telemetry.metrics.registry.get_sample_value("kerf_errors_total", {"where": where})
