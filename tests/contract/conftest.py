@@ -1,4 +1,4 @@
-"""The clusters on which the contract of the Kube port is tried, and the list of what only the real side covers."""
+"""The clusters and accounts on which ports' contracts are tried, and the list of what only the real side covers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.moto_aws import MotoAws
 
 from . import sides
+from .cloud_accounts import Account, MotoAccount, SandboxAccount
 from .kube_clusters import Cluster, RealCluster, SandboxCluster
 
 CRDS = Path(__file__).resolve().parents[2] / "api" / "crds"
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent
 _LIST = pytest.StashKey[list[str]]()
 
 
-# --- the clusters -----------------------------------------------------------------------------------------------
+# --- the clusters and accounts ----------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
 def served(control_plane: ControlPlane) -> ControlPlane:
     """The control plane with our definitions."""
@@ -55,6 +56,27 @@ def aws() -> Iterator[MotoAws]:
     """An AWS with few instance types, for what only the real adapter can be asked."""
     with MotoAws(families=("c5", "m5")) as running:
         yield running
+
+
+@pytest.fixture(scope="package")
+def moto() -> Iterator[MotoAws]:
+    """An AWS with many instance types, one for all the tests of the Cloud port that both sides get."""
+    with MotoAws() as running:
+        yield running
+
+
+@pytest.fixture(params=["sandbox", "aws"])
+def account(request: pytest.FixtureRequest) -> Account:
+    if request.param == "sandbox":
+        return SandboxAccount()
+    return MotoAccount(request.getfixturevalue("moto"))
+
+
+@pytest.fixture
+def group(request: pytest.FixtureRequest) -> str:
+    """A launch group that no other test uses; a client token has at most 64 characters."""
+    name: str = request.node.originalname
+    return name[5:60]
 
 
 # --- what only the real side covers -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Fleet requests and node classes for the tests of the Cloud port, written out as the planner would write them."""
+"""Fleet requests and node classes for the tests of the Cloud port, as the planner would write them; who is listed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from api.v1.ec2nodeclass import (
     SelectorTerm,
 )
 from api.v1.meta import ObjectMeta
-from reconciler.model.cloud import ClassFacts, FleetRequest, LaunchTemplate, Override
+from reconciler.model.cloud import ClassFacts, FleetRequest, Instance, LaunchTemplate, Override
 from reconciler.ports import Cloud
 
 from .cloud_accounts import Account
 
 PROFILE = "kerf-contract"
+ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 PRICES = {"m5.large": 96_000, "c5.large": 85_000}
 
 
@@ -100,3 +101,7 @@ def launch_tags(cluster_name: str, group: str) -> dict[str, str]:
 
 def ensure_profile(cloud: Cloud, role: str) -> None:
     cloud.ensure_instance_profile(PROFILE, role, "/karpenter/contract/", {labels.TAG_NODECLASS: "contract"})
+
+
+def listed(account: Account, instance_id: str) -> Instance | None:
+    return next((one for one in account.cloud.instances() if one.id == instance_id), None)

@@ -70,7 +70,7 @@ BUGS = (
         "launch without token",
         "A fleet call that is repeated because its answer was lost launches a second time.",
         (Edit("reconciler/aws/fleets.py", '        "ClientToken": request.group,\n', ""),),
-        ("tests/contract/test_cloud_contract.py::test_the_same_request_twice_launches_once[aws]",),
+        ("tests/contract/test_cloud_fleets.py::test_the_same_request_twice_launches_once[aws]",),
     ),
     Bug(
         "claim written after launch",
