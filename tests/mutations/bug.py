@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+#: The tests of the rules: the whole controller in the sandbox.
+RULES = "tests/simulation/test_rules.py"
+
 
 class DoesNotApply(Exception):
     """A piece of source that should be replaced occurs never, or more than once."""
@@ -45,3 +48,8 @@ class Bug:
         for edit in self.edits:
             file = root / edit.file
             file.write_text(edit.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def rule(name: str) -> str:
+    """The node ID of a test of the rules."""
+    return f"{RULES}::{name}"

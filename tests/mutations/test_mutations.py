@@ -7,12 +7,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.mutations.bug import Bug, DoesNotApply, Edit
+from tests.mutations.bug import RULES, Bug, DoesNotApply, Edit
 from tests.mutations.catalogue import BROKEN, DRAWN, NO_BUG, SEED, broken, drawn, lacking
 from tests.mutations.copies import ROOT, Broken, copy, found, named_tests, run, unmutated
 from tests.mutations.planted import BUGS
 
-RULES = "tests/simulation/test_rules.py"
 ALL = (*BUGS, *BROKEN.values())
 
 

@@ -1,0 +1,83 @@
+"""The planted bugs of disruption: budgets, candidates, commands."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit, rule
+
+BUGS = (
+    Bug(
+        "budget counts only ready nodes",
+        "A node that is not ready uses up no budget, so one more goes while it is away already.",
+        (
+            Edit(
+                "reconciler/disruption/budgets.py",
+                "and state.initialized and not claim.is_true(",
+                "and state.initialized and state.node.ready and not claim.is_true(",
+            ),
+        ),
+        (rule("test_a_node_that_is_not_ready_uses_up_budget"),),
+    ),
+    Bug(
+        "deletion that only a plan can keep",
+        "A node is deleted for a saving, its pods go where nobody planned them, and one needs such a node again.",
+        (
+            Edit(
+                "reconciler/disruption/moves.py",
+                "        return _regret(view, candidate, ask) or Move(",
+                "        return Move(",
+            ),
+        ),
+        (rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
+    ),
+    Bug(
+        "back-off forgotten on restart",
+        "That a replacement failed is remembered in memory only; a restarted controller tries again at once.",
+        (
+            Edit(
+                "reconciler/disruption/commands.py",
+                "        annotations[labels.COMMAND_FAILED] = text_of(failure)\n",
+                "        assert failure.count\n",
+            ),
+            Edit(
+                "reconciler/runtime/results.py",
+                "def _(action: PatchObject, done: Done, state: State) -> None:\n",
+                "def _(action: PatchObject, done: Done, state: State) -> None:\n"
+                '    if action.verb == "RollBackCommand":\n'
+                '        state.actions.failed(f"StartCommand {action.ref}", done.at, 60.0)\n',
+            ),
+        ),
+        (rule("test_backoff_survives_a_restart"),),
+    ),
+    Bug(
+        "nomination ignored by emptiness",
+        "An empty node goes although a pending pod is expected there.",
+        (
+            Edit(
+                "reconciler/disruption/candidates.py",
+                "    until = view.snapshot.nominated_until.get(key)\n",
+                "    until = None\n",
+            ),
+            Edit(
+                "reconciler/disruption/commands.py",
+                "    until = snapshot.nominated_until.get(name)\n",
+                "    until = None\n",
+            ),
+        ),
+        (rule("test_a_nominated_node_is_not_empty"),),
+    ),
+    Bug(
+        "room that is not missed",
+        "A node goes as empty although a CapacityBuffer keeps room there.",
+        (
+            Edit(
+                "reconciler/disruption/methods.py",
+                "return _Wish(empty and not held, ",
+                "return _Wish(empty, ",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_buffers.py::test_an_empty_node_where_room_is_kept_stays_and_that_is_said",
+            "tests/simulation/test_capacity_buffers.py::test_a_controller_that_takes_over_keeps_them",
+        ),
+    ),
+)

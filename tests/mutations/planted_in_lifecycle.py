@@ -1,0 +1,156 @@
+"""The planted bugs of the claim's life: launch, registration, drain, termination, garbage."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit, rule
+
+_EXPECTATIONS = "tests/unit/lifecycle/test_expectations.py"
+
+BUGS = (
+    Bug(
+        "no taint before drain",
+        "Pods are evicted from a node that takes new ones, so they come back to it and the drain never ends.",
+        (
+            Edit(
+                "reconciler/lifecycle/termination.py",
+                "    untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]\n",
+                "    untainted: list[tuple[Node, Node]] = []\n",
+            ),
+        ),
+        (rule("test_a_node_takes_no_new_pods_while_it_is_drained"),),
+        seeds=range(10),
+    ),
+    Bug(
+        "no drain of a node that is not ready",
+        "Pods that run on a node of which nobody hears are cut off with it.",
+        (
+            Edit(
+                "reconciler/lifecycle/termination.py",
+                "    waits = [wait for node in nodes if (wait",
+                "    waits = [wait for node in nodes if node.ready and (wait",
+            ),
+        ),
+        (rule("test_a_node_that_is_not_ready_is_drained_all_the_same"),),
+        seeds=range(28, 29),
+    ),
+    Bug(
+        "claim written after launch",
+        "Between the launch and the write nothing but a tag says whose the instances are.",
+        (
+            Edit(
+                "reconciler/lifecycle/launch.py",
+                "        return _write(request, members)\n    if request.kind == fleet.CAPACITY:",
+                "        names = tuple(claim.name for claim in members)\n"
+                "        call = LaunchInstances(reason=_reason(members[0]), request=request, claims=names)\n"
+                "        return joined((act(call), _write(request, members)))\n"
+                "    if request.kind == fleet.CAPACITY:",
+            ),
+        ),
+        (rule("test_a_launch_is_written_to_its_claims_first"),),
+        seeds=range(10),
+    ),
+    Bug(
+        "finalizer removed before the instance is gone",
+        "The claim lets go as soon as the termination has been asked for, whether or not it took effect.",
+        (
+            Edit(
+                "reconciler/lifecycle/instance_end.py",
+                "    if begun and listed and instance is None:\n",
+                "    if begun:\n",
+            ),
+        ),
+        (rule("test_a_claim_lets_go_when_its_instance_is_gone"),),
+        seeds=range(10),
+    ),
+    Bug(
+        "expectations never taken back",
+        "Pods that were told a node which died wait for it, and get no other.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "        if node is None or node.metadata.deleting:\n",
+                "        if node is not None and node.metadata.deleting:\n",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_what_was_expected_of_a_node_that_goes_is_taken_back",),
+    ),
+    Bug(
+        "node takes pods before they are told",
+        "A node loses its taint while the pods that it was made for do not know of it: others come first.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "    if node.registered or created is None or not (untold or later):\n",
+                "    if created is not None:\n",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_the_node_takes_pods_when_they_have_been_told",),
+    ),
+    Bug(
+        "node does not give way",
+        "A node opens although more important pods wait for another: they come to it, or make its own pods go.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py", "    return any(rank > least for ", "    return any(False for "
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_a_node_gives_way_to_pods_that_are_more_important",),
+    ),
+    Bug(
+        "terminate by node name",
+        "The instance that ends is the one behind the Node of the claim's node name, whoever registered under it.",
+        (
+            Edit(
+                "reconciler/lifecycle/instance_end.py",
+                "    instance, asked = view.snapshot.instances.get(instance_id),",
+                "    named = view.snapshot.nodes.get(claim.status.node_name)\n"
+                '    own = named.spec.provider_id.rsplit("/", 1)[-1] if named is not None else ""\n'
+                "    instance_id = own or instance_id\n"
+                "    instance, asked = view.snapshot.instances.get(instance_id),",
+            ),
+        ),
+        (rule("test_an_instance_ends_by_its_id"),),
+    ),
+    Bug(
+        "garbage collection younger than the adoption time",
+        "An instance without a claim is ended at once, though its claim may only not have been seen yet.",
+        (
+            Edit(
+                "reconciler/lifecycle/garbage.py",
+                "instance.launched + view.snapshot.settings.adoption_time",
+                "instance.launched",
+            ),
+        ),
+        (rule("test_a_young_instance_without_a_claim_is_left_alone"),),
+        seeds=range(133, 134),
+    ),
+    Bug(
+        "one odd object stops everything",
+        "An annotation that cannot be read keeps the whole plan from being made.",
+        (
+            Edit(
+                "reconciler/lifecycle/writes.py",
+                "        return step()\n    except Exception as error:\n",
+                "        return step()\n    except KeyError as error:\n",
+            ),
+            Edit(
+                "reconciler/model/memory.py",
+                "        except Exception as error:  # what one object",
+                "        except KeyError as error:  # what one object",
+            ),
+        ),
+        (rule("test_an_object_that_cannot_be_understood_holds_up_only_itself"),),
+    ),
+    Bug(
+        "drivers are not waited for",
+        "A node is initialized although a driver whose devices pods claim has published nothing yet.",
+        (
+            Edit(
+                "reconciler/lifecycle/initialization.py",
+                '    return sorted({driver.strip() for driver in wanted.split(",")} - own - {""})\n',
+                "    return []\n",
+            ),
+        ),
+        ("tests/unit/lifecycle/test_initialization.py::test_devices_that_pods_claim_are_waited_for_driver_by_driver",),
+    ),
+)

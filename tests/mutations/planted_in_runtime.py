@@ -1,0 +1,174 @@
+"""The planted bugs of the loop and of what it speaks with: news, performing, telemetry, AWS."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit, rule
+
+BUGS = (
+    Bug(
+        "launch without token",
+        "A fleet call that is repeated because its answer was lost launches a second time.",
+        (Edit("reconciler/aws/fleets.py", '        "ClientToken": request.group,\n', ""),),
+        ("tests/contract/test_cloud_fleets.py::test_the_same_request_twice_launches_once[aws]",),
+    ),
+    Bug(
+        "PDB ignored on retry",
+        "A pod whose eviction its PodDisruptionBudget refused is deleted instead.",
+        (
+            Edit(
+                "reconciler/runtime/performing.py",
+                "    kube.evict(action.ref, uid=action.uid)\n",
+                "    from reconciler.ports import EvictionBlocked\n\n"
+                "    try:\n"
+                "        kube.evict(action.ref, uid=action.uid)\n"
+                "    except EvictionBlocked:\n"
+                "        kube.delete(action.ref, uid=action.uid)\n",
+            ),
+        ),
+        (rule("test_an_eviction_that_was_refused_is_asked_again_and_nothing_else"),),
+        seeds=range(10),
+    ),
+    Bug(
+        "expired watch treated as empty",
+        "When a watch's version is too old, everything of its kind counts as gone until it is listed again.",
+        (
+            Edit(
+                "reconciler/runtime/reflector.py",
+                "            self._lost(error, relist=True)\n",
+                "            self._lost(error, relist=True)\n"
+                '            self._inbox.put(Listed(self.kind, (), "", now))\n',
+            ),
+        ),
+        (rule("test_an_expired_watch_is_listed_again_and_nothing_is_destroyed"),),
+    ),
+    Bug(
+        "forbidden list treated as empty",
+        "A list that we may not read counts as a list of nothing.",
+        (
+            Edit(
+                "reconciler/runtime/reflector.py",
+                "        listing = self._kube.list(self.kind)\n",
+                "        from reconciler.ports import Forbidden, Listing\n\n"
+                "        try:\n"
+                "            listing = self._kube.list(self.kind)\n"
+                "        except Forbidden:\n"
+                '            listing = Listing((), "0")\n',
+            ),
+        ),
+        (rule("test_a_forbidden_list_is_not_an_empty_one"),),
+    ),
+    Bug(
+        "own writes not overlaid",
+        "What was written counts only when the watch shows it, so it is decided and written again until then.",
+        (
+            Edit(
+                "reconciler/runtime/results.py",
+                "        _succeeded(done.action, done, state)\n",
+                "",
+            ),
+        ),
+        (rule("test_own_writes_count_before_a_watch_shows_them"),),
+        seeds=range(10),
+    ),
+    Bug(
+        "node is empty when a pod is expected no more",
+        "A node goes as empty while the pod that it was made for is about to be placed there again.",
+        (
+            Edit(
+                "reconciler/runtime/state.py",
+                "                self._expects_no_more(name, now)\n",
+                "                pass\n",
+            ),
+        ),
+        (
+            "tests/unit/runtime/test_state.py"
+            "::test_a_node_on_which_a_pod_is_expected_no_more_is_kept_until_the_pod_has_been_looked_at",
+        ),
+    ),
+    Bug(
+        "lease not re-checked before terminate",
+        "A termination starts although the lease's renew deadline has passed while the plan was being performed.",
+        (
+            Edit(
+                "reconciler/runtime/executor.py",
+                "        if not self._may_act():\n",
+                '        if not self._may_act() and type(action).__name__ != "TerminateInstance":\n',
+            ),
+        ),
+        (rule("test_no_action_starts_after_the_renew_deadline"),),
+    ),
+    Bug(
+        "no last look",
+        "An empty node is deleted although a pod has come to it that the watch has not told of.",
+        (
+            Edit(
+                "reconciler/runtime/performing.py",
+                "    if action.expected_pods is not None and action.node_name:\n",
+                "    if action.expected_pods is not None and not action.node_name:\n",
+            ),
+        ),
+        (rule("test_pods_are_listed_once_more_before_an_empty_node_goes"),),
+    ),
+    Bug(
+        "old news believed",
+        "Nodes are drained and instances ended by what was true an hour ago.",
+        (
+            Edit(
+                "reconciler/runtime/state.py",
+                "        limit = now - self.settings.stale_after\n",
+                "        limit = now - 40 * self.settings.stale_after\n",
+            ),
+            Edit(
+                "reconciler/model/snapshot.py",
+                "        limit = self.now - self.settings.stale_after\n",
+                "        limit = self.now - 40 * self.settings.stale_after\n",
+            ),
+        ),
+        (rule("test_nothing_is_destroyed_on_old_news"),),
+    ),
+    Bug(
+        "retried in place",
+        "What failed is tried again at once, by the same news, without a look at the world.",
+        (
+            Edit(
+                "reconciler/runtime/executor.py",
+                "                done = self._perform(action)\n",
+                "                done = self._perform(action)\n"
+                '                done = self._perform(action) if done.outcome == "unavailable" else done\n',
+            ),
+        ),
+        (rule("test_what_failed_is_left_alone_for_longer_each_time"),),
+    ),
+    Bug(
+        "one back-off for all",
+        "While one object is left alone because something failed, nothing else is done either.",
+        (
+            Edit(
+                "reconciler/runtime/controller.py",
+                "                waiting[action.lane] = until\n",
+                "                return [], until\n",
+            ),
+        ),
+        (rule("test_a_pool_whose_claims_fail_holds_up_no_other"),),
+    ),
+    Bug(
+        "decisions of another counted",
+        "A new leader measures from when it first saw a pod, although the one before decided about it.",
+        (
+            Edit(
+                "reconciler/telemetry/pod_times.py",
+                "        if wait.asking and wait.seen is None and telling:\n",
+                "        if wait.asking and wait.seen is None:\n",
+            ),
+            Edit(
+                "reconciler/telemetry/pod_times.py",
+                "            wait.seen, wait.decided, wait.served = (now if leading and wait.asking else None), ",
+                "            wait.decided, wait.served = ",
+            ),
+        ),
+        (
+            "tests/unit/telemetry/test_pod_times.py"
+            "::test_a_new_leader_knows_since_when_pods_wait_but_not_what_was_decided",
+        ),
+    ),
+)

@@ -1,0 +1,119 @@
+"""The planted bugs of places for pods: scheduling, and what provisioning makes of it."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit, rule
+
+BUGS = (
+    Bug(
+        "limits checked against nodes instead of claims",
+        "Claims that have no Node yet do not count against their pool's limits.",
+        (
+            Edit(
+                "reconciler/scheduling/world.py",
+                "        if state.pool_name == pool.name and not state.deleting\n",
+                "        if state.pool_name == pool.name and not state.deleting and state.node is not None\n",
+            ),
+        ),
+        (rule("test_limits_count_claims_that_have_no_node_yet"),),
+        seeds=range(145, 146),
+    ),
+    Bug(
+        "start-up taints hide domains",
+        "Pods on a node that starts do not count for a spread that honours taints: one more node is made beside it.",
+        (
+            Edit(
+                "reconciler/scheduling/tallies.py", "self._coming.get(node.name, node.spec.taints)", "node.spec.taints"
+            ),
+        ),
+        ("tests/unit/scheduling/test_catalogue_nodes.py::test_what_a_node_starts_with_hides_no_domain",),
+    ),
+    Bug(
+        "names that differ each time",
+        "A creation that is repeated makes a second claim instead of meeting the first.",
+        (
+            Edit(
+                "reconciler/scheduling/claims.py",
+                '    digest = hashlib.sha256("\\n".join([salt, node.pool, *uids]).encode()).hexdigest()\n',
+                "    once = snapshot.now.isoformat()\n"
+                '    digest = hashlib.sha256("\\n".join([once, salt, node.pool, *uids]).encode()).hexdigest()\n',
+            ),
+        ),
+        (rule("test_a_creation_whose_answer_was_lost_meets_its_own_name"),),
+    ),
+    Bug(
+        "volumes that are attached already are forgotten",
+        "A node that can attach no more volumes is taken for one that can.",
+        (
+            Edit(
+                "reconciler/scheduling/attachments.py",
+                "        return {driver: limit - self._attached.counts[driver] for driver, limit",
+                "        return {driver: limit.copy() for driver, limit",
+            ),
+        ),
+        ("tests/simulation/test_full_of_volumes.py::test_a_pod_that_comes_later_is_not_sent_to_a_full_node",),
+    ),
+    Bug(
+        "claims of devices overlooked",
+        "A pod that claims devices in an init container only is placed as if it claimed nothing.",
+        (
+            Edit(
+                "reconciler/model/pods.py",
+                "    for containers in (pod.spec.containers, pod.spec.init_containers):\n",
+                "    for containers in (pod.spec.containers,):\n",
+            ),
+        ),
+        ("tests/unit/scheduling/test_catalogue_devices.py::test_222_pods_that_claim_devices_are_refused",),
+    ),
+    Bug(
+        "a device for several",
+        "A device that allows one allocation is given to every claim that asks.",
+        (
+            Edit(
+                "reconciler/scheduling/devices/usage.py",
+                "        if not device.spec.allow_multiple_allocations:\n            return False\n        return all(",
+                "        return all(",
+            ),
+        ),
+        ("tests/unit/scheduling/test_catalogue_devices_allocated.py::test_224_a_device_is_had_once",),
+    ),
+    Bug(
+        "spread by somebody else's service",
+        "Default spread constraints count whom any Service of the namespace selects.",
+        (
+            Edit(
+                "reconciler/scheduling/default_spread.py",
+                "            if all(own.get(key) == value for key, value in selector.items()):\n",
+                "            if selector:\n",
+            ),
+        ),
+        ("tests/unit/scheduling/test_default_spread.py::test_a_pod_that_belongs_to_nothing_known_is_left_as_it_is",),
+    ),
+    Bug(
+        "what is under way is forgotten",
+        "While the creation of a static pool's member is under way, another one is created in its place.",
+        (
+            Edit(
+                "reconciler/provisioning/static.py",
+                "    wanted = missing - len(asked)\n",
+                "    wanted = missing\n",
+            ),
+        ),
+        (
+            "tests/unit/provisioning/test_static.py"
+            "::test_what_is_being_created_counts_whatever_becomes_of_the_others_meanwhile",
+        ),
+    ),
+    Bug(
+        "room before pods",
+        "Room that CapacityBuffers keep is found before pods that exist have a place.",
+        (
+            Edit(
+                "reconciler/scheduling/solve.py",
+                "for late in (False, True))",
+                "for late in (True, False))",
+            ),
+        ),
+        ("tests/unit/scheduling/test_buffers.py::test_real_pods_take_what_room_there_is_and_virtual_ones_make_way",),
+    ),
+)
