@@ -14,7 +14,7 @@ from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
-from reconciler.model import devices, objects, workloads
+from reconciler.model import devices, objects, storage, workloads
 from reconciler.model.settings import Settings
 
 
@@ -49,11 +49,11 @@ POD = Kind("Pod", "v1", "pods", objects.Pod)
 PDB = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", objects.PodDisruptionBudget)
 DAEMON_SET = Kind("DaemonSet", "apps/v1", "daemonsets", objects.DaemonSet)
 NAMESPACE = Kind("Namespace", "v1", "namespaces", objects.Namespace, True)
-PVC = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", objects.PersistentVolumeClaim)
-PV = Kind("PersistentVolume", "v1", "persistentvolumes", objects.PersistentVolume, True)
-STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", objects.StorageClass, True)
-CSI_NODE = Kind("CSINode", "storage.k8s.io/v1", "csinodes", objects.CSINode, True)
-VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", objects.VolumeAttachment, True)
+PVC = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", storage.PersistentVolumeClaim)
+PV = Kind("PersistentVolume", "v1", "persistentvolumes", storage.PersistentVolume, True)
+STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", storage.StorageClass, True)
+CSI_NODE = Kind("CSINode", "storage.k8s.io/v1", "csinodes", storage.CSINode, True)
+VOLUME_ATTACHMENT = Kind("VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", storage.VolumeAttachment, True)
 SERVICE = Kind("Service", "v1", "services", objects.Service)
 REPLICATION_CONTROLLER = Kind("ReplicationController", "v1", "replicationcontrollers", objects.ReplicationController)
 CAPACITY_BUFFER = Kind("CapacityBuffer", "autoscaling.x-k8s.io/v1beta1", "capacitybuffers", CapacityBuffer)

@@ -20,7 +20,7 @@ from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
-from reconciler.model import devices, objects, workloads
+from reconciler.model import devices, objects, storage, workloads
 from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
@@ -214,7 +214,7 @@ class Snapshot:
     claims_by_pool: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
     claims_by_class: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
     #: Volume attachments by node name.
-    attachments_by_node: Mapping[str, tuple[objects.VolumeAttachment, ...]] = field(default_factory=dict)
+    attachments_by_node: Mapping[str, tuple[storage.VolumeAttachment, ...]] = field(default_factory=dict)
     pods: PodIndex = field(default_factory=lambda: PodIndex({}, {}, {}))
     #: The next four are by `namespace/name`.
     pdbs: Mapping[str, objects.PodDisruptionBudget] = field(default_factory=dict)
@@ -222,12 +222,12 @@ class Snapshot:
     pdb_budgets: Mapping[str, Budget] = field(default_factory=dict)
     pdb_selectors: Mapping[str, Selectors] = field(default_factory=dict)
     daemon_sets: Mapping[str, objects.DaemonSet] = field(default_factory=dict)
-    volume_claims: Mapping[str, objects.PersistentVolumeClaim] = field(default_factory=dict)
-    volumes: Mapping[str, objects.PersistentVolume] = field(default_factory=dict)
-    storage_classes: Mapping[str, objects.StorageClass] = field(default_factory=dict)
-    volume_attachments: Mapping[str, objects.VolumeAttachment] = field(default_factory=dict)
+    volume_claims: Mapping[str, storage.PersistentVolumeClaim] = field(default_factory=dict)
+    volumes: Mapping[str, storage.PersistentVolume] = field(default_factory=dict)
+    storage_classes: Mapping[str, storage.StorageClass] = field(default_factory=dict)
+    volume_attachments: Mapping[str, storage.VolumeAttachment] = field(default_factory=dict)
     #: By the name of their Node.
-    csi_nodes: Mapping[str, objects.CSINode] = field(default_factory=dict)
+    csi_nodes: Mapping[str, storage.CSINode] = field(default_factory=dict)
     namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
     #: What pods belong to, by `namespace/name`; empty unless something that is asked for needs it (`kinds.watched`).
     services: Mapping[str, objects.Service] = field(default_factory=dict)

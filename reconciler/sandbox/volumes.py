@@ -12,8 +12,9 @@ from typing import Any
 
 from api import labels
 from reconciler.model import kinds
-from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.objects import Pod
 from reconciler.model.pods import terminal
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.sandbox.api_server import ApiServer, Key, Record
 from reconciler.sandbox.clock import Agenda
 from reconciler.sandbox.demand import term_holds

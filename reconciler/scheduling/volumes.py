@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from api import labels
 from api.requirements import EMPTY, IN, Requirements, requirement
-from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.scheduling.requirements_of import term_requirements
 
 #: A volume as its driver sees it: the driver's name, and the key of the claim by which pods ask for the volume.

@@ -19,8 +19,9 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model.cluster import FIELDS
 from reconciler.model.instance_type import Catalogue, Offering, Reservation
-from reconciler.model.objects import CSINode, Node, Pod, Volume
+from reconciler.model.objects import Node, Pod, Volume
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.storage import CSINode
 from reconciler.provisioning.provision import nominations
 from reconciler.scheduling.solve import Solution, solve, survey
 from tests.referee import violations

@@ -23,30 +23,32 @@ from reconciler.model.objects import (
     ClaimSource,
     Container,
     ContainerPort,
-    CSINode,
-    CSINodeDriver,
-    CSINodeSpec,
-    CSISource,
     LabelSelector,
     Node,
     NodeSpec,
     NodeStatus,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    PersistentVolumeClaimSpec,
-    PersistentVolumeSpec,
     Pod,
     PodAffinity,
     PodAffinityTerm,
     PodSpec,
     PodStatus,
     ResourceNeeds,
-    StorageClass,
     Volume,
-    VolumeNodeResources,
 )
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.storage import (
+    CSINode,
+    CSINodeDriver,
+    CSINodeSpec,
+    CSISource,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PersistentVolumeSpec,
+    StorageClass,
+    VolumeNodeResources,
+)
 from reconciler.scheduling.solve import survey
 from reconciler.scheduling.targets import Target
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from api import labels
-from reconciler.model.objects import NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.objects import NodeSelectorTerm, Pod
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.referee.selecting import expressions_hold, term_holds
 
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.meta import Taint, decode
 from reconciler.model import kinds
-from reconciler.model.objects import PersistentVolumeClaim, VolumeAttachment
 from reconciler.model.plan import EvictPod, TerminateInstance
+from reconciler.model.storage import PersistentVolumeClaim, VolumeAttachment
 from tests.unit.lifecycle.drains import CRITICAL, DAEMON, MIRROR, TOLERANT, draining, evicted
 from tests.unit.lifecycle.world import NOW, node_claim, pod, running, text
 

@@ -19,6 +19,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.model import objects
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.referee.needs import requests
 from tests.referee.planned import types_of
 from tests.unit.scheduling import worlds as w
@@ -148,32 +149,32 @@ def cordoned(name: str) -> objects.Node:
 
 def volume_claim(
     name: str, volume: str = "", storage: str | None = None, *, bound: bool = True, phase: str = ""
-) -> objects.PersistentVolumeClaim:
+) -> PersistentVolumeClaim:
     """`bound`: to the volume that it names."""
     notes = {"pv.kubernetes.io/bind-completed": "yes"} if volume and bound else {}
     meta = {"name": name, "namespace": "default", "annotations": notes}
     spec = {"volumeName": volume, "storageClassName": storage}
-    return decode(objects.PersistentVolumeClaim, {"metadata": meta, "spec": spec, "status": {"phase": phase}})
+    return decode(PersistentVolumeClaim, {"metadata": meta, "spec": spec, "status": {"phase": phase}})
 
 
-def volume(name: str, key: str, *values: str, source: str = "csi") -> objects.PersistentVolume:
+def volume(name: str, key: str, *values: str, source: str = "csi") -> PersistentVolume:
     terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
     made = {"csi": {"driver": "ebs.csi.aws.com"}, "awsElasticBlockStore": {"volumeID": "vol-1"}}[source]
     spec = {source: made, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
-    return decode(objects.PersistentVolume, {"metadata": {"name": name}, "spec": spec})
+    return decode(PersistentVolume, {"metadata": {"name": name}, "spec": spec})
 
 
-def storage_class(name: str, *zones: str, mode: str = "WaitForFirstConsumer") -> objects.StorageClass:
+def storage_class(name: str, *zones: str, mode: str = "WaitForFirstConsumer") -> StorageClass:
     rows = [{"key": "topology.ebs.csi.aws.com/zone", "values": list(zones)}]
     topologies = [{"matchLabelExpressions": rows}] if zones else []
     manifest = {"metadata": {"name": name}, "volumeBindingMode": mode, "allowedTopologies": topologies}
-    return decode(objects.StorageClass, {"provisioner": "ebs.csi.aws.com", **manifest})
+    return decode(StorageClass, {"provisioner": "ebs.csi.aws.com", **manifest})
 
 
-def csi_node(name: str, most: int, driver: str = "ebs.csi.aws.com") -> objects.CSINode:
+def csi_node(name: str, most: int, driver: str = "ebs.csi.aws.com") -> CSINode:
     """How many volumes a node can attach."""
     row = {"name": driver, "allocatable": {"count": most}}
-    return decode(objects.CSINode, {"metadata": {"name": name}, "spec": {"drivers": [row]}})
+    return decode(CSINode, {"metadata": {"name": name}, "spec": {"drivers": [row]}})
 
 
 def mounts(*claims: str) -> list[Json]:

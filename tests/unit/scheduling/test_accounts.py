@@ -10,7 +10,7 @@ import pytest
 from api import labels
 from api.v1.meta import decode
 from reconciler.model import kinds
-from reconciler.model.objects import CSINode
+from reconciler.model.storage import CSINode
 from reconciler.scheduling import account as words
 from reconciler.scheduling.explain import MOST_ACCOUNTS, MOST_CLASSES
 from reconciler.scheduling.solve import solve, survey

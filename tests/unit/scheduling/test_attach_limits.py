@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from api.v1.meta import decode
-from reconciler.model.objects import CSINode, PersistentVolume, PersistentVolumeClaim, Pod
+from reconciler.model.objects import Pod
 from reconciler.model.plan import Nomination
+from reconciler.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 from reconciler.scheduling.attachments import Attaching, attaching
 from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.solve import Solution, solve, survey

@@ -9,7 +9,8 @@ from typing import Any
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.objects import Pod
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 

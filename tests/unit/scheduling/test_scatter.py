@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api import labels
-from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
 from reconciler.scheduling.scatter import Scattered, ScatteredLargeFirst
 from reconciler.scheduling.solve import Solution, solve
 from tests.unit.scheduling import worlds as w

@@ -8,7 +8,7 @@ import pytest
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.model.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.unit.scheduling import worlds as w
 
 
