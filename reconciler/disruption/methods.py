@@ -9,32 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
 from reconciler.disruption.budgets import Ledger, reported
 from reconciler.disruption.candidates import Blocker, Candidate, known_candidate, refused
-from reconciler.disruption.command import command_id, failure_of
+from reconciler.disruption.command import command_id
 from reconciler.disruption.commands import start
 from reconciler.disruption.moves import Move, judge
+from reconciler.disruption.pacing import backing_off, no_budget, probed, settled, soon
 from reconciler.disruption.proposals import agreed, timely
 from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Step
-from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
+from reconciler.model.plan import NOTHING, Plan, Source, joined
 from reconciler.model.replicas import kept, members, room
-from reconciler.model.snapshot import Proposal, StateNode
+from reconciler.model.snapshot import Proposal
 from reconciler.scheduling.claims import member_claim, member_name, to_claim
 
 #: How many simulations one plan may make for drift, and for consolidation.
 _PROBES: Final = 2
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
     keys = [key for key, wish in wishes.items() if wish.empty]
     judged = {key: known_candidate(view, key) for key in keys}
     ready = [found for found in judged.values() if isinstance(found, Candidate)]
-    plans = [refused(view.snapshot.state_nodes[k], b, _soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
+    plans = [refused(view.snapshot.state_nodes[k], b, soon(view)) for k, b in judged.items() if isinstance(b, Blocker)]
     plans += [
         guarded(view.snapshot, f"node/{found.state.name}", partial(_empty_one, view, ledger, found))
         for found in sorted(ready, key=by_savings)
@@ -73,7 +72,7 @@ def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
     if due > view.snapshot.now:
         return Plan(next_due=due)
     if not ledger.remaining(found.pool.name, EMPTY):
-        return _no_budget(view, found.state, EMPTY)
+        return no_budget(view, found.state, EMPTY)
     ledger.take(found.pool.name, found.key)
     return start(view, found, EMPTY, "no pods that would be missed")
 
@@ -104,7 +103,7 @@ def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     full = [found for found in ready if found.movable]
     plans += [_drift_empty(view, ledger, found) for found in ready if not found.movable]
     if full:
-        plans += [Plan(next_due=_soon(view))]
+        plans += [Plan(next_due=soon(view))]
     if full and not ledger.used and settled(view):
         plans += _drift_one(view, ledger, probed(full, view, 1, _PROBES), ask)
     return joined(plans)
@@ -125,13 +124,13 @@ def _drift_candidate(view: View, ledger: Ledger, key: str) -> Candidate | Plan:
         return held
     found = known_candidate(view, key, eventual=True)
     if isinstance(found, Blocker):
-        return refused(state, found, _soon(view))
-    return found if ledger.remaining(found.pool.name, DRIFTED) else _no_budget(view, state, DRIFTED)
+        return refused(state, found, soon(view))
+    return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)
 
 
 def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
     if not ledger.remaining(found.pool.name, DRIFTED):
-        return _no_budget(view, found.state, DRIFTED)
+        return no_budget(view, found.state, DRIFTED)
     ledger.take(found.pool.name, found.key)
     return start(view, found, DRIFTED, _drift_text(found))
 
@@ -142,7 +141,7 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
     for found in order:
         outcome = simulate(view, [found], ask, Manner.FREELY)
         if outcome.blocker is not None:
-            plans.append(refused(found.state, outcome.blocker, _soon(view)))
+            plans.append(refused(found.state, outcome.blocker, soon(view)))
             continue
         salt = command_id(found.claim.metadata.uid, DRIFTED, view.snapshot.now)
         claims = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
@@ -182,13 +181,13 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
     granted = room(snapshot, pool, min(len(ready), ledger.remaining(pool.name, DRIFTED)))
     if not granted and ready:
         text = "limits.nodes leaves no room for a successor beside it"
-        plans += [refused(one.state, Blocker("NodeLimitReached", text, quiet=True), _soon(view)) for one in ready]
+        plans += [refused(one.state, Blocker("NodeLimitReached", text, quiet=True), soon(view)) for one in ready]
     for one in ready[:granted]:
         salt = command_id(one.claim.metadata.uid, DRIFTED, snapshot.now)
         ledger.take(pool.name, one.key)
         successor = member_claim(snapshot, pool, member_name(pool, salt))
         plans.append(start(view, one, DRIFTED, _drift_text(one), [successor]))
-    return joined((*plans, Plan(next_due=_soon(view) if ready else None)))
+    return joined((*plans, Plan(next_due=soon(view) if ready else None)))
 
 
 # --- consolidation ----------------------------------------------------------------------------------------------
@@ -212,11 +211,11 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> 
     if found is None:
         return NOTHING, False
     if not ledger.remaining(found.pool.name, UNDERUTILIZED):
-        return _no_budget(view, found.state, UNDERUTILIZED), False
+        return no_budget(view, found.state, UNDERUTILIZED), False
     move = judge(view, found, ask)
     if not isinstance(move, Move) or (move.new is not None and not _no_worse(move, proposal)):
         text = move.text if isinstance(move, Blocker) else "the replacement would be another one"
-        return refused(found.state, Blocker("ConsolidationRejected", text), _soon(view)), False
+        return refused(found.state, Blocker("ConsolidationRejected", text), soon(view)), False
     salt = command_id(found.claim.metadata.uid, UNDERUTILIZED, view.snapshot.now)
     claims = [] if move.new is None else [to_claim(view.snapshot, move.new, salt=salt)]
     ledger.take(found.pool.name, found.key)
@@ -252,32 +251,6 @@ def by_savings(found: Candidate) -> tuple[object, str]:
     return -costs.savings_ratio(found.price, found.cost), found.key
 
 
-def settled(view: View) -> bool:
-    """Whether every command's replacements can be seen, so that a simulation reckons with them."""
-    return all(command.created for command in view.commands.values())
-
-
-def backing_off(view: View, state: StateNode) -> Plan | None:
-    """The refusal of a node whose last replacement failed a short while ago."""
-    failure = failure_of(state.claim.metadata.annotations) if state.claim is not None else None
-    if failure is None or failure.until <= view.snapshot.now:
-        return None
-    text = f"its replacement failed {failure.count} times; next try at {failure.until.isoformat()}"
-    refusal = Refusal(f"node/{state.name}", Reason("BackingOff", text))
-    return Plan(refusals=(refusal,), next_due=failure.until)
-
-
-def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T]:
-    """The first ones, and a window of the others that moves on with time, so that none is starved."""
-    head, rest = list(order[:always]), list(order[always:])
-    room = most - len(head)
-    if len(rest) <= room:
-        return order
-    step = int(view.snapshot.now.timestamp() // _period(view).total_seconds())
-    first = step * room % len(rest)
-    return head + (rest[first:] + rest[:first])[:room]
-
-
 # --- what the methods would like --------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class _Wish:
@@ -311,23 +284,10 @@ def _wish(view: View, key: str) -> tuple[_Wish, None]:
 _WISHES: Step[View, _Wish] = Step("wishes", "state_nodes", _wish, speaks=lambda wish: wish != _Wish())
 
 
-def _no_budget(view: View, state: StateNode, reason: str) -> Plan:
-    text = f"the budgets of NodePool {state.pool_name} allow no more disruptions for reason {reason} now"
-    return Plan(refusals=(Refusal(f"node/{state.name}", Reason("Budget", text)),), next_due=_soon(view))
-
-
 def _eligible(view: View, ledger: Ledger, reason: str, count: int) -> Plan:
     """The gauges of a reason; budgets only when something wants to use them."""
     plan = Plan(gauges={("karpenter_voluntary_disruption_eligible_nodes", (("reason", reason.lower()),)): count})
     return plan + reported(view.snapshot, ledger.budgets, reason) if count else plan
-
-
-def _soon(view: View) -> datetime:
-    return view.snapshot.now + _period(view)
-
-
-def _period(view: View) -> timedelta:
-    return view.snapshot.settings.disruption_period
 
 
 METHODS: Final = (

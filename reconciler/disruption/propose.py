@@ -20,8 +20,9 @@ from reconciler.disruption.balanced import BALANCED, Totals, totals
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Candidate, candidate
 from reconciler.disruption.command import Command
-from reconciler.disruption.methods import by_savings, probed
+from reconciler.disruption.methods import by_savings
 from reconciler.disruption.moves import Move, judge
+from reconciler.disruption.pacing import probed
 from reconciler.disruption.proposals import FRESH, consolidatable, versions
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.view import View, view

@@ -15,7 +15,7 @@ from api import durations, labels
 from reconciler.disruption import costs
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, known_candidate, refused
-from reconciler.disruption.methods import backing_off
+from reconciler.disruption.pacing import backing_off
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
 from reconciler.model import kinds, pods

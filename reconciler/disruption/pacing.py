@@ -1,0 +1,54 @@
+"""When a method may begin something, and when it looks again: what all methods of voluntary disruption share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from reconciler.disruption.command import failure_of
+from reconciler.disruption.view import View
+from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.model.snapshot import StateNode
+
+T = TypeVar("T")
+
+
+def settled(view: View) -> bool:
+    """Whether every command's replacements can be seen, so that a simulation reckons with them."""
+    return all(command.created for command in view.commands.values())
+
+
+def backing_off(view: View, state: StateNode) -> Plan | None:
+    """The refusal of a node whose last replacement failed a short while ago."""
+    failure = failure_of(state.claim.metadata.annotations) if state.claim is not None else None
+    if failure is None or failure.until <= view.snapshot.now:
+        return None
+    text = f"its replacement failed {failure.count} times; next try at {failure.until.isoformat()}"
+    refusal = Refusal(f"node/{state.name}", Reason("BackingOff", text))
+    return Plan(refusals=(refusal,), next_due=failure.until)
+
+
+def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T]:
+    """The first ones, and a window of the others that moves on with time, so that none is starved."""
+    head, rest = list(order[:always]), list(order[always:])
+    room = most - len(head)
+    if len(rest) <= room:
+        return order
+    step = int(view.snapshot.now.timestamp() // period(view).total_seconds())
+    first = step * room % len(rest)
+    return head + (rest[first:] + rest[:first])[:room]
+
+
+def no_budget(view: View, state: StateNode, reason: str) -> Plan:
+    """The refusal of a node that its NodePool's budgets keep."""
+    text = f"the budgets of NodePool {state.pool_name} allow no more disruptions for reason {reason} now"
+    return Plan(refusals=(Refusal(f"node/{state.name}", Reason("Budget", text)),), next_due=soon(view))
+
+
+def soon(view: View) -> datetime:
+    return view.snapshot.now + period(view)
+
+
+def period(view: View) -> timedelta:
+    return view.snapshot.settings.disruption_period
