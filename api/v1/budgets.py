@@ -21,7 +21,10 @@ from api.v1.nodepool import Budget
 #: What is allowed where no budget applies.
 UNLIMITED: Final = 2**31 - 1
 UNDERUTILIZED, EMPTY, DRIFTED = "Underutilized", "Empty", "Drifted"
+#: Those that a budget may name.
 REASONS: Final = (UNDERUTILIZED, EMPTY, DRIFTED)
+#: No budget can name it: those without reasons are the ones that hold for it.
+EXPIRED: Final = "Expired"
 
 _NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]{1,19}", re.ASCII)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from api import labels
-from api.v1.budgets import REASONS, allowed_disruptions
+from api.v1.budgets import EXPIRED, REASONS, allowed_disruptions
 from reconciler.disruption.view import View
 from reconciler.model import kinds
 from reconciler.model.memory import Step
@@ -70,7 +70,9 @@ def _consumes(state: StateNode) -> bool:
 
 def _budget(snapshot: Snapshot, name: str, nodes: int, disrupting: int) -> PoolBudget:
     rows = snapshot.node_pools[name].spec.disruption.budgets
-    allowed = {r: allowed_disruptions(budgets=rows, nodes=nodes, now=snapshot.now, reason=r) for r in REASONS}
+    allowed = {
+        r: allowed_disruptions(budgets=rows, nodes=nodes, now=snapshot.now, reason=r) for r in (*REASONS, EXPIRED)
+    }
     return PoolBudget(nodes, disrupting, allowed)
 
 

@@ -80,9 +80,26 @@ def _judged(view: View, key: str, eventual: bool) -> Candidate | Blocker:
         found = pod_blocker(view, on_node)
         if found is not None:
             return found
-    types = view.types_of(pool)
-    price = costs.price(types.get(state.labels.get(labels.INSTANCE_TYPE, "")), state.labels)
-    return Candidate(key, state, state.claim, state.node, pool, on_node, price)
+    return _candidate(view, key, state, pool)
+
+
+def _candidate(view: View, key: str, state: StateNode, pool: NodePool) -> Candidate:
+    assert state.claim is not None
+    assert state.node is not None
+    price = costs.price(view.types_of(pool).get(state.labels.get(labels.INSTANCE_TYPE, "")), state.labels)
+    return Candidate(key, state, state.claim, state.node, pool, view.pods_on(state.node.name), price)
+
+
+def bound_to_go(view: View, key: str) -> Candidate | None:
+    """A node that ends whatever speaks for it; None when too little of it is there, or known, to think of its pods
+    elsewhere."""
+    state = view.snapshot.state_nodes[key]
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if state.claim is None or state.node is None or not state.initialized or state.deleting or pool is None:
+        return None
+    if next(unreadable(view, state), None) is not None or not view.types_of(pool):
+        return None
+    return _candidate(view, key, state, pool)
 
 
 def known_candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Blocker:

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from api import labels
-from api.v1.budgets import DRIFTED, EMPTY
+from api.v1.budgets import DRIFTED, EMPTY, EXPIRED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.candidates import Candidate, pod_blocker, unreadable, waived
 from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
@@ -141,7 +141,8 @@ def _finish(view: View, state: StateNode, command: Command) -> Plan:
     assert state.claim is not None
     assert state.node is not None
     on_node = view.pods_on(state.node.name)
-    blocker = None if _eventual(state.claim, command) else pod_blocker(view, on_node)
+    forceful = _forceful(command)
+    blocker = None if forceful or _eventual(state.claim, command) else pod_blocker(view, on_node)
     if blocker is not None:
         refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
         return Plan(refusals=(refusal,), next_due=view.snapshot.now + view.snapshot.settings.disruption_period)
@@ -150,8 +151,8 @@ def _finish(view: View, state: StateNode, command: Command) -> Plan:
         sources=_SOURCES,
         ref=kinds.ref(state.claim),
         uid=state.claim.metadata.uid,
-        node_name=state.node.name,
-        expected_pods=frozenset(pod.metadata.uid for pod in on_node),
+        node_name="" if forceful else state.node.name,
+        expected_pods=None if forceful else frozenset(pod.metadata.uid for pod in on_node),
     )
     return Plan(
         actions=(deletion,), events=told(state, "DisruptionTerminating", f"Disrupting the node: {command.reason}")
@@ -172,7 +173,7 @@ def _stop(view: View, name: str, state: StateNode, command: Command) -> _Stop | 
         return _Stop("NodePoolNotFound", f"NodePool {state.pool_name!r} not found")
     if command.reason == DRIFTED and not state.claim.is_true("Drifted"):
         return _Stop("NotDrifted", "the NodeClaim is no longer drifted")
-    if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
+    if not _forceful(command) and state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
         return _Stop("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
     return _stop_for_replacements(view, command) or _stop_for_pods(view, name, state.claim, state.node, command)
 
@@ -198,6 +199,8 @@ def _stop_for_pods(view: View, name: str, claim: NodeClaim, node: Node, command:
 
     Once replacements are bought, a PodDisruptionBudget no longer ends the command: it only has to wait for its turn.
     """
+    if _forceful(command):
+        return None
     snapshot, on_node = view.snapshot, view.pods_on(node.name)
     come = [pod for pod in on_node if _unforeseen(pod, command)]
     if come:
@@ -218,6 +221,11 @@ def _unforeseen(pod: Pod, command: Command) -> bool:
 
 def _eventual(claim: NodeClaim, command: Command) -> bool:
     return waived(claim, command.reason == DRIFTED)
+
+
+def _forceful(command: Command) -> bool:
+    """Whether the node goes anyway, and the command only sees to it that its successor is ready by then."""
+    return command.reason == EXPIRED
 
 
 def _time_limit(view: View) -> timedelta:

@@ -1,26 +1,41 @@
-"""Expiration: a NodeClaim that has reached its `expireAfter` is deleted, whatever budgets say; so is one in a capacity
+"""Expiration: a NodeClaim that has reached its `expireAfter` is deleted, whatever its pods say; so is one in a capacity
 block that is about to end, for EC2 then ends its instance.
 
-Claims that were born together would all go at once; so each goes a little earlier, by up to a tenth of its life, as a
-hash of its UID has it. Never later: the age is a promise. Source: disruption reference §5.1, with the jitter as ours.
+Claims that were born together would all go at once; so each goes a little earlier, as a hash of its UID has it, and
+for some time before that its successor is made ready (`retirement.py`). Never later, and never earlier than by a tenth
+of its life: the age is a promise. With `EXPIRE_WITHIN_BUDGETS` a claim that has expired waits until its NodePool's
+budgets let it go. Source: disruption reference §5.1, with jitter, successor and budgets as ours.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from api import durations, labels
+from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
 from reconciler.model.memory import Turn, planning, said
 from reconciler.model.plan import NOTHING, DeleteObject, Plan, Reason, Source
 from reconciler.model.snapshot import Snapshot
 
-#: Lives shorter than this are not shortened.
-JITTER_FROM = timedelta(hours=1)
-_SHARE = 10
-_STEPS = 2**32
+#: Lives shorter than this have no jitter.
+JITTER_FROM: Final = timedelta(hours=1)
+#: A successor is sought so long before the end, or for a twentieth of the life where that is shorter.
+LEAD: Final = timedelta(minutes=10)
+_SHARE: Final = 10
+_STEPS: Final = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """When a claim goes; from `prepared_from` on its successor is made ready, and it goes as soon as that is."""
+
+    prepared_from: datetime
+    at: datetime
 
 
 def expire(turn: Turn) -> Plan:
@@ -36,15 +51,16 @@ def _one(snapshot: Snapshot, name: str) -> Plan:
     if block:
         text = f"its capacity block {block} is about to end"
         return Plan(actions=(_deletion(claim, Reason("CapacityBlockExpiring", text)),))
-    try:
-        due = expires_at(claim, snapshot.now)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"expireAfter: {error}") from error
-    if due is None or due > snapshot.now:
-        return Plan(next_due=due)
-    return Plan(
-        actions=(_deletion(claim, Reason("Expired", f"older than its expireAfter of {claim.spec.expire_after}")),)
-    )
+    end = end_of(claim, snapshot.now)
+    if end is None or end.at > snapshot.now:
+        return Plan(next_due=end.at if end is not None else None)
+    if snapshot.settings.expire_within_budgets:
+        return NOTHING
+    return Plan(actions=(expired(claim),))
+
+
+def expired(claim: NodeClaim) -> DeleteObject:
+    return _deletion(claim, Reason(EXPIRED, f"older than its expireAfter of {claim.spec.expire_after}"))
 
 
 def _ending_block(snapshot: Snapshot, claim: NodeClaim) -> str:
@@ -58,25 +74,32 @@ def _ending_block(snapshot: Snapshot, claim: NodeClaim) -> str:
 _EXPIRY = planning("expiry", "node_claims", "nodeclaim", _one)
 
 
-def expires_at(claim: NodeClaim, now: datetime) -> datetime | None:
+def end_of(claim: NodeClaim, now: datetime) -> End | None:
     """When the claim goes; None when it never expires. Raises ValueError on a malformed duration.
 
-    Long before that, the earliest instant that jitter could give is near enough, and spares the hash.
+    Long before that, the earliest instants that jitter could give are near enough, and spare the hash.
     """
-    life = durations.parse_nillable(claim.spec.expire_after)
-    if life is None or claim.metadata.creation_timestamp is None:
-        return None
-    at = claim.metadata.creation_timestamp + life
-    earliest_at = at - life / _SHARE
-    return earliest_at if now < earliest_at else at - _jitter(claim.metadata.uid, life)
+    try:
+        life = durations.parse_nillable(claim.spec.expire_after)
+        if life is None or claim.metadata.creation_timestamp is None:
+            return None
+        at = claim.metadata.creation_timestamp + life
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"expireAfter: {error}") from error
+    lead = min(LEAD, life / (2 * _SHARE))
+    earliest = at - life / _SHARE
+    if now >= earliest:
+        at -= _jitter(claim.metadata.uid, life, lead)
+        return End(at - lead, at)
+    return End(earliest, earliest + lead)
 
 
-def _jitter(uid: str, life: timedelta) -> timedelta:
-    """Between nothing and a tenth of the life, the same for the same UID."""
+def _jitter(uid: str, life: timedelta, lead: timedelta) -> timedelta:
+    """Between nothing and a tenth of the life, less the lead; the same for the same UID."""
     if life < JITTER_FROM:
         return timedelta(0)
     drawn = int.from_bytes(hashlib.sha256(f"expire {uid}".encode()).digest()[:4])
-    return timedelta(seconds=int(life.total_seconds()) * drawn // (_STEPS * _SHARE))
+    return timedelta(seconds=int((life / _SHARE - lead).total_seconds()) * drawn // _STEPS)
 
 
 def _deletion(claim: NodeClaim, reason: Reason) -> DeleteObject:

@@ -1,4 +1,5 @@
-"""The methods of voluntary disruption, in their order: emptiness, drift (of static pools first), consolidation.
+"""The methods of disruption by commands, in their order: expiration, emptiness, drift (of static pools first),
+consolidation.
 
 Each finds the nodes it would like to disrupt, asks what speaks against them, and starts commands as far as budgets go.
 A method that would simulate does so only while the plan has started nothing, because a simulation does not see what was
@@ -23,6 +24,7 @@ from reconciler.disruption.commands import start
 from reconciler.disruption.moves import Move, judge
 from reconciler.disruption.pacing import backing_off, no_budget, probed, settled, soon
 from reconciler.disruption.proposals import agreed, timely
+from reconciler.disruption.retirement import retirement
 from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded
@@ -291,6 +293,7 @@ def _eligible(view: View, ledger: Ledger, reason: str, count: int) -> Plan:
 
 
 METHODS: Final = (
+    Method("expiration", retirement),
     Method("emptiness", emptiness),
     Method("static drift", static_drift, frozenset({Source.NODE_CLASSES})),
     Method("drift", drift, frozenset({Source.NODE_CLASSES})),

@@ -30,6 +30,8 @@ class Settings:
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     #: Pods are told which node was made for them (`status.nominatedNodeName`), which then comes first for them.
     nominate_pods: bool = False
+    #: Claims that have expired wait for the budgets of their NodePools.
+    expire_within_budgets: bool = False
     #: Pods that claim devices (dynamic resource allocation) are no concern of ours.
     ignore_dra_requests: bool = True
     vm_memory_overhead_percent: float = 0.075

@@ -204,6 +204,10 @@ class Options:
         default=False,
         metadata=_about("NOMINATE_PODS", _boolean, "tell pods which node was made for them (nominatedNodeName)"),
     )
+    expire_within_budgets: bool = field(
+        default=False,
+        metadata=_about("EXPIRE_WITHIN_BUDGETS", _boolean, "expired nodes wait for the budgets of their NodePools"),
+    )
     scheduler_config: tuple[TopologySpreadConstraint, ...] = field(
         default=(),
         metadata=_about("SCHEDULER_CONFIG", scheduler_config.read, "YAML: podTopologySpread.defaultConstraints"),
@@ -309,6 +313,7 @@ class Options:
             min_values_policy=self.min_values_policy,
             improve=timedelta(seconds=self.improve_seconds),
             nominate_pods=self.nominate_pods,
+            expire_within_budgets=self.expire_within_budgets,
             default_constraints=self.scheduler_config,
             ignore_dra_requests=self.ignore_dra_requests,
             vm_memory_overhead_percent=self.vm_memory_overhead_percent,

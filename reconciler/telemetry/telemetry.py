@@ -12,6 +12,7 @@ from typing import Any
 
 from api import labels
 from api.resources import Resources
+from api.v1.budgets import REASONS
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, overlays
 from reconciler.model.cloud import FleetResult
@@ -265,7 +266,8 @@ class Telemetry:
             self.metrics.deleted_messages.inc()
         elif verb == "StartCommand" and isinstance(action, PatchObject) and known is not None:
             fields, reason = disrupting.fields(known, action.patch), action.reason.code
-            self.metrics.decisions.labels(fields["decision"], reason.lower(), _CONSOLIDATION.get(reason, "")).inc()
+            if reason in REASONS:  # expiration is no decision of ours
+                self.metrics.decisions.labels(fields["decision"], reason.lower(), _CONSOLIDATION.get(reason, "")).inc()
             self.log.info("disrupting node(s)", **fields)
         elif verb == "TaintNode" and isinstance(action, PatchObject) and not _tainted(known):
             taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}

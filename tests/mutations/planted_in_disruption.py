@@ -80,4 +80,34 @@ BUGS = (
             "tests/simulation/test_capacity_buffers.py::test_a_controller_that_takes_over_keeps_them",
         ),
     ),
+    Bug(
+        "the old one first",
+        "A node that expires goes before its successor is ready.",
+        (
+            Edit(
+                "reconciler/disruption/retirement.py",
+                "    ledger.take(found.pool.name, found.key)\n    return start(",
+                "    successors = []\n    ledger.take(found.pool.name, found.key)\n    return start(",
+            ),
+        ),
+        (
+            "tests/simulation/test_retirement.py::"
+            "test_the_successor_is_ready_before_the_first_pod_leaves_and_nothing_outlives_its_time",
+        ),
+    ),
+    Bug(
+        "no breaker",
+        "Nodes are repaired however many of their NodePool are sick.",
+        (
+            Edit(
+                "reconciler/disruption/repair.py",
+                "    if sick <= -(-nodes // _ONE_OF):\n",
+                "    if sick <= nodes:\n",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_repair.py::test_130_each_pool_is_judged_by_itself",
+            "tests/scenarios/test_scenarios.py::test_scenario[repair]",
+        ),
+    ),
 )

@@ -13,7 +13,7 @@ from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus, ResolvedReservation
 from api.v1.meta import ObjectMeta
 from reconciler.disruption.disrupt import disrupt
-from reconciler.disruption.expiration import expire, expires_at
+from reconciler.disruption.expiration import LEAD, end_of, expire
 from reconciler.disruption.interruption import interrupt
 from reconciler.model.cloud import Instance, Interruption, Message
 from reconciler.model.memory import Memory, Turn
@@ -50,11 +50,25 @@ def test_never_and_deleting_and_foreign_claims_are_left_alone() -> None:
 def test_jitter_is_early_by_at_most_a_tenth_and_differs_between_claims() -> None:
     full = NOW + 720 * HOUR
     born = [claim(f"c{i}", since=NOW) for i in range(50)]
-    ends = [expires_at(c, full) for c in born]
-    assert all(end is not None and full - 72 * HOUR <= end <= full for end in ends)
-    assert len(set(ends)) == 50
-    assert ends == [expires_at(c, full) for c in born]
-    assert expires_at(claim("short", since=NOW, expireAfter="59m"), NOW + HOUR) == NOW + 59 * MINUTE
+    ends = [end for end in (end_of(c, full) for c in born) if end is not None]
+    assert all(full - 72 * HOUR <= end.prepared_from < end.at <= full for end in ends)
+    assert {end.at - end.prepared_from for end in ends} == {LEAD}
+    assert len(set(ends)) == len(ends) == 50
+    assert ends == [end_of(c, full) for c in born]
+
+
+def test_a_short_life_has_no_jitter_and_a_twentieth_of_it_to_make_a_successor_ready() -> None:
+    end = end_of(claim("short", since=NOW, expireAfter="40m"), NOW + HOUR)
+    assert end is not None
+    assert (end.prepared_from, end.at) == (NOW + 38 * MINUTE, NOW + 40 * MINUTE)
+
+
+def test_long_before_its_end_a_claim_is_looked_at_when_that_may_begin_at_the_earliest() -> None:
+    born = claim("a", since=NOW)
+    early, late = end_of(born, NOW), end_of(born, NOW + 700 * HOUR)
+    assert early is not None
+    assert late is not None
+    assert early.prepared_from == NOW + 648 * HOUR <= late.prepared_from
 
 
 def test_a_malformed_life_is_refused_and_others_go_on() -> None:

@@ -31,6 +31,7 @@ def test_the_defaults_are_karpenters() -> None:
         ([], {**NAME, "BATCH_IDLE_DURATION": "300ms"}, "batch_idle_duration", 0.3),
         (["--improve-seconds", "0"], NAME, "improve_seconds", 0),
         ([], {**NAME, "NOMINATE_PODS": "true"}, "nominate_pods", True),
+        ([], {**NAME, "EXPIRE_WITHIN_BUDGETS": "true"}, "expire_within_budgets", True),
         (["--isolated-vpc"], NAME, "isolated_vpc", True),
         (["--isolated-vpc=false"], {**NAME, "ISOLATED_VPC": "true"}, "isolated_vpc", False),
         ([], {**NAME, "EKS_CONTROL_PLANE": "T"}, "eks_control_plane", True),
