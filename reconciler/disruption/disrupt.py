@@ -18,6 +18,7 @@ from reconciler.disruption.expiration import expire
 from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS, Method
 from reconciler.disruption.repair import repair
+from reconciler.disruption.rollout import rollout
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
 from reconciler.disruption.surplus import surplus
@@ -55,7 +56,7 @@ def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:
         ledger.take(seen.snapshot.node_claims[name].pool_name, name)
     under_way = (progress(seen), heal(seen))
     started = _started(seen, ledger, ask)
-    return joined((*under_way, started, staying(seen, ledger), conditions(seen)))
+    return joined((*under_way, started, staying(seen, ledger), conditions(seen), rollout(seen)))
 
 
 def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:

@@ -10,6 +10,7 @@ from api import labels
 from api.v1.conditions import in_full
 from api.v1.meta import Condition, encode
 from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
 from reconciler.model import kinds
 from reconciler.model.boundaries import broken
 from reconciler.model.objects import Node
@@ -37,14 +38,14 @@ def tainted(node: Node) -> bool:
     return any(t.key == labels.DISRUPTED_TAINT and t.effect == DISRUPTED.effect for t in node.spec.taints)
 
 
-def set_conditions(claim: NodeClaim, conditions: Iterable[Condition], reason: Reason) -> PatchObject:
-    """Replace the claim's conditions; each is written in full, as the API wants it."""
+def set_conditions(value: NodeClaim | NodePool, conditions: Iterable[Condition], reason: Reason) -> PatchObject:
+    """Replace the object's conditions; each is written in full, as the API wants it."""
     patch = {"status": {"conditions": in_full(conditions)}}
-    return _patch(claim, "SetConditions", patch, reason, "status")
+    return _patch(value, "SetConditions", patch, reason, "status")
 
 
 def _patch(
-    value: Node | NodeClaim, verb: str, patch: Mapping[str, Any], reason: Reason, subresource: str = ""
+    value: Node | NodeClaim | NodePool, verb: str, patch: Mapping[str, Any], reason: Reason, subresource: str = ""
 ) -> PatchObject:
     return PatchObject(
         reason=reason,

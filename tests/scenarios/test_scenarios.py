@@ -185,7 +185,7 @@ class Story:
         return {prefix: self._refusals(prefix) for prefix in wanted}
 
     def see_conditions(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """`Kind name Type` to `Status Reason`."""
+        """`Kind name Type` to `Status Reason: message`."""
         return {key: self._condition(*key.split()) for key in wanted}
 
     def see_events(self, wanted: list[str]) -> list[str]:
@@ -213,7 +213,8 @@ class Story:
     def _condition(self, kind: str, name: str, type_: str) -> str:
         one = next(o for o in self.world.objects(kind) if o["metadata"]["name"] == name)
         found = next((c for c in one.get("status", {}).get("conditions", []) if c["type"] == type_), {})
-        return f"{found.get('status', '')} {found.get('reason', '')}"
+        message = f": {found['message']}" if found.get("message") else ""
+        return f"{found.get('status', '')} {found.get('reason', '')}{message}"
 
     def _picture(self) -> str:
         nodes = [f"{n['metadata']['name']} {n['metadata']['labels']}" for n in self.world.objects("Node")]

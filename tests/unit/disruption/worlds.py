@@ -37,7 +37,8 @@ def stamp(instant: datetime) -> str:
 
 def pool(name: str = "default", **disruption: Any) -> NodePool:
     """`replicas`, `generation`, `annotations` and `requirements` are taken out; the rest is `spec.disruption`."""
-    meta: dict[str, Any] = {"name": name, "uid": f"pool-{name}", "generation": disruption.pop("generation", 1)}
+    meta: dict[str, Any] = {"name": name, "uid": f"pool-{name}", "resourceVersion": "1"}
+    meta["generation"] = disruption.pop("generation", 1)
     meta["annotations"] = disruption.pop("annotations", {})
     ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
     spec: dict[str, Any] = {"template": {"spec": {"nodeClassRef": ref}}}

@@ -1,0 +1,173 @@
+"""The conditions by which a roll-out can be waited for, and that of budgets."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from api.v1 import hashes
+from api.v1.meta import Condition
+from api.v1.nodepool import NodePool
+from tests.unit.disruption.worlds import HOUR, NOW, World, claim, never, node, on_new_nodes, pdb, pod, pool
+
+KIND = "nodepool/default"
+
+
+def hashed(**disruption: Any) -> NodePool:
+    """A pool with the hash of its template."""
+    bare = pool(**disruption)
+    own = {labels.NODEPOOL_HASH: hashes.nodepool_hash(bare), labels.NODEPOOL_HASH_VERSION: "v3"}
+    return replace(bare, metadata=replace(bare.metadata, annotations=own))
+
+
+def drifted(name: str = "a", **more: Any) -> list[Any]:
+    own = claim(name, drifted=NOW - HOUR, consolidatable=False, **more)
+    return [own, node(own)]
+
+
+def fresh(*names: str) -> list[Any]:
+    return [v for name in names for own in [claim(name, consolidatable=False)] for v in (own, node(own))]
+
+
+def said(world: World, type_: str) -> Condition | None:
+    return next((c for c in world.objects[KIND].status.conditions if c.type == type_), None)
+
+
+def words(world: World) -> str:
+    condition = said(world, "UpToDate")
+    assert condition is not None
+    return condition.message
+
+
+def states(world: World) -> dict[str, tuple[str, str]]:
+    types = ("UpToDate", "Reconciling", "Stalled")
+    return {c.type: (c.status, c.reason) for c in world.objects[KIND].status.conditions if c.type in types}
+
+
+# --- a roll-out -------------------------------------------------------------------------------------------------
+def test_a_pool_without_drifted_nodes_is_up_to_date() -> None:
+    world = World.of(hashed(), *fresh("a", "b"))
+    world.settle()
+    assert states(world) == {"UpToDate": ("True", "UpToDate")}
+    condition = said(world, "UpToDate")
+    assert condition is not None
+    assert condition.observed_generation == world.objects[KIND].metadata.generation
+    assert world.tick().actions == ()
+
+
+def test_it_goes_on_until_the_last_drifted_node_has_gone() -> None:
+    world = World.of(hashed(), *drifted(), *fresh("b", "c"), pod("p", "a"), ask=on_new_nodes("m5.large"))
+    world.settle()
+    assert states(world) == {"UpToDate": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
+    assert words(world) == "2 of 3 nodes are up to date, 1 being replaced"
+    (successor,) = [name.removeprefix("nodeclaim/") for name in world.objects if name.startswith("nodeclaim/default-")]
+    world.join(successor)
+    world.settle()
+    assert world.objects["nodeclaim/a"].metadata.deleting
+    assert words(world) == "3 of 4 nodes are up to date, 1 being replaced"
+    del world.objects["nodeclaim/a"], world.objects["node/node-a"]
+    world.settle()
+    assert states(world) == {"UpToDate": ("True", "UpToDate")}
+
+
+def test_nodes_that_wait_for_a_budget_are_behind_and_not_stalled() -> None:
+    world = World.of(hashed(budgets=[{"nodes": "0"}]), *drifted(), *fresh("b"), pod("p", "a"))
+    world.settle()
+    world.now += HOUR
+    world.settle()
+    assert states(world) == {"UpToDate": ("False", "WaitingForBudget"), "Reconciling": ("True", "WaitingForBudget")}
+    assert words(world) == "1 of 2 nodes are up to date, 1 waiting for their turn"
+
+
+@pytest.mark.parametrize(
+    ("others", "text"),
+    [
+        ([pod("p", "a"), pdb("held")], "PodDisruptionBudget shop/held does not let pod shop/p go"),
+        ([pod("p", "a", annotations={labels.DO_NOT_DISRUPT: "true"})], "pod shop/p is annotated"),
+    ],
+    ids=["a budget of its pods", "do-not-disrupt"],
+)
+def test_what_holds_the_last_nodes_is_named_and_after_a_while_the_roll_out_is_stalled(
+    others: list[Any], text: str
+) -> None:
+    world = World.of(hashed(), *drifted(), *fresh("b"), *others)
+    world.settle()
+    blocked = {"UpToDate": ("False", "Blocked"), "Reconciling": ("True", "Blocked")}
+    assert states(world) == {**blocked, "Stalled": ("Unknown", "Blocked")}
+    assert words(world).startswith("1 of 2 nodes are up to date, 1 held; node-a: ")
+    assert text in words(world)
+    plan = world.plan()
+    assert plan.next_due is not None
+    assert plan.next_due <= NOW + timedelta(minutes=5)
+    world.now = NOW + timedelta(minutes=5)
+    world.settle()
+    assert states(world) == {**blocked, "Stalled": ("True", "Blocked")}
+    assert world.tick().actions == ()
+
+
+def test_it_is_not_stalled_any_more_when_what_held_it_lets_go() -> None:
+    world = World.of(hashed(), *drifted(), *fresh("b"), pod("p", "a"), pdb("held"), ask=on_new_nodes("m5.large"))
+    world.settle()
+    world.now += HOUR
+    world.settle()
+    assert states(world)["Stalled"] == ("True", "Blocked")
+    name = next(key for key, value in world.objects.items() if value.metadata.name == "held")
+    world.objects[name] = pdb("held", allowed=1)
+    world.settle()
+    assert states(world) == {"UpToDate": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
+
+
+def test_one_that_moves_is_not_stalled_by_another_that_is_held() -> None:
+    objects = [*drifted(), *drifted("b"), pod("p", "a"), pod("q", "b", labels_={"app": "free"}), pdb("held")]
+    world = World.of(hashed(), *objects, ask=on_new_nodes("m5.large"))
+    world.settle()
+    world.now += timedelta(minutes=6)
+    world.settle()
+    assert states(world)["UpToDate"] == ("False", "RollingOut")
+    assert "1 being replaced, 1 held; node-a: " in words(world)
+    assert said(world, "Stalled") is None
+
+
+def test_only_the_first_few_that_are_held_are_named() -> None:
+    objects = [v for name in "abcde" for v in (*drifted(name), pod(f"p{name}", name))]
+    world = World.of(hashed(), *objects, pdb("held"))
+    world.settle()
+    assert words(world).startswith("0 of 5 nodes are up to date, 5 held; node-a: ")
+    assert words(world).endswith("; and 2 more")
+
+
+# --- when it is too early to say ----------------------------------------------------------------------------------
+def test_nothing_is_said_of_a_template_that_has_not_been_hashed_yet() -> None:
+    """Its nodes are still judged by the one before; to call them up to date would end every wait at once."""
+    changed = replace(hashed(), metadata=replace(hashed().metadata, annotations={labels.NODEPOOL_HASH: "another"}))
+    world = World.of(changed, *fresh("a"))
+    world.tick()
+    assert states(world) == {}
+
+
+def test_a_claim_whose_drift_is_not_written_yet_is_behind() -> None:
+    own = claim("a", annotations={labels.NODEPOOL_HASH: "old", labels.NODEPOOL_HASH_VERSION: "v3"})
+    world = World.of(hashed(budgets=[{"nodes": "0"}]), own, node(own), ask=never)
+    world.tick()
+    assert states(world)["UpToDate"][0] == "False"
+
+
+# --- budgets ----------------------------------------------------------------------------------------------------
+def test_a_budget_that_cannot_be_read_is_a_condition_and_an_event() -> None:
+    world = World.of(hashed(budgets=[{"nodes": "10%"}, {"nodes": "1", "schedule": "daily"}]), *fresh("a"))
+    plan = world.tick()
+    condition = said(world, "BudgetsValid")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "InvalidBudget")
+    assert "budgets[1]: schedule and duration must be given together" in condition.message
+    events = [(e.type, e.ref.kind, e.message) for e in plan.events if e.reason == "InvalidBudget"]
+    assert events == [("Warning", "NodePool", condition.message)]
+    world.objects[KIND] = hashed()
+    world.settle()
+    condition = said(world, "BudgetsValid")
+    assert condition is not None
+    assert condition.status == "True"
