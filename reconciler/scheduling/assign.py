@@ -84,6 +84,47 @@ class Assignment:
         rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
         return list(dict.fromkeys(pins for number in rungs for pins in self._opening.routes(cls, number, need) if pins))
 
+    # --- once more ----------------------------------------------------------------------------------------------
+    def retried(self, place: Callable[[Item, int], int]) -> None:
+        """Plan pods that have no place once more on new nodes, as many as `place` finds room for.
+
+        It is asked for so many pods of an item, the last ones, and says how many of them have a place. Those of the
+        highest priority come first; who depends on others' counts comes one by one.
+        """
+        progress = True
+        while progress:
+            progress = False
+            self._opening.lift()
+            for cls, pods in self._waiting():
+                done = self._retry(cls, pods, place)
+                progress = progress or (done > 0 and any(_waits(c) for c, _ in self._waiting()))
+
+    def _waiting(self) -> list[Batch]:
+        found: dict[int, tuple[PodClass, list[Pod]]] = {}
+        for cls, pod in self.left.values():
+            if not cls.claiming and not self.columns.unknown(cls.requests):
+                found.setdefault(cls.number, (cls, []))[1].append(pod)
+        return sorted(found.values(), key=lambda batch: -batch[0].sample.spec.priority)
+
+    def _retry(self, cls: PodClass, pods: Sequence[Pod], place: Callable[[Item, int], int]) -> int:
+        """Plan pods of one class where that leads to a place; how many (the first ones)."""
+        need, done = self.columns.vector(cls.requests), 0
+        for number, rung in enumerate(cls.rungs):
+            alone = bool(rung.bonds or cls.counted)
+            while done < len(pods) and rung.demand.possible:
+                asked = pods[done : done + 1] if alone else pods[done:]
+                planned = self._opening.retry(cls, number, asked, need)
+                if planned is None:
+                    break
+                found = place(planned[0], len(asked))
+                if found < len(asked):
+                    self._opening.withdraw(*planned, len(asked) - found)
+                self.order += [pod.key for pod in asked[:found]]
+                for pod in asked[:found]:
+                    del self.left[pod.key]
+                done += found
+        return done
+
     # --- the queue ----------------------------------------------------------------------------------------------
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
         """Place all that can be placed. `promises`: where the latest pass sent pods (UID to target), in its order.

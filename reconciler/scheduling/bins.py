@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,6 +84,14 @@ class Bin:
     counts: dict[Group, int] = field(default_factory=dict)
     owners: dict[Group, int] = field(default_factory=dict)
     ports: list[HostPort] = field(default_factory=list)
+
+    @classmethod
+    def filled(cls, template: Template, requirements: Requirements, content: Sequence[tuple[Item, int]]) -> Bin:
+        """A node with these pods, of which it is known that they may be together there."""
+        made = cls(template, requirements, np.zeros_like(content[0][0].need))
+        for item, number in content:
+            made.add(item, number, requirements)
+        return made
 
     def copy(self) -> Bin:
         return Bin(

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from api import labels
-from api.requirements import Requirements
-from reconciler.scheduling.bins import Bin, Stock
+from reconciler.scheduling.bins import Bin
 from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item
@@ -33,7 +30,7 @@ def merged(template: Template, drafts: list[Draft], effort: Effort) -> list[Draf
     if not 1 < len(drafts) <= _FEW:
         return drafts
     stocks = {stock.item: stock for draft in drafts for stock in draft.content}
-    bins = [_filled(template, d.requirements, [(stock.item, n) for stock, n in d.content.items()]) for d in drafts]
+    bins = [Bin.filled(template, d.requirements, [(stock.item, n) for stock, n in d.content.items()]) for d in drafts]
     costs = _Costs()
     if any(costs.of(one) is None for one in bins):
         return drafts
@@ -41,7 +38,7 @@ def merged(template: Template, drafts: list[Draft], effort: Effort) -> list[Draf
     while (better := _better(bins, costs)) is not None:
         bins, changed = better, True
     effort.used += costs.asked // _COSTS_A_SEAT
-    return [_draft(one, stocks) for one in bins] if changed else drafts
+    return [Draft.of(one, stocks) for one in bins] if changed else drafts
 
 
 class _Costs:
@@ -145,7 +142,7 @@ def _moved(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
             rest = [(one, n) for one, n in source.content if one is not item]
             if not rest or any(_follows(one, item) for one, _ in rest):
                 continue
-            left = _filled(source.template, source.requirements, rest)
+            left = Bin.filled(source.template, source.requirements, rest)
             if costs.sure(left) >= costs.sure(source):
                 continue
             for other in bins:
@@ -188,17 +185,3 @@ def _seated(bins: Sequence[Bin], item: Item, budget: int, costs: _Costs) -> tupl
         if then is not None and then - costs.sure(one) < budget:
             best, budget = (then - costs.sure(one), place, trial), then - costs.sure(one)
     return best
-
-
-def _filled(template: Template, requirements: Requirements, content: Sequence[tuple[Item, int]]) -> Bin:
-    made = Bin(template, requirements, np.zeros_like(content[0][0].need))
-    for item, number in content:
-        made.add(item, number, requirements)
-    return made
-
-
-def _draft(full: Bin, stocks: dict[Item, Stock]) -> Draft:
-    content: dict[Stock, int] = {}
-    for item, number in full.content:
-        content[stocks[item]] = content.get(stocks[item], 0) + number
-    return Draft(full.requirements, full.used, content, tuple(full.ports))

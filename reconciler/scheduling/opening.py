@@ -66,7 +66,7 @@ class _Route:
     fresh: tuple[Group, ...]
 
 
-class _Way(NamedTuple):
+class Way(NamedTuple):
     """A route with what a pod of one class costs on it: the price of the share of a node that it needs."""
 
     route: _Route
@@ -104,8 +104,8 @@ class Opening:
         devices: DeviceLedger | None = None,
     ) -> None:
         self.items: dict[ItemKey, Item] = {}
-        self._templates, self._caps, self._wished, self._devices = templates, caps, wished, devices
-        self._choices: dict[tuple[int, int], list[list[_Way]]] = {}
+        self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
+        self._choices: dict[tuple[int, int], list[list[Way]]] = {}
         self._routes: dict[_Constraints, list[list[_Route]]] = {}
         self._limits: dict[Rung, tuple[_Limit, ...]] = {}
         self._spent: dict[Pins, int] = {}
@@ -142,7 +142,33 @@ class Opening:
             self._put(cls, rung, way, (pod,), need)
         return len(pods)
 
-    def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[_Way]:
+    # --- once more ----------------------------------------------------------------------------------------------
+    def lift(self) -> None:
+        """Forget what items may have at most."""
+        self._caps = {}
+
+    def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
+        """Plan all these pods on the way that is best now for the first of them; None when there is none."""
+        rung = cls.rungs[number]
+        if not self._templates or not _starts_on_new_host(rung):
+            return None
+        found = (self._best(ways, rung) for ways in self._choices_of(cls, number, need))
+        way = next((way for way in found if way is not None), None)
+        if way is None:
+            return None
+        self._put(cls, rung, way, pods, need)
+        return self.items[way.key], way
+
+    def withdraw(self, item: Item, way: Way, number: int) -> None:
+        """The last pods of an item, so many of those that were put on the way, are planned no more, nor is any other
+        from now on."""
+        del item.pods[len(item.pods) - number :]
+        self._caps[item.key] = len(item.pods)
+        if not item.pods:
+            del self.items[item.key]
+        self._reckon(way, -number)
+
+    def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
         """Where new nodes could be had for pods of a class, at this rung of its ladder."""
         if _starts_on_new_host(cls.rungs[number]):
             yield from (way for ways in self._choices_of(cls, number, need) for way in ways if self._room(way.key) != 0)
@@ -151,7 +177,7 @@ class Opening:
         """The domains of all ways there are, however many pods are there already."""
         return [way.route.pins for ways in self._choices_of(cls, number, need) for way in ways]
 
-    def _put_all(self, cls: PodClass, rung: Rung, way: _Way, pods: Sequence[Pod], need: Ints) -> int:
+    def _put_all(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> int:
         """There is one way only, and it asks for nothing of others but to keep clear of them."""
         if way.route.owners or way.route.shunned:
             done = 0
@@ -169,10 +195,10 @@ class Opening:
         return None if cap is None else max(cap - (len(item.pods) if item is not None else 0), 0)
 
     # --- choosing -----------------------------------------------------------------------------------------------
-    def _best(self, ways: Sequence[_Way], rung: Rung) -> _Way | None:
+    def _best(self, ways: Sequence[Way], rung: Rung) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
         limits = {limit.bond: limit.most() for limit in self._limits_of(rung)}
-        best: _Way | None = None
+        best: Way | None = None
         least: tuple[int, int, int, ItemKey] | None = None
         for way in ways:
             route = way.route
@@ -198,14 +224,18 @@ class Opening:
             )
         return known
 
-    def _put(self, cls: PodClass, rung: Rung, way: _Way, pods: Sequence[Pod], need: Ints) -> None:
+    def _put(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> None:
         if not pods:
             return
         item = self.items.get(way.key)
         if item is None:
             item = self.items[way.key] = Item(way.key, cls, rung, way.route.requirements, way.key[3], need)
         item.pods.extend(pods)
-        number, route = len(pods), way.route
+        self._reckon(way, len(pods))
+
+    def _reckon(self, way: Way, number: int) -> None:
+        """So many more pods are planned on the way."""
+        route = way.route
         self._spent[route.pins] = self._spent.get(route.pins, 0) + way.cost * number
         for group, domain in route.counts:
             group.count(domain, number)
@@ -215,7 +245,7 @@ class Opening:
             group.fresh += number
 
     # --- ways ---------------------------------------------------------------------------------------------------
-    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[list[_Way]]:
+    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[list[Way]]:
         """For each alternative of the volumes and each pool, heaviest first, the ways there are."""
         key = (cls.number, number)
         known = self._choices.get(key)
@@ -228,14 +258,14 @@ class Opening:
 
     def _ways(
         self, cls: PodClass, number: int, routes: Sequence[_Route], need: Ints, together: Sequence[Ints]
-    ) -> Iterator[_Way]:
+    ) -> Iterator[Way]:
         company = 1 << (self._looking // max(len(routes), 1)).bit_length()
         for route in routes:
             if together:
                 route.template.reckon(route.served, together, company)
             cost = route.template.unit_cost(route.served, need, cls.ports, company)
             if cost is not None and self._equips(cls, route):
-                yield _Way(route, cost, (cls.number, number, route.alternative, route.pins))
+                yield Way(route, cost, (cls.number, number, route.alternative, route.pins))
 
     def _equips(self, cls: PodClass, route: _Route) -> bool:
         """Whether a node of the pool could have the devices that the class's pod claims."""

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.requirements import Requirements
-from reconciler.scheduling.bins import Stock
+from reconciler.scheduling.bins import Bin, Stock
 from reconciler.scheduling.groups import ANTI, SPREAD, Group
+from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.sizes import Size, Sizes
 from reconciler.scheduling.template import Template
@@ -50,6 +51,14 @@ class Draft:
     used: Ints
     content: dict[Stock, int]
     ports: tuple[HostPort, ...]
+
+    @classmethod
+    def of(cls, full: Bin, stocks: Mapping[Item, Stock]) -> Draft:
+        """A node with what is in a bin."""
+        content: dict[Stock, int] = {}
+        for item, number in full.content:
+            content[stocks[item]] = content.get(stocks[item], 0) + number
+        return cls(full.requirements, full.used, content, tuple(full.ports))
 
 
 class Rack:

@@ -21,6 +21,7 @@ from reconciler.scheduling.courses import PLAIN, Course, Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.groups import AFFINITY, Group
+from reconciler.scheduling.leftovers import with_leftovers
 from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
@@ -37,6 +38,8 @@ _EXACT_ROUNDS, _ROUNDS = 6, 16
 #: Other courses are tried for so few pods. To assign these on one is as much work as to look for so many seats, and
 #: one more for every so many pods; packing counts by itself.
 _FEW_PODS, _SEATS_A_COURSE, _PODS_A_SEAT = 200, 8, 2
+#: To hold so many nodes against pods that limits left over is as much work as to look for one seat.
+_TRIALS_A_SEAT = 6
 #: This share of the effort is left for a search on the best course.
 _REST = 0.4
 #: No more domains than these are tried for one class.
@@ -206,11 +209,21 @@ class Search:
         for number in range(_ROUNDS):
             done = self._round(course, caps, self.open_new, Effort() if number else effort)
             if not done.failed:
-                return done
+                return self._with_leftovers(done, course, effort)
             for item in done.failed:
                 exact = number < _EXACT_ROUNDS
                 caps[item.key] = len(item.pods) - done.left[item] if exact else 0
         return self._round(course, caps, False, Effort())
+
+    def _with_leftovers(self, done: Round, course: Course, effort: Effort) -> Round:
+        """The round with what limits left over; nothing is tried where capacity reservations have their say."""
+        if self.open_new and not self.reserved and self.scattered is None:
+            templates = course.turned(self.templates)
+            done.packed, trials = with_leftovers(
+                done.assignment, templates, done.packed, self.most_types, frugal=course.frugal
+            )
+            effort.used += trials // _TRIALS_A_SEAT
+        return done
 
     def _round(self, course: Course, caps: dict[ItemKey, int], open_new: bool, effort: Effort) -> Round:
         self.topology.reset()

@@ -279,6 +279,12 @@ class Template:
             for resource in self.remaining:
                 self.remaining[resource] -= int(self.table.capacity(resource)[types].max())
 
+    def credit(self, types: NDArray[np.intp]) -> None:
+        """Give back what was taken for these types."""
+        if self.remaining is not None:
+            for resource in self.remaining:
+                self.remaining[resource] += int(self.table.capacity(resource)[types].max())
+
     # --- minValues ----------------------------------------------------------------------------------------------
     def distinct(self, key: str, types: NDArray[np.intp]) -> int:
         """How many values of a label these types have between them."""
