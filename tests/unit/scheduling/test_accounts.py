@@ -149,7 +149,7 @@ def test_a_limit_for_the_pods_that_are_left() -> None:
 
 
 def test_a_limit_of_nodes() -> None:
-    world = w.pool(limits={"nodes": "1"}), w.replicas(2, "p", "3500m")
+    world = w.pool(limits={"nodes": "1"}), w.replicas(2, "p", "3500m", nodeSelector={labels.ARCH: "amd64"})
     found = account(*world, name="p-1")
     assert found.pools[0].verdict == "node limits have been exhausted for nodepool"
     assert [str(fix) for fix in found.fixes] == ["NodePool default: raise limits.nodes from 1 to 2"]
