@@ -36,12 +36,6 @@ class Tried:
     def unexplained(self) -> tuple[Difference, ...]:
         return tuple(d for d in self.differences if explanation(self.seed, d) is None)
 
-    @property
-    def open(self) -> bool:
-        """Whether a difference is ours to mend, or nobody knows whose."""
-        known = [explanation(self.seed, difference) for difference in self.differences]
-        return any(one is None or one.whose == "open" for one in known)
-
 
 def tried(session: PeerSession, seeds: Iterable[int]) -> Iterator[Tried]:
     for seed in seeds:
@@ -67,20 +61,20 @@ def smallest(session: PeerSession, world: Json, difference: Difference) -> Json:
 def table(found: Sequence[Tried]) -> list[str]:
     """A line per feature: in how many worlds it is, and what came of those worlds.
 
-    `differ` counts worlds with a difference, `open` those of them with one that is ours to mend or not explained;
+    `differ` counts worlds with a difference, `unexplained` those of them with one that nobody has explained;
     `cheaper` are worlds where the same pods cost less on our side, `more` those where we place pods that the peer does
     not.
     """
     rows = [(feature.name, [one for one in found if feature.name in one.features]) for feature in FEATURES]
-    head = f"{'feature':<30} {'worlds':>6} {'differ':>6} {'open':>5} {'cheaper':>7} {'more':>5}"
+    head = f"{'feature':<30} {'worlds':>6} {'differ':>6} {'unexplained':>11} {'cheaper':>7} {'more':>5}"
     return [head, *(_line(name, some) for name, some in [*rows, ("all", list(found))])]
 
 
 def _line(name: str, some: Sequence[Tried]) -> str:
-    differ, left = sum(bool(one.differences) for one in some), sum(one.open for one in some)
+    differ, left = sum(bool(one.differences) for one in some), sum(bool(one.unexplained) for one in some)
     cheaper = sum(one.comparison.our_cost < one.comparison.peer.cost for one in some)
     more = sum(bool(one.comparison.more) for one in some)
-    return f"{name:<30} {len(some):>6} {differ:>6} {left:>5} {cheaper:>7} {more:>5}"
+    return f"{name:<30} {len(some):>6} {differ:>6} {left:>11} {cheaper:>7} {more:>5}"
 
 
 def thin(found: Sequence[Tried]) -> list[str]:

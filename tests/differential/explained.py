@@ -1,7 +1,7 @@
 """Differences that are known: whose they are, and why. A rule holds in every world; the rest goes by seed.
 
-`peer` is a quirk of Karpenter's that is not copied, `choice` is one of several right answers, and `open` is ours to
-mend. A difference without an explanation is an error.
+`peer` is a quirk of Karpenter's that is not copied, and `choice` is one of several right answers. A difference without
+an explanation is an error.
 """
 
 from __future__ import annotations
@@ -63,12 +63,6 @@ _BY_SEED: Final = (
         "choice",
         "there is a place for some of the pods that are spread over zones or shun each other, and as many have it",
         frozenset((67,)),
-    ),
-    Explained(
-        "unplaced",
-        "open",
-        "limits are short, and who gets what is left of them is decided pool by pool and zone by zone: one pod less",
-        frozenset((217, 297)),
     ),
 )
 EXPLAINED: Final = (*_ALWAYS, *_BY_SEED)
