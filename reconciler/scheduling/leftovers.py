@@ -44,8 +44,9 @@ def with_leftovers(
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A planned node and what is on it; `packed` changes when more pods come."""
+    """A planned node and what is on it; `packed` changes when more pods come, `before` is what it was at first."""
 
+    before: Packed | None
     packed: Packed
     full: Bin
     stocks: dict[Item, Stock]
@@ -70,7 +71,6 @@ class _Table:
         self._templates, self._packed = templates, packed
         self._most_types, self._frugal = most_types, frugal
         self._open: dict[Template, list[_Node]] = {}
-        self._before: dict[Packed, _Node] = {}
         self._remaining: dict[Template, dict[str, int] | None] = {}
         self._changed: set[Template] = set()
         self.trials = 0
@@ -99,9 +99,10 @@ class _Table:
                 continue
             for node in nodes:
                 self._close(node, node.full, frugal=self._frugal)
-            now |= {before: node.packed for before, node in self._before.items() if before.template is template}
-            known = {id(node) for node in self._before.values()}
-            more += [node.packed for node in nodes if id(node) not in known]
+                if node.before is None:
+                    more.append(node.packed)
+                else:
+                    now[node.before] = node.packed
         return [now.get(packed, packed) for packed in self._packed] + more
 
     # --- seats --------------------------------------------------------------------------------------------------
@@ -116,8 +117,7 @@ class _Table:
                     room = _room(node.full, joint, item, most)
                     template.deduct(node.packed.types)
                     if room is not None:
-                        price = int(template.shape(joint).price_at[node.packed.types].min())
-                        yield _Seat(template, node, stock, joint, room[0], room[1] - min(price, room[1]))
+                        yield _Seat(template, node, stock, joint, room[0], room[1] - _price(node.packed))
             empty = Bin(template, stock.served, np.zeros_like(item.need))
             most = min(empty.most(item, with_company=_founds(item, number)), number)
             room = _room(empty, stock.served, item, most) if most else None
@@ -134,7 +134,7 @@ class _Table:
     def _opened(self, packed: Packed) -> _Node:
         content = [(stock.item, number) for stock, number in packed.content]
         full = Bin.filled(packed.template, packed.requirements, content)
-        node = self._before[packed] = _Node(packed, full, {stock.item: stock for stock, _ in packed.content})
+        node = _Node(packed, packed, full, {stock.item: stock for stock, _ in packed.content})
         self._close(node, full, frugal=True)
         return node
 
@@ -147,7 +147,7 @@ class _Table:
             closed = self._closed(seat.template, Draft.of(full, {item: seat.stock}), frugal=True)
             if closed is None:
                 return False
-            self._open[seat.template].append(_Node(closed, full, {item: seat.stock}))
+            self._open[seat.template].append(_Node(None, closed, full, {item: seat.stock}))
         else:
             full = seat.node.full.copy()
             full.add(item, seat.number, seat.requirements)
@@ -174,8 +174,8 @@ class _Table:
 
 
 def _room(full: Bin, requirements: Requirements, item: Item, most: int) -> tuple[int, int] | None:
-    """How many more pods of an item the node can have, as the type that limits allow which holds most, and the price of
-    the cheapest type that holds these; None for none."""
+    """How many more pods of an item the node can have as one of the types that limits allow, or as enough of them for
+    minValues, and the price of the cheapest type that holds these; None for none."""
     template, shape = full.template, full.template.shape(requirements)
     good = (shape.room >= full.used + item.need).all(axis=1)
     for mask in (template.within_limits(), template.free_of_ports((*full.ports, *item.cls.ports))):
@@ -183,10 +183,13 @@ def _room(full: Bin, requirements: Requirements, item: Item, most: int) -> tuple
             good &= mask[shape.types]
     if not good.any():
         return None
-    columns = np.flatnonzero(item.need)
+    columns, types = np.flatnonzero(item.need), shape.types[good]
     holds = ((shape.room[good] - full.used)[:, columns] // item.need[columns]).min(axis=1, initial=most)
-    number = int(holds.max())
-    return number, int(shape.price[good][holds >= number].min())
+    strict = template.strict_min_values and template.min_values
+    for number in sorted(set(holds.tolist()), reverse=True):
+        if not strict or not template.shortfall(types[holds >= number]):
+            return number, int(shape.price[good][holds >= number].min())
+    return None
 
 
 def _founds(item: Item, number: int) -> bool:
@@ -194,6 +197,10 @@ def _founds(item: Item, number: int) -> bool:
     on a host."""
     near = (bond for bond in item.rung.bonds if bond.key == labels.HOSTNAME and bond.group.kind == AFFINITY)
     return all(bond.self_match and bond.group.anywhere() == number for bond in near)
+
+
+def _price(packed: Packed) -> int:
+    return int(packed.template.shape(packed.requirements).price_at[packed.types].min())
 
 
 def _claims(packed: Packed) -> bool:

@@ -116,4 +116,24 @@ BUGS = (
         ),
         ("tests/unit/scheduling/test_buffers.py::test_real_pods_take_what_room_there_is_and_virtual_ones_make_way",),
     ),
+    Bug(
+        "pods tried in vain count",
+        "A pod for which limits leave no node counts in the zone where it was tried, and others keep away from it.",
+        (Edit("reconciler/scheduling/opening.py", "        self._reckon(way, -number)\n", ""),),
+        ("tests/unit/scheduling/test_leftovers.py::test_a_spread_is_kept_and_what_was_tried_in_vain_counts_nowhere",),
+    ),
+    Bug(
+        "limits forgotten by a larger node",
+        "A planned node that becomes a larger one counts with the smaller one's cores, and the limit is exceeded.",
+        (
+            Edit(
+                "reconciler/scheduling/leftovers.py",
+                "        closed, _ = close(template, [draft], self._most_types, frugal=frugal)\n",
+                "        before = dict(template.remaining) if template.remaining is not None else None\n"
+                "        closed, _ = close(template, [draft], self._most_types, frugal=frugal)\n"
+                "        template.remaining = before\n",
+            ),
+        ),
+        ("tests/unit/scheduling/test_leftovers.py::test_a_larger_node_gives_back_what_the_smaller_one_had_of_limits",),
+    ),
 )
