@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, permutations
+from math import lcm
 
 from api.requirements import EMPTY
 from reconciler.scheduling.assign import Assignment
@@ -153,9 +154,9 @@ class Search:
         limited = any(template.remaining is not None for template in self.templates)
         if waiting and limited and not course.frugal:
             yield replace(course, frugal=True)
-        turns = self._turns()
+        turns = self._turns(course)
         for turn in turns:
-            yield replace(course, turn=course.turn + turn)
+            yield replace(course, turn=turn)
         if not course.late and any(needs_company(item) for item in done.assignment.items.values()):
             yield replace(course, late=True)
         opened = list({item.key[0]: item.cls for item in done.assignment.items.values()}.values())
@@ -169,7 +170,7 @@ class Search:
         for cls in opened:
             for domains in _other_domains(cls, course, done):
                 for turn in turns:
-                    yield replace(course, domains=domains, turn=course.turn + turn)
+                    yield replace(course, domains=domains, turn=turn)
         for cls in opened:
             if cls.counted and course.first[:1] != (cls.number,):
                 yield replace(course, first=_to_front(cls, course))
@@ -190,14 +191,15 @@ class Search:
         if near:
             company = frozenset(c.number for c in self._all() if near.intersection(c.counted))
             if not company <= course.anew:
-                for turn in (0, *self._turns()):
-                    there = replace(course, anew=course.anew | company, turn=course.turn + turn)
+                for turn in (course.turn, *self._turns(course)):
+                    there = replace(course, anew=course.anew | company, turn=turn)
                     yield there
                     yield replace(there, first=_to_front(cls, course))
 
-    def _turns(self) -> range:
-        """How often the NodePools of a weight may be turned, until they are in the same order again."""
-        return range(1, max(Counter(template.pool.spec.weight for template in self.templates).values(), default=0))
+    def _turns(self, course: Course) -> list[int]:
+        """The other turns that the NodePools of equal weight can take: each order that they can be in has one."""
+        orders = lcm(*Counter(template.pool.spec.weight for template in self.templates).values())
+        return [(course.turn + further) % orders for further in range(1, orders)]
 
     def _all(self) -> Iterator[PodClass]:
         return (cls for classes in self.waves for cls in classes)

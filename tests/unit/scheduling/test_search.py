@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from api import labels
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solve import Solution, solve
@@ -41,6 +43,21 @@ def test_the_heavier_nodepool_comes_first_all_the_same() -> None:
     pods = [w.pod("blue", nodeSelector={"team": "blue"}), w.pod("any")]
     _, found = answer(blue, w.pool("b", weight=5), pods)
     assert sorted(node.pool for node in found.new_nodes) == ["a", "b"]
+
+
+@pytest.mark.parametrize("blue", ["a", "b"])
+@pytest.mark.parametrize("red", ["a", "b", "c"])
+def test_the_nodepools_of_one_weight_are_turned_whatever_is_right_for_those_of_another(blue: str, red: str) -> None:
+    """Two are heavy and three are light, which makes six orders; in one of them each pod finds its company."""
+    pools = [
+        w.pool(f"{tier}-{name}", weight=weight, labels={"tier": tier, **({"team": team} if name == wanted else {})})
+        for tier, names, weight, team, wanted in (("heavy", "ab", 5, "blue", blue), ("light", "abc", 0, "red", red))
+        for name in names
+    ]
+    pods = [w.pod(team, nodeSelector={"team": team}) for team in ("blue", "red")]
+    others = [w.pod(tier, nodeSelector={"tier": tier}) for tier in ("heavy", "light")]
+    _, found = answer(pools, pods, others)
+    assert sorted(node.pool for node in found.new_nodes) == [f"heavy-{blue}", f"light-{red}"]
 
 
 def test_a_pod_that_must_be_near_another_leaves_room_for_those_it_is_near() -> None:
