@@ -15,7 +15,7 @@ from api.v1.meta import Condition
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.disruption.command import Command
-from reconciler.disruption.drift import drift_reason, type_check_due
+from reconciler.disruption.drift import drift_detail, drift_reason, type_check_due
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import earliest, set_conditions
 from reconciler.model.memory import planning, said
@@ -70,7 +70,9 @@ def _drifted(view: View, claim: NodeClaim, pool: NodePool, wanted: Conditions) -
     reason = drift_reason(view, claim, pool)
     if reason is None:
         return wanted
-    return _held(view, claim, wanted, DRIFTED, reason) if reason else rules.drop(wanted, DRIFTED)
+    if not reason:
+        return rules.drop(wanted, DRIFTED)
+    return _held(view, claim, wanted, DRIFTED, reason, drift_detail(view, claim, pool, reason))
 
 
 # --- Consolidatable ---------------------------------------------------------------------------------------------
@@ -108,12 +110,12 @@ def _disruption_reason(view: View, claim: NodeClaim, wanted: Conditions, command
     return rules.drop(wanted, DISRUPTION_REASON) if claim.is_true("Initialized") else wanted
 
 
-def _held(view: View, claim: NodeClaim, wanted: Conditions, type_: str, reason: str) -> Conditions:
+def _held(view: View, claim: NodeClaim, wanted: Conditions, type_: str, reason: str, message: str = "") -> Conditions:
     """With the condition True for this reason; the very same conditions when it is so already."""
     known = rules.get(wanted, type_)
-    if known is not None and known.status == rules.TRUE and known.reason == reason:
+    message = message or ("" if reason == type_ else reason)
+    if known is not None and (known.status, known.reason, known.message) == (rules.TRUE, reason, message):
         return wanted
-    message = "" if reason == type_ else reason
     generation = claim.metadata.generation
     now = view.snapshot.now.replace(microsecond=0)
     return rules.put(wanted, type_, rules.TRUE, reason, generation=generation, now=now, message=message)

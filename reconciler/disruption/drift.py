@@ -6,14 +6,14 @@ Source: disruption reference §4.1 to §4.3, AWS reference §7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from api import labels
-from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirements
+from api.requirements import Requirements
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.disruption import drift_detail as detail
 from reconciler.disruption.view import View
 from reconciler.ec2 import drift as ec2_drift
 from reconciler.model.instance_type import InstanceType
@@ -22,6 +22,7 @@ from reconciler.model.snapshot import Snapshot
 
 #: A younger claim's type is not looked up: the catalogue may be behind.
 _TYPE_CHECK_AGE: Final = timedelta(hours=1)
+_TEMPLATE, _REQUIREMENTS, _TYPE = "NodePoolDrifted", "RequirementsDrifted", "InstanceTypeNotFound"
 _DEMOTABLE = (labels.RESERVED, labels.ON_DEMAND)
 
 
@@ -30,15 +31,28 @@ def drift_reason(view: View, claim: NodeClaim, pool: NodePool) -> str | None:
     if not claim.is_true("Launched"):
         return ""
     if _hash_differs(claim, pool):
-        return "NodePoolDrifted"
+        return _TEMPLATE
     wanted = view.requirements_of(pool)
     if wanted is None:
         return None
-    if _violated(wanted, claim.metadata.labels):
-        return "RequirementsDrifted"
+    if any(detail.violations(wanted, claim.metadata.labels)):
+        return _REQUIREMENTS
     if _type_is_gone(view, claim, pool):
-        return "InstanceTypeNotFound"
+        return _TYPE
     return _provider_reason(view, claim)
+
+
+def drift_detail(view: View, claim: NodeClaim, pool: NodePool, reason: str) -> str:
+    """What is on either side of a drift of this reason, for a person."""
+    if reason == _TEMPLATE:
+        return detail.of_template(claim, pool)
+    if reason == _REQUIREMENTS:
+        return detail.of_requirements(view.requirements_of(pool) or Requirements(()), claim.metadata.labels)
+    if reason == _TYPE:
+        return detail.of_type(claim)
+    node_class = view.snapshot.node_classes.get(claim.spec.node_class_ref.name)
+    instance = view.snapshot.instances.get(claim.instance_id)
+    return detail.of_provider(claim, node_class, instance).get(reason, "") if node_class is not None else ""
 
 
 def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
@@ -49,15 +63,6 @@ def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
         return False
     one, two = mine.get(labels.NODEPOOL_HASH), theirs.get(labels.NODEPOOL_HASH)
     return one is not None and two is not None and one != two
-
-
-def _violated(wanted: Requirements, own: Mapping[str, str]) -> bool:
-    """Whether labels fall outside requirements; a label that is not there meets only what accepts its absence."""
-    for key, row in wanted.items():
-        value = own.get(key)
-        if not row.has(value) if value is not None else row.operator not in (NOT_IN, DOES_NOT_EXIST):
-            return True
-    return False
 
 
 def _type_is_gone(view: View, claim: NodeClaim, pool: NodePool) -> bool:

@@ -154,7 +154,7 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
 
 def _drift_text(found: Candidate) -> str:
     condition = found.claim.condition("Drifted")
-    return condition.reason if condition is not None else ""
+    return f"{condition.reason}: {condition.message}" if condition is not None else ""
 
 
 # --- drift of static pools ----------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 ZONE = "us-west-2a"
+#: What a claim and a pool of this module differ by when only their hashes do.
+LOST = "the template has lost a label or an annotation that the node has"
 
 
 def stamp(instant: datetime) -> str:
@@ -71,7 +73,7 @@ def claim(
     """Launched, registered, initialised and consolidatable since an hour, unless told otherwise."""
     rows = [condition(t, since) for t in ("Launched", "Registered", "Initialized", "Ready")]
     rows += [condition("Consolidatable", since)] if consolidatable else []
-    rows += [condition("Drifted", drifted, "NodePoolDrifted")] if drifted else []
+    rows += [{**condition("Drifted", drifted, "NodePoolDrifted"), "message": LOST}] if drifted else []
     own = {labels.NODEPOOL: pool_name, labels.INSTANCE_TYPE: instance_type, labels.ZONE: ZONE}
     own |= {labels.CAPACITY_TYPE: capacity_type}
     meta: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1, "labels": own}
