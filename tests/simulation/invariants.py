@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from api import labels
+from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind
@@ -152,7 +153,7 @@ class Invariants:
         """No voluntary command starts beyond its pool's budget."""
         reason = _command(started)["reason"]
         pool = self._world.server.find(kinds.NODE_POOL, "", started.pool_name)
-        if pool is None or not self._looks("budget"):
+        if reason == EXPIRED or pool is None or not self._looks("budget"):
             return
         claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == started.pool_name]
         there = {n.spec.provider_id: n for n in self._values(kinds.NODE)}  # a claim that lost its Node is no node

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.command import failure_of
 from reconciler.model import kinds
 from reconciler.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
 from reconciler.model.objects import Node, Pod
 from reconciler.sandbox.world import World
+
+
+#: After a back-off it takes so long at most until the slow half has thought again and what it proposes has stood its time.
+THOUGHT_AGAIN = timedelta(minutes=3)
 
 
 def unrest(world: World) -> list[str]:
@@ -29,6 +35,9 @@ def _claims(world: World) -> Iterator[str]:
                 yield f"claim {claim.name} carries {key}"
         if claim.is_true("DisruptionReason"):
             yield f"claim {claim.name} has a DisruptionReason"
+        failure = failure_of(claim.metadata.annotations)
+        if failure is not None and failure.until + THOUGHT_AGAIN > world.clock.now():
+            yield f"claim {claim.name} is to be replaced again when it has backed off"
     living = {m.id for m in world.ec2.instances.values() if m.state != "terminated"}
     nodes = {n.spec.provider_id.rpartition("/")[2] for n in _values(world, kinds.NODE)}
     held = {instance_of(claim) for claim in claims}
