@@ -10,34 +10,79 @@ scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
 or make those go that have just come there. And of pods that must be together the first takes what room is left
-anywhere, and the others find none beside it. So a Node waits, somewhat longer, while such pods wait for other nodes of
-its NodePool that have been launched and are not up yet.
+anywhere, and the others find none beside it. So a Node waits, somewhat longer, until such pods of other nodes of its
+NodePool have come to them. Of nodes that are up, the one with the most important pods opens first; those whose pods
+matter as much open together.
 
-It is an expectation, nothing more: the kube-scheduler drops it when the pod fits nowhere, and it is taken back here
-when the node is gone, or on its way out.
+It is an expectation, nothing more: the kube-scheduler drops it whenever it tries the pod while its node is not up, or
+full, and names another node when it makes others go. Until some time after the node is up the pod is told again,
+as long as it has room there. It is taken back here when it has none any more, when the node is gone, or on its way out:
+a pod that the kube-scheduler has no cause to try again would wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
+from heapq import nsmallest
 from math import inf
 
 from api import labels
+from api.resources import total
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.view import View
-from reconciler.model import kinds
+from reconciler.model import kinds, pods
+from reconciler.model.kinds import Ref
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import NOTHING, Action, PatchObject, Plan, Reason, joined
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.claims import pod_mark
 
 #: A Node that has joined waits this long for its pods to be told, if need be; and this long until it is up, or for
 #: pods that come first.
 HELD_FOR, HELD_AT_MOST = timedelta(seconds=10), timedelta(seconds=30)
+#: Pods are told for this long after their node is initialised: the kube-scheduler may be late with them.
+TOLD_FOR = timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
+
+
+@dataclass(frozen=True, slots=True)
+class _Coming:
+    """A claim whose Node is on its way or has just come, and those of the pods it was made for that are not bound yet.
+
+    `top` is the highest rank of these, `least` the lowest priority.
+    """
+
+    claim: NodeClaim
+    node: Node | None
+    pods: Sequence[Pod]
+    top: float
+    least: float
+
+    @classmethod
+    def of(cls, claim: NodeClaim, node: Node | None, found: Iterable[Pod]) -> _Coming:
+        listed = sorted(found, key=lambda pod: pod.key)
+        top, least = max(map(_rank, listed)), min(pod.spec.priority for pod in listed)
+        return cls(claim, node, listed, top, least)
+
+    @property
+    def up(self) -> bool:
+        """Whether nothing but what we hold it by keeps its pods from the Node."""
+        return (
+            self.node is not None
+            and self.node.ready
+            and all(
+                taint.key == labels.UNREGISTERED_TAINT or any(taint.matches(own) for own in self.claim.spec.taints)
+                for taint in self.node.spec.taints
+            )
+        )
+
+
+#: The two of a NodePool with the most important pods, of those that are up and of those that are not.
+_Highest = Mapping[tuple[str, bool], Sequence[_Coming]]
 
 
 def first(turn: Turn, claims: Plan, each: View) -> Plan:
@@ -45,61 +90,75 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
     snapshot = turn.snapshot
     if not snapshot.settings.nominate_pods:
         return claims
-    coming = turn.all(COMING, each).spoken
-    planned = _planned(snapshot, coming) if any(coming.values()) else {}
-    ranks = _ranks(snapshot, coming, planned)
-    told, until = list[Action](), dict[str, datetime]()
-    for claim_name, found in planned.items():
-        node = snapshot.nodes.get(coming[claim_name] or "")
-        if node is not None and found:
-            claim, untold = snapshot.node_claims[claim_name], [p for p in found if p.key in snapshot.pods.pending]
-            told += [_expected(pod, node.name) for pod in untold]
-            later = _gives_way(claim, found, ranks) or not _is_up(claim, node)
-            if (end := _held_until(node, snapshot.now, untold, later)) is not None:
-                until[node.name] = end
+    asked = turn.all(COMING, each)
+    coming = _planned(snapshot, asked.spoken) if any(asked.spoken.values()) else ()
+    highest = _highest(coming)
+    told, until = list[PatchObject](), dict[str, datetime]()
+    for one in coming:
+        if one.node is not None:
+            told += _messages(snapshot, one, one.node, partial(turn.one, SHARED, each, one.claim.name))
+            untold = any(pod.key in snapshot.pods.pending for pod in one.pods)
+            later = _gives_way(one, highest) or not one.up
+            if (end := _held_until(one.node, snapshot.now, untold, later)) is not None:
+                until[one.node.name] = end
     rest = (action for action in claims.actions if not _joins_one_of(action, until))
     plan = replace(claims, actions=(*told, *rest))
-    due = Plan(next_due=min(until.values())) if until else NOTHING
-    return joined((plan, due, Plan(actions=tuple(_taken_back(snapshot)))))
+    dues = [*until.values(), *([asked.due] if asked.due is not None else [])]
+    due = Plan(next_due=min(dues)) if dues else NOTHING
+    return joined((plan, due, Plan(actions=tuple(_taken_back(snapshot, {action.ref for action in told})))))
 
 
-def _comes(view: View, name: str) -> tuple[str | None, None]:
-    """The Node of a claim that is launched and not initialised yet, while both stay; empty before it has joined."""
+def _comes(view: View, name: str) -> tuple[str | None, datetime | None]:
+    """The Node of a claim that is launched and has not been initialised for long, while both stay; empty before it has
+    joined."""
     claim = view.snapshot.node_claims[name]
-    if not claim.managed or claim.metadata.deleting or not claim.is_true("Launched") or claim.is_true("Initialized"):
+    if not claim.managed or claim.metadata.deleting or not claim.is_true("Launched"):
         return None, None
-    node = view.node_of(claim)
+    node, until = view.node_of(claim), None
+    if claim.is_true("Initialized"):
+        until = _told_until(claim)
+        if node is None or until is None or until <= view.snapshot.now:
+            return None, None
     if node is None:
         return "", None
-    return (None if node.metadata.deleting else node.name), None
+    return (None if node.metadata.deleting else node.name), until
 
 
-def _planned(snapshot: Snapshot, coming: Mapping[str, str | None]) -> Mapping[str, Sequence[Pod]]:
-    """Those of the pods that claims were made for that are not bound yet, by the name of the claim.
-
-    A pod that makes others go is not among them, nor one that is expected on another node.
-    """
-    waiting = {pod_mark(pod.metadata.uid): pod for _, pod in sorted(snapshot.pods.pending.items())}
-    found = dict[str, Sequence[Pod]]()
-    for name, node_name in coming.items():
-        marks = frozenset(snapshot.node_claims[name].metadata.annotations.get(labels.PLANNED_PODS, "").split(","))
-        told = sorted(snapshot.pods.nominated.get(node_name or "", {}).items())
-        expected = [pod for _, pod in told if pod_mark(pod.metadata.uid) in marks]
-        found[name] = [*(waiting[mark] for mark in sorted(marks & waiting.keys())), *expected]
-    return found
+def _told_until(claim: NodeClaim) -> datetime | None:
+    initialized = claim.condition("Initialized")
+    since = initialized.last_transition_time if initialized is not None else None
+    return since + TOLD_FOR if since is not None else None
 
 
-def _ranks(
-    snapshot: Snapshot, coming: Mapping[str, str | None], planned: Mapping[str, Sequence[Pod]]
-) -> Mapping[str, Sequence[tuple[float, str]]]:
-    """For each NodePool the claims whose pods have no node to go to yet, with the highest rank among these, the highest
-    first."""
-    found = dict[str, list[tuple[float, str]]]()
-    for name, pods in planned.items():
-        claim, node = snapshot.node_claims[name], snapshot.nodes.get(coming[name] or "")
-        if pods and not (node is not None and _is_up(claim, node)):
-            found.setdefault(claim.pool_name, []).append((max(map(_rank, pods)), name))
-    return {pool: sorted(rows, reverse=True) for pool, rows in found.items()}
+def _planned(snapshot: Snapshot, coming: Mapping[str, str | None]) -> Sequence[_Coming]:
+    """The claims that were made for pods that are not bound yet, by name. A pod that several were made for belongs to
+    the newest: it found no room on the others."""
+    claims = [snapshot.node_claims[name] for name in coming]
+    owner = {mark: claim.name for claim in sorted(claims, key=_age) for mark in _marks(claim)}
+    found = dict[str, list[Pod]]()
+    for pod in _not_bound(snapshot):
+        if (name := owner.get(pod_mark(pod.metadata.uid))) is not None:
+            found.setdefault(name, []).append(pod)
+    return [
+        _Coming.of(snapshot.node_claims[name], snapshot.nodes.get(coming[name] or ""), found[name])
+        for name in sorted(found)
+    ]
+
+
+def _age(claim: NodeClaim) -> tuple[float, str]:
+    created = claim.metadata.creation_timestamp
+    return (created.timestamp() if created is not None else 0.0, claim.name)
+
+
+def _marks(claim: NodeClaim) -> Sequence[str]:
+    return claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")
+
+
+def _not_bound(snapshot: Snapshot) -> Iterator[Pod]:
+    """Pods that wait for a node, or are expected on one."""
+    yield from snapshot.pods.pending.values()
+    for expected in snapshot.pods.nominated.values():
+        yield from (pod for pod in expected.values() if pods.active(pod))
 
 
 def _rank(pod: Pod) -> float:
@@ -109,21 +168,50 @@ def _rank(pod: Pod) -> float:
     return inf if bound else pod.spec.priority
 
 
-def _is_up(claim: NodeClaim, node: Node) -> bool:
-    """Whether nothing but what we hold it by keeps its pods from the Node."""
-    return node.ready and all(
-        taint.key == labels.UNREGISTERED_TAINT or any(taint.matches(own) for own in claim.spec.taints)
-        for taint in node.spec.taints
-    )
+def _highest(coming: Sequence[_Coming]) -> _Highest:
+    found = dict[tuple[str, bool], list[_Coming]]()
+    for one in coming:
+        found.setdefault((one.claim.pool_name, one.up), []).append(one)
+    return {key: nsmallest(2, rows, key=lambda one: (-one.top, one.claim.name)) for key, rows in found.items()}
 
 
-def _gives_way(claim: NodeClaim, found: Sequence[Pod], ranks: Mapping[str, Sequence[tuple[float, str]]]) -> bool:
-    """Whether pods that come before one of those that are planned here have no node to go to yet."""
-    least = min(pod.spec.priority for pod in found)
-    return any(rank > least for rank, other in ranks.get(claim.pool_name, ())[:2] if other != claim.name)
+def _gives_way(own: _Coming, highest: _Highest) -> bool:
+    """Whether pods that come before one of those that are planned here have not come to their own node yet.
+
+    Nodes that are up never wait for each other: one waits for those alone whose pods come before all of its own.
+    """
+    rows = [one for up in (True, False) for one in highest.get((own.claim.pool_name, up), ())]
+    return any(other.top > (own.top if other.up else own.least) for other in rows if other.claim is not own.claim)
 
 
-def _held_until(node: Node, now: datetime, untold: Sequence[Pod], later: bool) -> datetime | None:
+def _messages(snapshot: Snapshot, one: _Coming, node: Node, shared: Callable[[], bool]) -> Iterator[PatchObject]:
+    """What its pods are to be told. Those that the kube-scheduler makes room for elsewhere are left alone until their
+    own node takes pods."""
+    for pod in one.pods:
+        expected = pods.expected_on(pod)
+        if not node.registered:
+            yield from () if expected else (_expected(pod, node.name),)
+        elif (fits := not shared() or _fits(snapshot, one.claim, node, pod)) and expected != node.name:
+            yield _expected(pod, node.name)
+        elif not fits and expected == node.name:
+            yield _told(pod, None, TAKE_BACK, f"node {node.name} has no room for it any more")
+
+
+def _shared(view: View, name: str) -> tuple[bool, None]:
+    """Whether pods that the claim was not made for are on its Node, and may take the room of those that it was."""
+    claim = view.snapshot.node_claims[name]
+    node, own = view.node_of(claim), frozenset(_marks(claim))
+    sitting = view.snapshot.pods.on(node.name) if node is not None else ()
+    return any(pod_mark(pod.metadata.uid) not in own and not pods.of_daemon_set(pod) for pod in sitting), None
+
+
+def _fits(snapshot: Snapshot, claim: NodeClaim, node: Node, pod: Pod) -> bool:
+    """Beside the pods that are on the Node and stay there."""
+    sitting = (pods.requests(other) for other in snapshot.pods.on(node.name) if pods.active(other))
+    return total((pods.requests(pod), *sitting)).fits(StateNode(claim, node).allocatable)
+
+
+def _held_until(node: Node, now: datetime, untold: bool, later: bool) -> datetime | None:
     """How long at most the Node keeps its taint for this; None when it has lost it, or waited long enough."""
     created = node.metadata.creation_timestamp
     if node.registered or created is None or not (untold or later):
@@ -136,12 +224,13 @@ def _joins_one_of(action: Action, names: Mapping[str, datetime]) -> bool:
     return isinstance(action, PatchObject) and action.ref.kind == kinds.NODE.name and action.ref.name in names
 
 
-def _taken_back(snapshot: Snapshot) -> Iterator[Action]:
+def _taken_back(snapshot: Snapshot, told: Container[Ref]) -> Iterator[PatchObject]:
     """A pod that is expected on a node that is not there, or goes, would wait there for ever."""
     for name, found in sorted(snapshot.pods.nominated.items()):
         node = snapshot.nodes.get(name)
         if node is None or node.metadata.deleting:
-            yield from (_told(pod, None, TAKE_BACK, f"node {name} is gone") for _, pod in sorted(found.items()))
+            every = (_told(pod, None, TAKE_BACK, f"node {name} is gone") for _, pod in sorted(found.items()))
+            yield from (action for action in every if action.ref not in told)
 
 
 def _expected(pod: Pod, node_name: str) -> PatchObject:
@@ -160,3 +249,4 @@ def _told(pod: Pod, node_name: str | None, verb: str, why: str) -> PatchObject:
 
 
 COMING = Step("claims whose nodes are coming", "node_claims", _comes, speaks=lambda node: node is not None)
+SHARED = Step("coming nodes that strangers are on", "node_claims", _shared, speaks=bool)

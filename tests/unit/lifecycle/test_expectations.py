@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.lifecycle.expectations import HELD_AT_MOST, HELD_FOR
+from reconciler.lifecycle.expectations import EXPECT, HELD_AT_MOST, HELD_FOR, TAKE_BACK, TOLD_FOR
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import PatchObject
@@ -61,6 +61,26 @@ def join(world: World, claim: str = "a", *, ready: bool = True, taints: Sequence
     node = world.join(world.claim(claim), ready=ready, taints=[held, *taints])
     found: Node = world.put(replace(node, metadata=replace(node.metadata, creation_timestamp=world.now)))
     return found
+
+
+def name_node(world: World, name: str, node_name: str) -> None:
+    """What the kube-scheduler writes when it forgets, or makes others go."""
+    one = world.objects[Ref("Pod", "default", name)]
+    world.put(replace(one, status=replace(one.status, nominated_node_name=node_name)))
+
+
+def bind(world: World, name: str, node_name: str) -> None:
+    one = world.objects[Ref("Pod", "default", name)]
+    world.put(replace(one, spec=replace(one.spec, node_name=node_name)))
+
+
+def occupy(world: World, node_name: str, cpu: str) -> None:
+    world.put(pod("stranger", node_name, containers=[{"name": "a", "resources": {"requests": {"cpu": cpu}}}]))
+
+
+def writes(world: World) -> list[tuple[str, str]]:
+    """What pods are to be told now."""
+    return [(a.verb, a.ref.name) for a in world.decide().actions if isinstance(a, PatchObject) and a.ref.kind == "Pod"]
 
 
 def told(world: World) -> dict[str, str]:
@@ -143,16 +163,81 @@ def test_a_node_without_pods_to_tell_waits_for_nothing() -> None:
     assert world.node("node-a").registered
 
 
-def test_who_was_told_by_the_kube_scheduler_is_left_alone() -> None:
+def test_for_whom_others_go_is_left_alone_until_its_own_node_takes_pods() -> None:
     world = launched("web")
-    one = world.objects[Ref("Pod", "default", "web")]
     world.put(decode(Node, {"metadata": {"name": "other"}}))
-    world.put(replace(one, status=replace(one.status, nominated_node_name="other")))
-    join(world)
+    name_node(world, "web", "other")
+    join(world, ready=False)
     world.settle()
     assert told(world)["web"] == "other"
+    world.set_ready("node-a", True)
+    world.settle()
+    assert told(world)["web"] == "node-a"
 
 
+# --- told again -------------------------------------------------------------------------------------------------
+def test_what_was_forgotten_is_told_again_until_the_node_has_been_up_for_some_seconds() -> None:
+    """The kube-scheduler forgets whenever it tries the pod in vain, and may not have heard yet that the node is up."""
+    world = launched("web")
+    join(world)
+    assert world.settle().next_due == NOW + TOLD_FOR
+    assert world.claim().is_true("Initialized")
+    assert writes(world) == []
+    world.pass_time(TOLD_FOR.total_seconds() - 1)
+    name_node(world, "web", "")
+    assert writes(world) == [(EXPECT, "web")]
+    world.settle()
+    assert told(world)["web"] == "node-a"
+    name_node(world, "web", "")
+    world.pass_time(1)
+    assert writes(world) == []
+
+
+def test_who_has_no_room_any_more_is_not_told_again() -> None:
+    world = launched("web")
+    join(world)
+    world.settle()
+    name_node(world, "web", "")
+    web = world.objects[Ref("Pod", "default", "web")]
+    asks = pod("x", "", containers=[{"name": "a", "resources": {"requests": {"cpu": "1500m"}}}]).spec.containers
+    world.put(replace(web, spec=replace(web.spec, containers=asks)))
+    occupy(world, "node-a", "500m")
+    assert writes(world) == [(EXPECT, "web")]
+    occupy(world, "node-a", "501m")
+    assert writes(world) == []
+
+
+def test_what_was_told_is_taken_back_when_others_have_taken_the_room() -> None:
+    """Nothing may happen that makes the kube-scheduler try the pod again, and nobody else cares for it meanwhile."""
+    world = launched("web")
+    join(world)
+    world.settle()
+    web = world.objects[Ref("Pod", "default", "web")]
+    asks = pod("x", "", containers=[{"name": "a", "resources": {"requests": {"cpu": "1500m"}}}]).spec.containers
+    world.put(replace(web, spec=replace(web.spec, containers=asks)))
+    occupy(world, "node-a", "500m")
+    assert writes(world) == []
+    occupy(world, "node-a", "501m")
+    assert writes(world) == [(TAKE_BACK, "web")]
+    world.settle()
+    assert told(world)["web"] == ""
+
+
+def test_a_pod_that_two_nodes_were_made_for_is_told_the_newer_one() -> None:
+    """It was found to have no room on the other one."""
+    world = launched("web")
+    join(world)
+    world.settle()
+    created = (world.now + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    world.put(node_claim("0", meta={"annotations": marked("web"), "creationTimestamp": created}))
+    name_node(world, "web", "")
+    world.settle()
+    join(world, "0")
+    world.settle()
+    assert told(world)["web"] == "node-0"
+
+
+# --- taken back -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("going", [True, False])
 def test_what_was_expected_of_a_node_that_goes_is_taken_back(going: bool) -> None:
     world = launched("web")
@@ -168,8 +253,9 @@ def test_what_was_expected_of_a_node_that_goes_is_taken_back(going: bool) -> Non
     assert told(world)["web"] == ""
 
 
+# --- giving way -------------------------------------------------------------------------------------------------
 def test_a_node_gives_way_to_pods_that_are_more_important() -> None:
-    """They would take it, or make others go again, before their own node is up."""
+    """They would take it, or make others go again, before they have come to their own node."""
     world = ranked()
     join(world)
     assert world.settle().next_due == NOW + HELD_AT_MOST
@@ -180,12 +266,19 @@ def test_a_node_gives_way_to_pods_that_are_more_important() -> None:
     assert not world.node("node-a").registered
     world.set_ready("node-b", True)
     world.settle()
-    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (False, True)
+    bind(world, "db", "node-b")
+    world.settle()
+    assert world.node("node-a").registered
 
 
-def test_it_gives_way_no_longer_than_some_seconds() -> None:
+@pytest.mark.parametrize("up", [False, True])
+def test_it_gives_way_no_longer_than_some_seconds(up: bool) -> None:
+    """Be it that the others' node does not come up, or that they do not come to it."""
     world = ranked()
     join(world)
+    if up:
+        join(world, "b")
     world.settle()
     world.pass_time(HELD_AT_MOST.total_seconds() - 1)
     world.settle()
@@ -220,6 +313,9 @@ def test_a_node_gives_way_to_pods_that_must_be_together() -> None:
     world.settle()
     assert not world.node("node-a").registered
     join(world, "b")
+    world.settle()
+    assert not world.node("node-a").registered
+    bind(world, "db", "node-b")
     world.settle()
     assert world.node("node-a").registered
 
