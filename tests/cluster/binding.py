@@ -9,12 +9,13 @@ for, so the cost after binding is that of all nodes that there ever were.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from api import labels
+from reconciler.lifecycle.expectations import HELD_AT_MOST
 from reconciler.model.cloud import Region
 from reconciler.scheduling.claims import pod_mark
 
@@ -43,7 +44,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A world after binding. Costs in millionths of a dollar an hour; seconds since the controller's start."""
+    """A world after binding. Costs in millionths of a dollar an hour; seconds since the controller's start, and how far
+    `apart` the planned nodes joined."""
 
     world: BindingWorld
     pods: int
@@ -52,6 +54,7 @@ class Bound:
     nodes: tuple[Node, ...]
     forsaken: tuple[str, ...]
     seconds: float
+    apart: float
 
     @property
     def cost(self) -> int:
@@ -72,6 +75,11 @@ class Bound:
         return sum(len(node.came) - node.own for node in self.nodes)
 
     @property
+    def late(self) -> bool:
+        """Whether nodes joined so far apart that the first of them could not wait for the last."""
+        return self.apart > HELD_AT_MOST.total_seconds()
+
+    @property
     def problems(self) -> list[str]:
         found = [] if self.pods == self.world.pods else [f"{self.pods} of {self.world.pods} pods are bound"]
         return [
@@ -89,9 +97,11 @@ def bound(
     region: Region,
     *,
     since: datetime,
+    joined: Mapping[str, datetime] = {},
 ) -> Bound:
     """What became of a world: `pods` are all of the cluster's, `waited` those that waited when the controller started,
-    `claims` all that there ever were, and `staying` the names of those that there are."""
+    `claims` all that there ever were, and `staying` the names of those that there are. `joined` says since when there
+    are, or were, Nodes, by name."""
     own = [pod for pod in pods if _labels(pod).get(WORLD) == world.name]
     sitting = [pod for pod in own if "nodeName" in pod["spec"]]
     mine = sorted((claim for claim in claims if _labels(claim).get(WORLD) == world.name), key=_age)
@@ -106,26 +116,35 @@ def bound(
         nodes,
         tuple(_forsaken(nodes, [*waited, *own])),
         max(((at - since).total_seconds() for at in times), default=0.0),
+        _apart([joined[name] for claim in first if (name := claim["status"].get("nodeName", "")) in joined]),
     )
+
+
+def _apart(instants: Sequence[datetime]) -> float:
+    return (max(instants) - min(instants)).total_seconds() if instants else 0.0
 
 
 def table(rows: Sequence[Bound]) -> str:
     """A line per world, and one for all of them."""
-    titles = ("world", "pods", "planned", "after binding", "went", "ratio", "elsewhere", "s")
+    titles = ("world", "pods", "planned", "after binding", "went", "ratio", "elsewhere", "s", "apart")
     plan = sum(row.planned_nodes for row in rows), sum(row.planned_cost for row in rows)
     now = sum(len(row.nodes) for row in rows), sum(row.cost for row in rows)
     pods, went, elsewhere = (sum(part) for part in zip(*((r.pods, r.went, r.elsewhere) for r in rows), strict=True))
-    whole = _cells("all", pods, plan, now, went, ratio(rows), elsewhere, max(row.seconds for row in rows))
+    whole = _cells("all", pods, plan, now, went, ratio(rows), elsewhere, *_latest(rows))
     cells = [(titles, "features"), *((_row(row), ", ".join(row.world.features)) for row in rows), (whole, "")]
     return "\n".join("  ".join([*map(str.rjust, line, _WIDTHS), told]).rstrip() for line, told in cells)
 
 
-_WIDTHS: Final = (5, 4, 18, 18, 4, 5, 9, 3)
+_WIDTHS: Final = (5, 4, 18, 18, 4, 5, 9, 3, 5)
+
+
+def _latest(rows: Sequence[Bound]) -> tuple[float, float]:
+    return max(row.seconds for row in rows), max(row.apart for row in rows)
 
 
 def _row(row: Bound) -> tuple[str, ...]:
     plan, now = (row.planned_nodes, row.planned_cost), (len(row.nodes), row.cost)
-    return _cells(row.world.name, row.pods, plan, now, row.went, row.ratio, row.elsewhere, row.seconds)
+    return _cells(row.world.name, row.pods, plan, now, row.went, row.ratio, row.elsewhere, row.seconds, row.apart)
 
 
 def _cells(
@@ -137,9 +156,10 @@ def _cells(
     ratio: float,
     elsewhere: int,
     seconds: float,
+    apart: float,
 ) -> tuple[str, ...]:
     costs = (f"{nodes} nodes ${cost / 1e6:.4f}" for nodes, cost in (plan, now))
-    return (name, str(pods), *costs, str(went), f"{ratio:.3f}", str(elsewhere), f"{seconds:.0f}")
+    return (name, str(pods), *costs, str(went), f"{ratio:.3f}", str(elsewhere), f"{seconds:.0f}", f"{apart:.0f}")
 
 
 def ratio(rows: Iterable[Bound]) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -54,10 +55,10 @@ def claim(name: str, *pods: str, second: int = 0, market: str = "spot", zones: t
     }
 
 
-def judged(pods: list[Json], claims: list[Json], *, went: str = "") -> Bound:
+def judged(pods: list[Json], claims: list[Json], *, went: str = "", joined: Mapping[str, datetime] = {}) -> Bound:
     waited = [pod("1"), pod("2"), pod("3")]
     staying = frozenset(claim["metadata"]["name"] for claim in claims) - {went}
-    return bound(HERE, waited, pods, claims, staying, REGION, since=BEGIN)
+    return bound(HERE, waited, pods, claims, staying, REGION, since=BEGIN, joined=joined)
 
 
 def test_as_planned() -> None:
@@ -69,6 +70,24 @@ def test_as_planned() -> None:
 def test_pods_of_a_workload_stand_for_each_other() -> None:
     row = judged([pod("1", "node-b"), pod("2", "node-a"), pod("3", "node-a")], [claim("a", "1", "2"), claim("b", "3")])
     assert (row.elsewhere, row.problems) == (2, [])
+
+
+def test_pods_of_nobody_s_workload_do_not_count() -> None:
+    """Those of a chart, or of a daemon set."""
+    own = [pod("1", "node-a"), pod("2", "node-a"), pod("3", "node-b")]
+    stranger = {"metadata": {"uid": "4", "namespace": "kerf"}, "spec": {"nodeName": "node-b"}, "status": {}}
+    claims = [claim("a", "1", "2"), claim("b", "3")]
+    assert judged([*own, stranger], claims) == judged(own, claims)
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(30, False), (31, True)])
+def test_a_world_whose_planned_nodes_joined_far_apart_is_late(seconds: int, late: bool) -> None:
+    """One that was made later, for a pod that had one, is not waited for."""
+    pods = [pod("1", "node-a"), pod("2", "node-c"), pod("3", "node-b")]
+    claims = [claim("c", "2", second=9), claim("b", "3"), claim("a", "1", "2")]
+    joined = {f"node-{name}": BEGIN + timedelta(seconds=at) for name, at in (("a", 0), ("b", seconds), ("c", 99))}
+    row = judged(pods, claims, joined=joined)
+    assert (row.apart, row.late) == (seconds, late)
 
 
 def test_a_node_to_which_nobody_came_is_told() -> None:

@@ -35,6 +35,8 @@ QUIET_SECONDS = 25.0
 LOOK_SECONDS = 1.0
 #: All pods, on a machine that does much else.
 BOUND_WITHIN_SECONDS = 240.0
+#: A world that was late, and has a problem, is played alone so many times at most.
+REPLAYS = 2
 STARTUP_TAINTS = frozenset({"network/not-ready"})
 
 
@@ -50,7 +52,17 @@ def test_every_feature_is_in_several_worlds() -> None:
 def test_pods_that_are_told_are_bound_for_what_was_planned(
     control_plane: ControlPlane, tmp_path: Path, first: int
 ) -> None:
-    _check(_played(control_plane, tmp_path, worlds(MANY)[first : first + SOME], told=True))
+    rows = _played(control_plane, tmp_path, worlds(MANY)[first : first + SOME], told=True)
+    for _ in range(REPLAYS):
+        rows = [_replayed(control_plane, tmp_path, row) if row.late and row.problems else row for row in rows]
+    _check(rows)
+
+
+def _replayed(control_plane: ControlPlane, folder: Path, row: Bound) -> Bound:
+    """Alone: the machine may be less busy."""
+    print(f"{row.world.name} again: its nodes joined {row.apart:.0f} s apart", flush=True)
+    [again] = _played(control_plane, folder, [row.world], told=True)
+    return again
 
 
 @pytest.mark.long
@@ -75,16 +87,16 @@ def _show(rows: Sequence[Bound]) -> None:
 def _played(control_plane: ControlPlane, folder: Path, played: Sequence[BindingWorld], *, told: bool) -> list[Bound]:
     """All of these worlds at once, on a cluster that is empty before and after; pods are `told` where they belong, or
     not."""
-    values = {"settings.nominatePods": "true"} if told else {}
+    values = {"replicas": "0", "webhook.replicas": "0", **({"settings.nominatePods": "true"} if told else {})}
     with Installation(control_plane, folder, webhook=False, uneven_seconds=UNEVEN_SECONDS, values=values) as kerf:
         try:
             waited = _lay_out(kerf, played)
             with Agents(control_plane.kubeconfig, startup_taints=STARTUP_TAINTS):
                 since = datetime.now(UTC)
                 kerf.start_controller("--disable-leader-election")  # a busy machine must not depose it in the middle
-                claims = _wait(kerf, sum(world.pods for world in played))
+                claims, joined = _wait(kerf, sum(world.pods for world in played))
                 pods, staying, region = _pods(kerf), frozenset(_names(kerf, "nodeclaims")), kerf.region()
-            rows = [bound(world, waited, pods, claims, staying, region, since=since) for world in played]
+            rows = [bound(world, waited, pods, claims, staying, region, since=since, joined=joined) for world in played]
             _show(rows)
             return rows
         finally:
@@ -110,17 +122,19 @@ def _create(kerf: Installation, manifests: Sequence[Json]) -> None:
     kerf.kubectl("create", "-f", "-", input_=json.dumps(listed))
 
 
-def _wait(kerf: Installation, wanted: int) -> list[Json]:
+def _wait(kerf: Installation, wanted: int) -> tuple[list[Json], dict[str, datetime]]:
     """Until all pods have a node, or it has taken too long (the table says who has none), all claims have one, too, and
-    for a while none has come or gone; all claims that were seen, as they were last."""
+    for a while none has come or gone; all claims that were seen, as they were last, and when which node had joined."""
     given_up, quiet_since = time.monotonic() + BOUND_WITHIN_SECONDS, time.monotonic()
-    seen, before = dict[str, Json](), frozenset[str]()
+    seen, joined, before = dict[str, Json](), dict[str, datetime](), frozenset[str]()
 
     def settled() -> bool:
         nonlocal quiet_since, before
         time.sleep(LOOK_SECONDS)
-        claims = {claim["metadata"]["name"]: claim for claim in kerf.get("nodeclaims")}
+        found = kerf.get("nodeclaims,nodes")
+        claims = {one["metadata"]["name"]: one for one in found if one["kind"] == "NodeClaim"}
         seen.update(claims)
+        joined.update((one["metadata"]["name"], _created(one)) for one in found if one["kind"] == "Node")
         bound_ = sum("nodeName" in pod["spec"] for pod in _pods(kerf)) == wanted or time.monotonic() > given_up
         stays = all(_is_true(claim, "Initialized") and not _goes(claim) for claim in claims.values())
         if not (bound_ and stays and claims.keys() == before):
@@ -128,7 +142,11 @@ def _wait(kerf: Installation, wanted: int) -> list[Json]:
         return time.monotonic() - quiet_since >= QUIET_SECONDS
 
     kerf.wait(settled, 2 * BOUND_WITHIN_SECONDS, f"{wanted} pods are bound, and no claim comes or goes any more")
-    return list(seen.values())
+    return list(seen.values()), joined
+
+
+def _created(thing: Json) -> datetime:
+    return datetime.fromisoformat(thing["metadata"]["creationTimestamp"])
 
 
 def _goes(claim: Json) -> bool:
