@@ -3,16 +3,16 @@
 The kube-scheduler binds the pods, and its scores spread them over the nodes that are there: the first of several that
 come up would take what was meant for the others, and what was meant for it would find no room any more. A pod with a
 `status.nominatedNodeName` is tried on that node first, and pods that are no more important leave it its room there. So
-the pods of a claim are nominated to its Node as soon as there is one; for as long as that takes, and a few seconds at
-most, the Node keeps its taint. It keeps it until it is ready and has started, too: a pod that is tried on it before is
-nominated no more, and the next one would take its place. Source: Kubernetes, KEP-1923 (prefer nominated node);
-scheduler, filtering.
+the pods of a claim are nominated to its Node, and until that is done the Node keeps its taint, for some seconds at
+most. A pod that is tried before its node takes any is nominated no more: whenever any node opens, all that wait may be
+tried. So they are told when the Node is ready and has started, just before it opens. Source: Kubernetes, KEP-1923
+(prefer nominated node); scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
 or make those go that have just come there. And of pods that must be together the first takes what room is left
-anywhere, and the others find none beside it. So a Node waits, somewhat longer, until such pods of other nodes of its
-NodePool have come to them. Of nodes that are up, the one with the most important pods opens first; those whose pods
-matter as much open together.
+anywhere, and the others find none beside it. So a Node waits, too, until such pods of other nodes of its NodePool have
+come to them. Of nodes that are up, the one with the most important pods opens first; those whose pods matter as much
+open together, when all of these have been told.
 
 It is an expectation, nothing more: the kube-scheduler drops it whenever it tries the pod while its node is not up, or
 full, and names another node when it makes others go. Until some time after the node is up the pod is told again,
@@ -41,9 +41,8 @@ from reconciler.model.plan import NOTHING, Action, PatchObject, Plan, Reason, jo
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.claims import pod_mark
 
-#: A Node that has joined waits this long for its pods to be told, if need be; and this long until it is up, or for
-#: pods that come first.
-HELD_FOR, HELD_AT_MOST = timedelta(seconds=10), timedelta(seconds=30)
+#: A Node that has joined waits no longer than this: until it is up, for pods that come first, for its own to be told.
+HELD_AT_MOST = timedelta(seconds=30)
 #: Pods are told for this long after their node is initialised: the kube-scheduler may be late with them.
 TOLD_FOR = timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
@@ -53,7 +52,7 @@ EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 class _Coming:
     """A claim whose Node is on its way or has just come, and those of the pods it was made for that are not bound yet.
 
-    `top` is the highest rank of these, `least` the lowest priority.
+    `top` is the highest rank of these, `least` the lowest priority; `untold` whether one has yet to be told, and can.
     """
 
     claim: NodeClaim
@@ -61,12 +60,14 @@ class _Coming:
     pods: Sequence[Pod]
     top: float
     least: float
+    untold: bool
 
     @classmethod
-    def of(cls, claim: NodeClaim, node: Node | None, found: Iterable[Pod]) -> _Coming:
+    def of(cls, snapshot: Snapshot, claim: NodeClaim, node: Node | None, found: Iterable[Pod]) -> _Coming:
         listed = sorted(found, key=lambda pod: pod.key)
         top, least = max(map(_rank, listed)), min(pod.spec.priority for pod in listed)
-        return cls(claim, node, listed, top, least)
+        untold = any(pod.key in snapshot.pods.pending and not _failed(snapshot, pod) for pod in listed)
+        return cls(claim, node, listed, top, least, untold)
 
     @property
     def up(self) -> bool:
@@ -80,8 +81,13 @@ class _Coming:
             )
         )
 
+    @property
+    def may_open(self) -> bool:
+        """Whether it takes pods, or may from now on."""
+        return self.up and (not self.untold or (self.node is not None and self.node.registered))
 
-#: The two of a NodePool with the most important pods, of those that are up and of those that are not.
+
+#: The two of a NodePool with the most important pods, of those of which something is true and of those of which not.
 _Highest = Mapping[tuple[str, bool], Sequence[_Coming]]
 
 
@@ -92,15 +98,16 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
         return claims
     asked = turn.all(COMING, each)
     coming = _planned(snapshot, asked.spoken) if any(asked.spoken.values()) else ()
-    highest = _highest(coming)
     told, until = list[PatchObject](), dict[str, datetime]()
+    up, may = _highest((one, one.up) for one in coming), _highest((one, one.may_open) for one in coming)
     for one in coming:
         if one.node is not None:
-            told += _messages(snapshot, one, one.node, partial(turn.one, SHARED, each, one.claim.name))
-            untold = any(pod.key in snapshot.pods.pending for pod in one.pods)
-            later = _gives_way(one, highest) or not one.up
-            if (end := _held_until(one.node, snapshot.now, untold, later)) is not None:
+            opens = one.may_open and not _gives_way(one, may)
+            end = None if opens else _held_until(one.node, snapshot.now)
+            if end is not None:
                 until[one.node.name] = end
+            if end is None or (one.up and not _gives_way(one, up)):
+                told += _messages(snapshot, one, one.node, partial(turn.one, SHARED, each, one.claim.name))
     rest = (action for action in claims.actions if not _joins_one_of(action, until))
     plan = replace(claims, actions=(*told, *rest))
     dues = [*until.values(), *([asked.due] if asked.due is not None else [])]
@@ -140,7 +147,7 @@ def _planned(snapshot: Snapshot, coming: Mapping[str, str | None]) -> Sequence[_
         if (name := owner.get(pod_mark(pod.metadata.uid))) is not None:
             found.setdefault(name, []).append(pod)
     return [
-        _Coming.of(snapshot.node_claims[name], snapshot.nodes.get(coming[name] or ""), found[name])
+        _Coming.of(snapshot, snapshot.node_claims[name], snapshot.nodes.get(coming[name] or ""), found[name])
         for name in sorted(found)
     ]
 
@@ -168,20 +175,21 @@ def _rank(pod: Pod) -> float:
     return inf if bound else pod.spec.priority
 
 
-def _highest(coming: Sequence[_Coming]) -> _Highest:
+def _highest(coming: Iterable[tuple[_Coming, bool]]) -> _Highest:
     found = dict[tuple[str, bool], list[_Coming]]()
-    for one in coming:
-        found.setdefault((one.claim.pool_name, one.up), []).append(one)
+    for one, is_so in coming:
+        found.setdefault((one.claim.pool_name, is_so), []).append(one)
     return {key: nsmallest(2, rows, key=lambda one: (-one.top, one.claim.name)) for key, rows in found.items()}
 
 
 def _gives_way(own: _Coming, highest: _Highest) -> bool:
     """Whether pods that come before one of those that are planned here have not come to their own node yet.
 
-    Nodes that are up never wait for each other: one waits for those alone whose pods come before all of its own.
+    Nodes of which it is so (all are up, or all may open) never wait for each other: one waits for those of them alone
+    whose pods come before all of its own.
     """
-    rows = [one for up in (True, False) for one in highest.get((own.claim.pool_name, up), ())]
-    return any(other.top > (own.top if other.up else own.least) for other in rows if other.claim is not own.claim)
+    rows = [(one, is_so) for is_so in (True, False) for one in highest.get((own.claim.pool_name, is_so), ())]
+    return any(other.top > (own.top if is_so else own.least) for other, is_so in rows if other.claim is not own.claim)
 
 
 def _messages(snapshot: Snapshot, one: _Coming, node: Node, shared: Callable[[], bool]) -> Iterator[PatchObject]:
@@ -211,13 +219,12 @@ def _fits(snapshot: Snapshot, claim: NodeClaim, node: Node, pod: Pod) -> bool:
     return total((pods.requests(pod), *sitting)).fits(StateNode(claim, node).allocatable)
 
 
-def _held_until(node: Node, now: datetime, untold: bool, later: bool) -> datetime | None:
-    """How long at most the Node keeps its taint for this; None when it has lost it, or waited long enough."""
+def _held_until(node: Node, now: datetime) -> datetime | None:
+    """How long at most the Node keeps its taint; None when it has lost it, or waited long enough."""
     created = node.metadata.creation_timestamp
-    if node.registered or created is None or not (untold or later):
+    if node.registered or created is None:
         return None
-    end = created + (HELD_AT_MOST if later else HELD_FOR)
-    return end if now < end else None
+    return created + HELD_AT_MOST if now < created + HELD_AT_MOST else None
 
 
 def _joins_one_of(action: Action, names: Mapping[str, datetime]) -> bool:
@@ -235,6 +242,11 @@ def _taken_back(snapshot: Snapshot, told: Container[Ref]) -> Iterator[PatchObjec
 
 def _expected(pod: Pod, node_name: str) -> PatchObject:
     return _told(pod, node_name, EXPECT, f"node {node_name} was made for it")
+
+
+def _failed(snapshot: Snapshot, pod: Pod) -> bool:
+    """Whether it could not be told: that may be forbidden, and no Node waits for it."""
+    return _expected(pod, "").key in snapshot.not_before
 
 
 def _told(pod: Pod, node_name: str | None, verb: str, why: str) -> PatchObject:

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.lifecycle.expectations import EXPECT, HELD_AT_MOST, HELD_FOR, TAKE_BACK, TOLD_FOR
+from reconciler.lifecycle.expectations import EXPECT, HELD_AT_MOST, TAKE_BACK, TOLD_FOR
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import PatchObject
+from reconciler.runtime.results import subject
 from reconciler.scheduling.claims import pod_mark
 from tests.unit.lifecycle.world import NOW, World, node_claim, pod, prepared
 
@@ -115,12 +116,11 @@ def test_the_node_takes_pods_when_they_have_been_told() -> None:
 
 
 def test_it_waits_no_longer_than_some_seconds_for_that() -> None:
-    """The writes may be forbidden, or fail."""
+    """The writes may take their time."""
     world = launched("web")
     join(world)
-    refused = world.decide()
-    assert refused.next_due == NOW + HELD_FOR
-    world.pass_time(HELD_FOR.total_seconds())
+    assert world.decide().next_due == NOW + HELD_AT_MOST
+    world.pass_time(HELD_AT_MOST.total_seconds())
     plan = world.decide()
     assert [(a.verb, a.ref.kind) for a in plan.actions if isinstance(a, PatchObject)][:2] == [
         ("ExpectPod", "Pod"),
@@ -128,22 +128,33 @@ def test_it_waits_no_longer_than_some_seconds_for_that() -> None:
     ]
 
 
+def test_it_does_not_wait_for_who_cannot_be_told() -> None:
+    """The writes may be forbidden."""
+    world = launched("web")
+    join(world)
+    [write] = (a for a in world.decide().actions if isinstance(a, PatchObject) and a.ref.kind == "Pod")
+    world.facts["not_before"] = {subject(write): NOW + timedelta(seconds=1)}
+    assert "UpdateNode" in [a.verb for a in world.decide().actions if isinstance(a, PatchObject)]
+
+
 STARTS = {"key": "agent/not-ready", "effect": "NoSchedule"}
 
 
 @pytest.mark.parametrize(("ready", "taints"), [(False, []), (True, [STARTS])])
 def test_the_node_takes_no_pods_before_it_is_up(ready: bool, taints: list[dict[str, str]]) -> None:
-    """Whoever was tried there before is nominated no more, and the next would take what was meant for it."""
+    """Whoever was tried there before is nominated no more, and the next would take what was meant for it; so nobody is
+    told before, either."""
     world = launched("web", startupTaints=taints)
     join(world, ready=ready, taints=taints)
     world.settle()
-    assert told(world)["web"] == "node-a"
+    assert told(world)["web"] == ""
     assert not world.node("node-a").registered
     node = world.node("node-a")
     kept = tuple(taint for taint in node.spec.taints if taint.key == labels.UNREGISTERED_TAINT)
     world.put(replace(node, spec=replace(node.spec, taints=kept)))
     world.set_ready("node-a", True)
     world.settle()
+    assert told(world)["web"] == "node-a"
     assert world.node("node-a").registered
 
 
@@ -259,16 +270,17 @@ def test_a_node_gives_way_to_pods_that_are_more_important() -> None:
     world = ranked()
     join(world)
     assert world.settle().next_due == NOW + HELD_AT_MOST
-    assert told(world) == {"web": "node-a", "db": ""}
+    assert told(world) == {"web": "", "db": ""}
     join(world, "b", ready=False)
     world.settle()
-    assert told(world) == {"web": "node-a", "db": "node-b"}
-    assert not world.node("node-a").registered
+    assert told(world) == {"web": "", "db": ""}
     world.set_ready("node-b", True)
     world.settle()
+    assert told(world) == {"web": "", "db": "node-b"}
     assert (world.node("node-a").registered, world.node("node-b").registered) == (False, True)
     bind(world, "db", "node-b")
     world.settle()
+    assert told(world)["web"] == "node-a"
     assert world.node("node-a").registered
 
 
@@ -302,6 +314,23 @@ def test_two_nodes_that_give_way_to_each_other_open_when_both_are_up() -> None:
     world.settle()
     assert world.node("node-a").registered
     assert world.node("node-b").registered
+
+
+def test_nodes_that_would_give_way_to_each_other_open_when_the_pods_of_both_have_been_told() -> None:
+    """The one that is told later would find the other one's room free until then."""
+    world = ranked(web=("web", "low"), db=("db", "small"))
+    for name in ("low", "small"):
+        world.put(waiting(name))
+    web = world.objects[Ref("Pod", "default", "web")]
+    world.put(replace(web, spec=replace(web.spec, priority=100)))
+    join(world)
+    join(world, "b")
+    world.obey(world.decide())
+    name_node(world, "db", "")
+    world.obey(world.decide())
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (False, False)
+    world.obey(world.decide())
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
 
 
 def test_a_node_gives_way_to_pods_that_must_be_together() -> None:
