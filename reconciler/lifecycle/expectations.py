@@ -9,10 +9,11 @@ tried. So they are told when the Node is ready and has started, just before it o
 (prefer nominated node); scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
-or make those go that have just come there. And of pods that must be together the first takes what room is left
-anywhere, and the others find none beside it. So a Node waits, too, until such pods of other nodes of its NodePool have
-come to them. Of nodes that are up, the one with the most important pods opens first; those whose pods matter as much
-open together, when all of these have been told.
+or make those go that have just come there. Nor is any kept from pods that a nominated one keeps away, before it is
+there itself. And of pods that must be together the first takes what room is left anywhere, and the others find none
+beside it. So a Node waits, too: until those of its NodePool are up for whose pods one of its own has to wait, and until
+the pods have come that are before all of its own. Nodes that need not wait for each other open together, when the pods
+of all have been told: else those of one that opens later would take the room of the less important ones.
 
 It is an expectation, nothing more: the kube-scheduler drops it whenever it tries the pod while its node is not up, or
 full, and names another node when it makes others go. Until some time after the node is up the pod is told again,
@@ -26,7 +27,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from heapq import nsmallest
+from heapq import nlargest
 from math import inf
 
 from api import labels
@@ -38,6 +39,7 @@ from reconciler.model.kinds import Ref
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import NOTHING, Action, PatchObject, Plan, Reason, joined
+from reconciler.model.selectors import selector_of
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.claims import pod_mark
 
@@ -52,22 +54,29 @@ EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 class _Coming:
     """A claim whose Node is on its way or has just come, and those of the pods it was made for that are not bound yet.
 
-    `top` is the highest rank of these, `least` the lowest priority; `untold` whether one has yet to be told, and can.
+    `first` and `last` are the highest and the lowest of their turns, `top` is the highest rank; `untold` whether one
+    has yet to be told, and can.
     """
 
     claim: NodeClaim
     node: Node | None
     pods: Sequence[Pod]
+    first: float
+    last: float
     top: float
-    least: float
     untold: bool
 
     @classmethod
     def of(cls, snapshot: Snapshot, claim: NodeClaim, node: Node | None, found: Iterable[Pod]) -> _Coming:
         listed = sorted(found, key=lambda pod: pod.key)
-        top, least = max(map(_rank, listed)), min(pod.spec.priority for pod in listed)
+        turns = [_turn(pod) for pod in listed]
+        top = inf if any(map(_must_be_together, listed)) else max(turns)
         untold = any(pod.key in snapshot.pods.pending and not _failed(snapshot, pod) for pod in listed)
-        return cls(claim, node, listed, top, least, untold)
+        return cls(claim, node, listed, max(turns), min(turns), top, untold)
+
+    @property
+    def closed(self) -> bool:
+        return self.node is None or not self.node.registered
 
     @property
     def up(self) -> bool:
@@ -81,15 +90,6 @@ class _Coming:
             )
         )
 
-    @property
-    def may_open(self) -> bool:
-        """Whether it takes pods, or may from now on."""
-        return self.up and (not self.untold or (self.node is not None and self.node.registered))
-
-
-#: The two of a NodePool with the most important pods, of those of which something is true and of those of which not.
-_Highest = Mapping[tuple[str, bool], Sequence[_Coming]]
-
 
 def first(turn: Turn, claims: Plan, each: View) -> Plan:
     """The plan for the claims, with the pods told first; as it was when pods are not to be told."""
@@ -99,14 +99,16 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
     asked = turn.all(COMING, each)
     coming = _planned(snapshot, asked.spoken) if any(asked.spoken.values()) else ()
     told, until = list[PatchObject](), dict[str, datetime]()
-    up, may = _highest((one, one.up) for one in coming), _highest((one, one.may_open) for one in coming)
+    ready = _ready(coming)
+    untold = _highest((one, one.top) for one in coming if one.claim.name in ready and one.untold and one.closed)
     for one in coming:
         if one.node is not None:
-            opens = one.may_open and not _gives_way(one, may)
+            tells = one.claim.name in ready
+            opens = tells and not one.untold and not _is_beaten(one, one.last, untold)
             end = None if opens else _held_until(one.node, snapshot.now)
             if end is not None:
                 until[one.node.name] = end
-            if end is None or (one.up and not _gives_way(one, up)):
+            if tells or end is None:
                 told += _messages(snapshot, one, one.node, partial(turn.one, SHARED, each, one.claim.name))
     rest = (action for action in claims.actions if not _joins_one_of(action, until))
     plan = replace(claims, actions=(*told, *rest))
@@ -168,28 +170,43 @@ def _not_bound(snapshot: Snapshot) -> Iterator[Pod]:
         yield from (pod for pod in expected.values() if pods.active(pod))
 
 
-def _rank(pod: Pod) -> float:
-    """Its priority; above all others are pods that must be beside others."""
+def _turn(pod: Pod) -> float:
+    """Its priority; of pods with the same one, those that keep others away come last."""
     affinity = pod.spec.affinity
-    bound = affinity is not None and affinity.pod_affinity is not None and affinity.pod_affinity.required
-    return inf if bound else pod.spec.priority
+    terms = affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity else ()
+    own = pod.metadata.labels
+    alone = all(selector_of(term.label_selector, own, ()).matches(own) for term in terms)
+    return pod.spec.priority if alone else pod.spec.priority - 0.5
 
 
-def _highest(coming: Iterable[tuple[_Coming, bool]]) -> _Highest:
-    found = dict[tuple[str, bool], list[_Coming]]()
-    for one, is_so in coming:
-        found.setdefault((one.claim.pool_name, is_so), []).append(one)
-    return {key: nsmallest(2, rows, key=lambda one: (-one.top, one.claim.name)) for key, rows in found.items()}
+def _must_be_together(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and affinity.pod_affinity is not None and bool(affinity.pod_affinity.required)
 
 
-def _gives_way(own: _Coming, highest: _Highest) -> bool:
-    """Whether pods that come before one of those that are planned here have not come to their own node yet.
+def _ready(coming: Sequence[_Coming]) -> frozenset[str]:
+    """The claims that are up, while no Node is away for which one of their pods has to wait, and no pods before all of
+    theirs have yet to come to a Node that is up."""
+    away = _highest((one, one.top) for one in coming if not one.up)
+    up = _highest((one, one.first) for one in coming if one.up)
+    waits = (one.claim.name for one in coming if _is_beaten(one, one.last, away) or _is_beaten(one, one.top, up))
+    return frozenset(one.claim.name for one in coming if one.up) - frozenset(waits)
 
-    Nodes of which it is so (all are up, or all may open) never wait for each other: one waits for those of them alone
-    whose pods come before all of its own.
-    """
-    rows = [(one, is_so) for is_so in (True, False) for one in highest.get((own.claim.pool_name, is_so), ())]
-    return any(other.top > (own.top if is_so else own.least) for other, is_so in rows if other.claim is not own.claim)
+
+#: The two highest of some figures, with the claims that they belong to, by NodePool.
+_Highest = Mapping[str, Sequence[tuple[float, str]]]
+
+
+def _highest(figures: Iterable[tuple[_Coming, float]]) -> _Highest:
+    found = dict[str, list[tuple[float, str]]]()
+    for one, figure in figures:
+        found.setdefault(one.claim.pool_name, []).append((figure, one.claim.name))
+    return {pool: nlargest(2, rows) for pool, rows in found.items()}
+
+
+def _is_beaten(own: _Coming, figure: float, highest: _Highest) -> bool:
+    """Whether another claim of its NodePool has a higher one."""
+    return any(other > figure for other, name in highest.get(own.claim.pool_name, ()) if name != own.claim.name)
 
 
 def _messages(snapshot: Snapshot, one: _Coming, node: Node, shared: Callable[[], bool]) -> Iterator[PatchObject]:

@@ -333,7 +333,7 @@ def test_nodes_that_would_give_way_to_each_other_open_when_the_pods_of_both_have
     assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
 
 
-def test_a_node_gives_way_to_pods_that_must_be_together() -> None:
+def test_a_node_gives_way_to_pods_that_must_be_together_until_their_own_is_up() -> None:
     """The first would take what is left of it, and the second would find no room beside the first."""
     world = ranked()
     together = {"podAffinity": {REQUIRED: [{"topologyKey": labels.HOSTNAME, "labelSelector": {}}]}}
@@ -343,7 +343,39 @@ def test_a_node_gives_way_to_pods_that_must_be_together() -> None:
     assert not world.node("node-a").registered
     join(world, "b")
     world.settle()
-    assert not world.node("node-a").registered
+    assert world.node("node-a").registered
+
+
+def test_pods_that_must_be_together_and_more_important_ones_come_at_the_same_time() -> None:
+    """Neither waits for the other: those would take what is left here, and these what is meant for those there."""
+    world = ranked()
+    together = {"podAffinity": {REQUIRED: [{"topologyKey": labels.HOSTNAME, "labelSelector": {}}]}}
+    world.put(waiting("web", affinity=together))
+    for claim in ("a", "b"):
+        join(world, claim)
+    world.obey(world.decide())
+    assert told(world) == {"web": "node-a", "db": "node-b"}
+    world.obey(world.decide())
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
+
+
+@pytest.mark.parametrize(("app", "waits"), [("web", False), ("db", True)])
+def test_a_node_whose_pods_keep_others_away_gives_way_to_those(app: str, waits: bool) -> None:
+    """No room is kept for their sake before one is there. Pods that keep their like away wait for nobody."""
+    world = ranked()
+    world.put(waiting("db"))
+    away = {
+        "podAntiAffinity": {
+            REQUIRED: [{"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": app}}}]
+        }
+    }
+    world.put(waiting("web", meta={"labels": {"app": "web"}}, affinity=away))
+    join(world)
+    world.settle()
+    assert world.node("node-a").registered is not waits
+    join(world, "b")
+    world.settle()
+    assert world.node("node-b").registered
     bind(world, "db", "node-b")
     world.settle()
     assert world.node("node-a").registered
