@@ -11,9 +11,9 @@ tried. So they are told when the Node is ready and has started, just before it o
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
 or make those go that have just come there. Nor is any kept from pods that a nominated one keeps away, before it is
 there itself. And of pods that must be together the first takes what room is left anywhere, and the others find none
-beside it. So a Node waits, too: until those of its NodePool are up for whose pods one of its own has to wait, and until
-the pods have come that are before all of its own. Nodes that need not wait for each other open together, when the pods
-of all have been told: else those of one that opens later would take the room of the less important ones.
+beside it. So a Node waits, too: until those of its NodePool are up whose pods might take the room of one of its own,
+and until the pods have come that are before all of its own. Nodes whose pods might take each other's room open
+together, when the pods of all have been told.
 
 It is an expectation, nothing more: the kube-scheduler drops it whenever it tries the pod while its node is not up, or
 full, and names another node when it makes others go. Until some time after the node is up the pod is told again,
@@ -27,7 +27,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from heapq import nlargest
 from math import inf
 
 from api import labels
@@ -54,8 +53,8 @@ EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
 class _Coming:
     """A claim whose Node is on its way or has just come, and those of the pods it was made for that are not bound yet.
 
-    `first` and `last` are the highest and the lowest of their turns, `top` is the highest rank; `untold` whether one
-    has yet to be told, and can.
+    `first` and `last` are the highest and the lowest of their turns; `top` is the highest, too, and above all where
+    pods must be together. `untold`: before it `is_open` one has yet to be told, and can.
     """
 
     claim: NodeClaim
@@ -65,6 +64,7 @@ class _Coming:
     last: float
     top: float
     untold: bool
+    is_open: bool
 
     @classmethod
     def of(cls, snapshot: Snapshot, claim: NodeClaim, node: Node | None, found: Iterable[Pod]) -> _Coming:
@@ -72,11 +72,8 @@ class _Coming:
         turns = [_turn(pod) for pod in listed]
         top = inf if any(map(_must_be_together, listed)) else max(turns)
         untold = any(pod.key in snapshot.pods.pending and not _failed(snapshot, pod) for pod in listed)
-        return cls(claim, node, listed, max(turns), min(turns), top, untold)
-
-    @property
-    def closed(self) -> bool:
-        return self.node is None or not self.node.registered
+        is_open = node is not None and node.registered
+        return cls(claim, node, listed, max(turns), min(turns), top, untold and not is_open, is_open)
 
     @property
     def up(self) -> bool:
@@ -99,12 +96,13 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
     asked = turn.all(COMING, each)
     coming = _planned(snapshot, asked.spoken) if any(asked.spoken.values()) else ()
     told, until = list[PatchObject](), dict[str, datetime]()
-    ready = _ready(coming)
-    untold = _highest((one, one.top) for one in coming if one.claim.name in ready and one.untold and one.closed)
+    ready = frozenset(name for rows in _by_pool(coming).values() for name in _ready(rows))
+    untold = _by_pool(one for one in coming if one.claim.name in ready and one.untold)
+    beaten = {pool: max(one.top for one in rows) for pool, rows in untold.items()}
     for one in coming:
         if one.node is not None:
             tells = one.claim.name in ready
-            opens = tells and not one.untold and not _is_beaten(one, one.last, untold)
+            opens = tells and not one.untold and one.last >= beaten.get(one.claim.pool_name, -inf)
             end = None if opens else _held_until(one.node, snapshot.now)
             if end is not None:
                 until[one.node.name] = end
@@ -184,29 +182,32 @@ def _must_be_together(pod: Pod) -> bool:
     return affinity is not None and affinity.pod_affinity is not None and bool(affinity.pod_affinity.required)
 
 
-def _ready(coming: Sequence[_Coming]) -> frozenset[str]:
-    """The claims that are up, while no Node is away for which one of their pods has to wait, and no pods before all of
-    theirs have yet to come to a Node that is up."""
-    away = _highest((one, one.top) for one in coming if not one.up)
-    up = _highest((one, one.first) for one in coming if one.up)
-    waits = (one.claim.name for one in coming if _is_beaten(one, one.last, away) or _is_beaten(one, one.top, up))
-    return frozenset(one.claim.name for one in coming if one.up) - frozenset(waits)
+def _by_pool(coming: Iterable[_Coming]) -> Mapping[str, Sequence[_Coming]]:
+    found = dict[str, list[_Coming]]()
+    for one in coming:
+        found.setdefault(one.claim.pool_name, []).append(one)
+    return found
 
 
-#: The two highest of some figures, with the claims that they belong to, by NodePool.
-_Highest = Mapping[str, Sequence[tuple[float, str]]]
+def _ready(rows: Sequence[_Coming]) -> Sequence[str]:
+    """The claims of a NodePool that wait for no other: whose pods are to be told, and which then open together."""
+    able = sorted(_safe(rows), key=lambda one: (-one.top, -one.first, one.claim.name))
+    found, first, last = list[str](), -inf, inf
+    for one in able:
+        if found and one.top <= last and one.first != first:
+            break  # all those are before it and those that follow
+        found.append(one.claim.name)
+        first, last = max(first, one.first), min(last, one.last)
+    return found
 
 
-def _highest(figures: Iterable[tuple[_Coming, float]]) -> _Highest:
-    found = dict[str, list[tuple[float, str]]]()
-    for one, figure in figures:
-        found.setdefault(one.claim.pool_name, []).append((figure, one.claim.name))
-    return {pool: nlargest(2, rows) for pool, rows in found.items()}
-
-
-def _is_beaten(own: _Coming, figure: float, highest: _Highest) -> bool:
-    """Whether another claim of its NodePool has a higher one."""
-    return any(other > figure for other, name in highest.get(own.claim.pool_name, ()) if name != own.claim.name)
+def _safe(rows: Sequence[_Coming]) -> Sequence[_Coming]:
+    """Those that are open, and those that may open at once: then nobody waits who would take the room of their pods."""
+    able, away = [one for one in rows if one.up], max((one.top for one in rows if not one.up), default=-inf)
+    while waits := [one for one in able if not one.is_open and one.last < away]:
+        away = max(away, *(one.top for one in waits))
+        able = [one for one in able if one.is_open or one.last >= away]
+    return able
 
 
 def _messages(snapshot: Snapshot, one: _Coming, node: Node, shared: Callable[[], bool]) -> Iterator[PatchObject]:

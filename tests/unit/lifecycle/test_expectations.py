@@ -359,6 +359,33 @@ def test_pods_that_must_be_together_and_more_important_ones_come_at_the_same_tim
     assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
 
 
+@pytest.mark.parametrize(
+    ("priorities", "opened"),
+    [
+        pytest.param({"a": (0,), "b": (0,)}, "ab", id="all the same"),
+        pytest.param({"a": (1000, 1000), "b": (100,), "c": (0,)}, "a", id="one after the other"),
+        pytest.param({"a": (1000, 0), "b": (0,)}, "a", id="to the last of theirs it does no harm"),
+        pytest.param({"a": (1000, 0), "b": (100,), "c": (0,)}, "ab", id="one would take the room of another's last"),
+        pytest.param({"a": (1000, 0), "b": (100,), "c": (500,)}, "abc", id="some would take the room of one"),
+        pytest.param({"a": (1000, 100), "b": (500, 0), "c": (50,), "d": (0,)}, "abc", id="a chain"),
+    ],
+)
+def test_nodes_whose_pods_would_take_each_other_s_room_open_together(
+    priorities: dict[str, tuple[int, ...]], opened: str
+) -> None:
+    names = {claim: [f"{claim}-{number}" for number in range(len(some))] for claim, some in priorities.items()}
+    world = prepared(*(node_claim(claim, meta={"annotations": marked(*some)}) for claim, some in names.items()))
+    world.settings = changed(world.settings, nominate_pods=True)
+    world.settle()
+    for claim, some in priorities.items():
+        for name, priority in zip(names[claim], some, strict=True):
+            one = waiting(name)
+            world.put(replace(one, spec=replace(one.spec, priority=priority)))
+        join(world, claim)
+    world.settle()
+    assert "".join(claim for claim in priorities if world.node(f"node-{claim}").registered) == opened
+
+
 @pytest.mark.parametrize(("app", "waits"), [("web", False), ("db", True)])
 def test_a_node_whose_pods_keep_others_away_gives_way_to_those(app: str, waits: bool) -> None:
     """No room is kept for their sake before one is there. Pods that keep their like away wait for nobody."""
