@@ -5,7 +5,7 @@ come up would take what was meant for the others, and what was meant for it woul
 `status.nominatedNodeName` is tried on that node first, and pods that are no more important leave it its room there. So
 the pods of a claim are nominated to its Node, and until that is done the Node keeps its taint, for some seconds at
 most. A pod that is tried before its node takes any is nominated no more: whenever any node opens, all that wait may be
-tried. So they are told when the Node is ready and has started, just before it opens. Source: Kubernetes, KEP-1923
+tried. So they are told when the Node is ready and has started, soon before it opens. Source: Kubernetes, KEP-1923
 (prefer nominated node); scheduler, filtering.
 
 From pods that are more important no room is kept: one that waits for its own node would take the first that comes up,
@@ -44,6 +44,9 @@ from reconciler.scheduling.claims import pod_mark
 
 #: A Node that has joined waits no longer than this: until it is up, for pods that come first, for its own to be told.
 HELD_AT_MOST = timedelta(seconds=30)
+#: A Node opens no sooner than this after it has become ready: when it came the kube-scheduler tried all that wait once
+#: more, and that has to be over.
+SETTLES = timedelta(seconds=2)
 #: Pods are told for this long after their node is initialised: the kube-scheduler may be late with them.
 TOLD_FOR = timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
@@ -103,7 +106,7 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
         if one.node is not None:
             tells = one.claim.name in ready
             opens = tells and not one.untold and one.last >= beaten.get(one.claim.pool_name, -inf)
-            end = None if opens else _held_until(one.node, snapshot.now)
+            end = _held_until(one.node, snapshot.now, opens)
             if end is not None:
                 until[one.node.name] = end
             if tells or end is None:
@@ -237,12 +240,16 @@ def _fits(snapshot: Snapshot, claim: NodeClaim, node: Node, pod: Pod) -> bool:
     return total((pods.requests(pod), *sitting)).fits(StateNode(claim, node).allocatable)
 
 
-def _held_until(node: Node, now: datetime) -> datetime | None:
-    """How long at most the Node keeps its taint; None when it has lost it, or waited long enough."""
+def _held_until(node: Node, now: datetime, opens: bool) -> datetime | None:
+    """How long at most the Node keeps its taint; None when it has lost it, loses it now, or waited long enough."""
     created = node.metadata.creation_timestamp
     if node.registered or created is None:
         return None
-    return created + HELD_AT_MOST if now < created + HELD_AT_MOST else None
+    end = created + HELD_AT_MOST
+    if opens:
+        ready = [c.last_transition_time for c in node.status.conditions if c.type == "Ready"]
+        end = min([end, *(since + SETTLES for since in ready if since is not None)]) if any(ready) else now
+    return end if now < end else None
 
 
 def _joins_one_of(action: Action, names: Mapping[str, datetime]) -> bool:

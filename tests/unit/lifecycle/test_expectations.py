@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.lifecycle.expectations import EXPECT, HELD_AT_MOST, TAKE_BACK, TOLD_FOR
+from reconciler.lifecycle.expectations import EXPECT, HELD_AT_MOST, SETTLES, TAKE_BACK, TOLD_FOR
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import PatchObject
@@ -112,6 +112,20 @@ def test_the_node_takes_pods_when_they_have_been_told() -> None:
     world.obey(plan)
     assert not world.node("node-a").registered
     world.obey(world.decide())
+    assert world.node("node-a").registered
+
+
+def test_it_opens_some_seconds_after_it_is_ready() -> None:
+    """When it comes all that wait are tried once more; what is told meanwhile is forgotten."""
+    world = launched("web")
+    node = join(world)
+    ready = tuple(replace(c, last_transition_time=world.now) for c in node.status.conditions)
+    world.put(replace(node, status=replace(node.status, conditions=ready)))
+    assert world.settle().next_due == NOW + SETTLES
+    assert told(world)["web"] == "node-a"
+    assert not world.node("node-a").registered
+    world.pass_time(SETTLES.total_seconds())
+    world.settle()
     assert world.node("node-a").registered
 
 
