@@ -57,7 +57,7 @@ class _Coming:
     """A claim whose Node is on its way or has just come, and those of the pods it was made for that are not bound yet.
 
     `first` and `last` are the highest and the lowest of their turns; `top` is the highest, too, and above all where
-    pods must be together. `untold`: before it `is_open` one has yet to be told, and can.
+    pods must be together. `untold`: one has yet to be told, and can.
     """
 
     claim: NodeClaim
@@ -67,6 +67,7 @@ class _Coming:
     last: float
     top: float
     untold: bool
+    settles: datetime | None
     is_open: bool
 
     @classmethod
@@ -75,8 +76,14 @@ class _Coming:
         turns = [_turn(pod) for pod in listed]
         top = inf if any(map(_must_be_together, listed)) else max(turns)
         untold = any(pod.key in snapshot.pods.pending and not _failed(snapshot, pod) for pod in listed)
+        settles = _settles(node, snapshot.now) if node is not None else None
         is_open = node is not None and node.registered
-        return cls(claim, node, listed, max(turns), min(turns), top, untold and not is_open, is_open)
+        return cls(claim, node, listed, max(turns), min(turns), top, untold, settles, is_open)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its Node has to wait for what concerns nobody else."""
+        return not self.is_open and (self.untold or self.settles is not None)
 
     @property
     def up(self) -> bool:
@@ -100,15 +107,15 @@ def first(turn: Turn, claims: Plan, each: View) -> Plan:
     coming = _planned(snapshot, asked.spoken) if any(asked.spoken.values()) else ()
     told, until = list[PatchObject](), dict[str, datetime]()
     ready = frozenset(name for rows in _by_pool(coming).values() for name in _ready(rows))
-    untold = _by_pool(one for one in coming if one.claim.name in ready and one.untold)
-    beaten = {pool: max(one.top for one in rows) for pool, rows in untold.items()}
+    late = _by_pool(one for one in coming if one.claim.name in ready and one.waits)
+    beaten = {pool: max(one.top for one in rows) for pool, rows in late.items()}
     for one in coming:
         if one.node is not None:
             tells = one.claim.name in ready
-            opens = tells and not one.untold and one.last >= beaten.get(one.claim.pool_name, -inf)
-            end = _held_until(one.node, snapshot.now, opens)
+            opens = tells and not one.waits and one.last >= beaten.get(one.claim.pool_name, -inf)
+            end = None if opens else _held_until(one.node, snapshot.now)
             if end is not None:
-                until[one.node.name] = end
+                until[one.node.name] = min(end, one.settles or end)
             if tells or end is None:
                 told += _messages(snapshot, one, one.node, partial(turn.one, SHARED, each, one.claim.name))
     rest = (action for action in claims.actions if not _joins_one_of(action, until))
@@ -240,16 +247,18 @@ def _fits(snapshot: Snapshot, claim: NodeClaim, node: Node, pod: Pod) -> bool:
     return total((pods.requests(pod), *sitting)).fits(StateNode(claim, node).allocatable)
 
 
-def _held_until(node: Node, now: datetime, opens: bool) -> datetime | None:
-    """How long at most the Node keeps its taint; None when it has lost it, loses it now, or waited long enough."""
+def _held_until(node: Node, now: datetime) -> datetime | None:
+    """How long at most the Node keeps its taint; None when it has lost it, or waited long enough."""
     created = node.metadata.creation_timestamp
     if node.registered or created is None:
         return None
-    end = created + HELD_AT_MOST
-    if opens:
-        ready = [c.last_transition_time for c in node.status.conditions if c.type == "Ready"]
-        end = min([end, *(since + SETTLES for since in ready if since is not None)]) if any(ready) else now
-    return end if now < end else None
+    return created + HELD_AT_MOST if now < created + HELD_AT_MOST else None
+
+
+def _settles(node: Node, now: datetime) -> datetime | None:
+    """When it has been ready for long enough; None when it has."""
+    ready = [c.last_transition_time for c in node.status.conditions if c.type == "Ready" and c.status == "True"]
+    return max((at + SETTLES for at in ready if at is not None and now < at + SETTLES), default=None)
 
 
 def _joins_one_of(action: Action, names: Mapping[str, datetime]) -> bool:

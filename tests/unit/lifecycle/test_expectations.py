@@ -84,6 +84,11 @@ def writes(world: World) -> list[tuple[str, str]]:
     return [(a.verb, a.ref.name) for a in world.decide().actions if isinstance(a, PatchObject) and a.ref.kind == "Pod"]
 
 
+def has_just_come(world: World, node: Node) -> None:
+    ready = tuple(replace(c, last_transition_time=world.now) for c in node.status.conditions)
+    world.put(replace(node, status=replace(node.status, conditions=ready)))
+
+
 def told(world: World) -> dict[str, str]:
     found = (world.objects[Ref("Pod", "default", name)] for name in ("db", "web"))
     return {one.metadata.name: one.status.nominated_node_name for one in found}
@@ -118,9 +123,7 @@ def test_the_node_takes_pods_when_they_have_been_told() -> None:
 def test_it_opens_some_seconds_after_it_is_ready() -> None:
     """When it comes all that wait are tried once more; what is told meanwhile is forgotten."""
     world = launched("web")
-    node = join(world)
-    ready = tuple(replace(c, last_transition_time=world.now) for c in node.status.conditions)
-    world.put(replace(node, status=replace(node.status, conditions=ready)))
+    has_just_come(world, join(world))
     assert world.settle().next_due == NOW + SETTLES
     assert told(world)["web"] == "node-a"
     assert not world.node("node-a").registered
@@ -370,6 +373,20 @@ def test_pods_that_must_be_together_and_more_important_ones_come_at_the_same_tim
     world.obey(world.decide())
     assert told(world) == {"web": "node-a", "db": "node-b"}
     world.obey(world.decide())
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
+
+
+def test_nodes_that_open_together_wait_for_the_one_that_came_last() -> None:
+    world = ranked(web=("web", "low"))
+    world.put(waiting("low"))
+    web = world.objects[Ref("Pod", "default", "web")]
+    world.put(replace(web, spec=replace(web.spec, priority=100)))
+    join(world)
+    has_just_come(world, join(world, "b"))
+    assert world.settle().next_due == NOW + SETTLES
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (False, False)
+    world.pass_time(SETTLES.total_seconds())
+    world.settle()
     assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
 
 
