@@ -80,8 +80,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/lifecycle/expectations.py",
-                "    if node.registered or created is None or not (untold or later):\n",
-                "    if created is not None:\n",
+                "            opens = tells and not one.waits and ",
+                "            opens = tells and ",
             ),
         ),
         (f"{_EXPECTATIONS}::test_the_node_takes_pods_when_they_have_been_told",),
@@ -91,10 +91,36 @@ BUGS = (
         "A node opens although more important pods wait for another: they come to it, or make its own pods go.",
         (
             Edit(
-                "reconciler/lifecycle/expectations.py", "    return any(rank > least for ", "    return any(False for "
+                "reconciler/lifecycle/expectations.py",
+                "    able, away = [one for one in rows if one.up], ",
+                "    return [one for one in rows if one.up]\n    able, away = [one for one in rows if one.up], ",
             ),
         ),
         (f"{_EXPECTATIONS}::test_a_node_gives_way_to_pods_that_are_more_important",),
+    ),
+    Bug(
+        "node gives way only until another is up",
+        "A node opens at the same time as the one that more important pods wait for: they come to it all the same.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "if found and one.top <= last and one.first != first:\n            break",
+                "if False:\n            break",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_a_node_gives_way_to_pods_that_are_more_important",),
+    ),
+    Bug(
+        "what was forgotten is not told again",
+        "A pod that was tried just before its node opened is expected there no more, and others take its room.",
+        (
+            Edit(
+                "reconciler/lifecycle/expectations.py",
+                "        until = _told_until(claim)\n",
+                "        until = None\n",
+            ),
+        ),
+        (f"{_EXPECTATIONS}::test_what_was_forgotten_is_told_again_until_the_node_has_been_up_for_some_seconds",),
     ),
     Bug(
         "terminate by node name",
