@@ -15,8 +15,7 @@ from reconciler.model.kinds import DEPLOYMENT, STATEFUL_SET, Kind
 from reconciler.model.objects import Node, Pod
 from reconciler.sandbox.world import World
 
-
-#: After a back-off it takes so long at most until the slow half has thought again and what it proposes has stood its time.
+#: So long after a back-off, at most, the slow half has thought again, and what it proposes has stood its time.
 THOUGHT_AGAIN = timedelta(minutes=3)
 
 
