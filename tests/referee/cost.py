@@ -38,6 +38,9 @@ from tests.referee.selecting import holds, required_affinity, untolerated
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
+#: What a node costs besides its instance, in millionths of a dollar per hour: a root volume of 20 GiB.
+VOLUME = 2200
+
 
 def cost(snapshot: Snapshot, answer: Answer) -> int:
     """The price of the answer's new nodes, in millionths of a dollar per hour.
@@ -50,6 +53,11 @@ def cost(snapshot: Snapshot, answer: Answer) -> int:
         listed = (known[name] for name in node.instance_types if name in known)
         total += min(o.price for one in listed for o in offers(snapshot, node.requirements, one))
     return total
+
+
+def whole_cost(snapshot: Snapshot, answer: Answer) -> int:
+    """The cost of the answer's new nodes with that of their volumes, which is what an answer is chosen by."""
+    return cost(snapshot, answer) + VOLUME * len(answer.new_nodes)
 
 
 def lp_bound(snapshot: Snapshot, pods: Sequence[Pod]) -> float:

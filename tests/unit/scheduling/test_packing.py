@@ -13,10 +13,9 @@ from benchmarks import workloads
 from benchmarks.scheduling import read_catalogue, read_pods, snapshot_of
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.linear import duals, most_of
-from reconciler.scheduling.sizes import PER_NODE
 from reconciler.scheduling.solve import Solution, solve
 from tests.referee import violations
-from tests.referee.cost import cost, lp_bound
+from tests.referee.cost import cost, lp_bound, whole_cost
 from tests.unit.scheduling import worlds as w
 
 
@@ -28,11 +27,6 @@ def _market(kind: str, count: int, seed: int) -> Snapshot:
 
 def _solved(world: Snapshot, seconds: float = 0.0) -> Solution:
     return solve(world, list(world.pods.pending.values()), improve=timedelta(seconds=seconds))
-
-
-def _whole_cost(world: Snapshot, answer: Solution) -> float:
-    """With each node's volume."""
-    return cost(world, answer) + PER_NODE * len(answer.new_nodes)
 
 
 def test_duals_say_what_each_resource_is_worth() -> None:
@@ -59,7 +53,7 @@ def test_looking_longer_is_never_dearer_and_always_right(kind: str, count: int, 
         assert not violations(world, pods, answer)
     bought = [world.pods.pending[key] for node in slow.new_nodes for key in node.pods]
     assert lp_bound(world, bought) <= cost(world, slow)
-    assert _whole_cost(world, slow) <= _whole_cost(world, quick)
+    assert whole_cost(world, slow) <= whole_cost(world, quick)
     assert quick.unplaced.keys() == slow.unplaced.keys()
 
 
