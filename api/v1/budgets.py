@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -30,6 +31,21 @@ _NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]{1,19}", re.ASCII)
 
 AnyBudget = Budget | Mapping[str, Any]
 
+#: So many windows that touch one another count as one without an end.
+_TOUCHING: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one budget says at an instant: its place in the list, how many nodes it allows, whether it holds now, and
+    when that changes (None: never)."""
+
+    index: int
+    budget: Budget
+    allows: int
+    holds: bool
+    changes: datetime | None
+
 
 def allowed_disruptions(*, budgets: Iterable[AnyBudget], nodes: int, now: datetime, reason: str) -> int:
     """How many of a pool's `nodes` may be disrupted for `reason` at `now`, those under way not yet taken off.
@@ -42,6 +58,38 @@ def allowed_disruptions(*, budgets: Iterable[AnyBudget], nodes: int, now: dateti
     parsed = [_parse(budget) for budget in given]
     holding = [b for b in parsed if (b.reasons is None or reason in b.reasons) and _active(b, now)]
     return min((_count(b.nodes, nodes) for b in holding), default=UNLIMITED)
+
+
+def rows(*, budgets: Iterable[AnyBudget], nodes: int, now: datetime, reason: str) -> tuple[Row, ...]:
+    """The budgets that speak of `reason`, those that hold first, the tightest of them first. Raises ValueError where
+    one of the list cannot be evaluated: such a list allows nothing."""
+    given = tuple(budgets)
+    faults = problems(given)
+    if faults:
+        raise ValueError("; ".join(faults))
+    found = [
+        Row(index, budget, _count(budget.nodes, nodes), _active(budget, now), changes(budget, now))
+        for index, budget in enumerate(map(_parse, given))
+        if budget.reasons is None or reason in budget.reasons
+    ]
+    return tuple(sorted(found, key=lambda row: (not row.holds, row.allows, row.index)))
+
+
+def changes(budget: Budget, now: datetime) -> datetime | None:
+    """When a scheduled budget begins to hold, or no longer does; None for one that does so for ever."""
+    if budget.schedule is None or budget.duration is None:
+        return None
+    schedule, length = cron.parse(budget.schedule), durations.parse(budget.duration)
+    hit = schedule.next_after(now - length)
+    if hit is None or hit > now:
+        return hit
+    for _ in range(_TOUCHING):
+        end = hit + length
+        following = schedule.next_after(hit)
+        if following is None or following > end:
+            return end
+        hit = following
+    return None
 
 
 def problems(budgets: Iterable[AnyBudget]) -> list[str]:

@@ -1,7 +1,8 @@
 """Candidates for disruption: nodes that nothing speaks against; and for the others, what speaks against them.
 
-The blockers are asked in a fixed order and the first one answers. Those of the pods are waived for drift when the claim
-has a termination grace period: its owner has said how long pods may hold a node. Source: disruption reference §1.2.
+The blockers are asked in a fixed order and the first one answers; who asks why a node stays is told all of them. Those
+of the pods are waived for drift when the claim has a termination grace period: its owner has said how long pods may
+hold a node. Source: disruption reference §1.2.
 """
 
 from __future__ import annotations
@@ -50,11 +51,17 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why a node is no candidate. A quiet one is nobody's concern: the node is not ours, or already on its way."""
+    """Why a node is no candidate. A quiet one is nobody's concern: the node is not ours, or already on its way.
+
+    `until` is when it ends by itself, if that is known; `pod` (`namespace/name`) and `budgets` are who holds the node.
+    """
 
     code: str
     text: str
     quiet: bool = False
+    until: datetime | None = None
+    pod: str = ""
+    budgets: tuple[str, ...] = ()
 
 
 def candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Blocker:
@@ -68,25 +75,17 @@ def candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Bl
 
 
 def _judged(view: View, key: str, eventual: bool) -> Candidate | Blocker:
+    return next(blockers(view, key, eventual=eventual), None) or unblocked(view, key)
+
+
+def unblocked(view: View, key: str) -> Candidate:
+    """The candidate, whatever speaks against it. The node must have a claim, a Node and a NodePool."""
     state = view.snapshot.state_nodes[key]
-    found = _node_blocker(view, key, state)
-    if found is not None:
-        return found
     assert state.claim is not None
     assert state.node is not None
     pool = view.snapshot.node_pools[state.pool_name]
-    on_node = view.pods_on(state.node.name)
-    if not waived(state.claim, eventual):
-        found = pod_blocker(view, on_node)
-        if found is not None:
-            return found
-    return _candidate(view, key, state, pool)
-
-
-def _candidate(view: View, key: str, state: StateNode, pool: NodePool) -> Candidate:
-    assert state.claim is not None
-    assert state.node is not None
-    price = costs.price(view.types_of(pool).get(state.labels.get(labels.INSTANCE_TYPE, "")), state.labels)
+    types = view.types_of(pool)
+    price = costs.price(types.get(state.labels.get(labels.INSTANCE_TYPE, "")), state.labels)
     return Candidate(key, state, state.claim, state.node, pool, view.pods_on(state.node.name), price)
 
 
@@ -99,7 +98,7 @@ def bound_to_go(view: View, key: str) -> Candidate | None:
         return None
     if next(unreadable(view, state), None) is not None or not view.types_of(pool):
         return None
-    return _candidate(view, key, state, pool)
+    return unblocked(view, key)
 
 
 def known_candidate(view: View, key: str, *, eventual: bool = False) -> Candidate | Blocker:
@@ -107,9 +106,12 @@ def known_candidate(view: View, key: str, *, eventual: bool = False) -> Candidat
     return view.turn.one(_EVENTUAL if eventual else _GRACEFUL, view.each, key)
 
 
-def _node_blocker(view: View, key: str, state: StateNode) -> Blocker | None:
-    """Those of the node itself, cheapest first; every one of the reference, in its order."""
-    return next(_node_blockers(view, key, state), None)
+def blockers(view: View, key: str, *, eventual: bool = False) -> Iterator[Blocker]:
+    """All that speaks against disrupting a node, in the reference's order: of the node itself, then of its pods."""
+    state = view.snapshot.state_nodes[key]
+    yield from _node_blockers(view, key, state)
+    if state.node is not None and state.claim is not None and not waived(state.claim, eventual):
+        yield from pod_blockers(view, view.pods_on(state.node.name))
 
 
 def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
@@ -127,8 +129,10 @@ def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
     if replaces_a_node(view, state):
         yield Blocker("Replacement", "pods of another node are about to move here", quiet=True)
     until = view.snapshot.nominated_until.get(key)
-    if (until is not None and until > view.snapshot.now) or any(view.snapshot.pods.expected_on(state.name)):
+    if any(view.snapshot.pods.expected_on(state.name)):
         yield Blocker("Nominated", "a pending pod is expected on this node")
+    elif until is not None and until > view.snapshot.now:
+        yield Blocker("Nominated", "a pending pod is expected on this node", until=until)
     if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
         yield Blocker("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
     yield from _pool_blockers(view, state)
@@ -164,22 +168,32 @@ def waived(claim: NodeClaim, eventual: bool) -> bool:
 
 
 def pod_blocker(view: View, on_node: tuple[Pod, ...]) -> Blocker | None:
-    """The first pod that is protected (or may be: it can be read only in part), else the first that a
+    return next(pod_blockers(view, on_node), None)
+
+
+def pod_blockers(view: View, on_node: tuple[Pod, ...]) -> Iterator[Blocker]:
+    """First the pods that are protected (or may be: they can be read only in part), then those that a
     PodDisruptionBudget holds."""
     now = view.snapshot.now
     for pod in on_node:
         if pod.metadata.unreadable:
-            return Blocker("Unreadable", f"pod {pod.key} cannot be read: {pod.metadata.unreadable}")
-        if labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now):
-            return Blocker("PodDoNotDisrupt", f"pod {pod.key} is annotated {labels.DO_NOT_DISRUPT}")
+            yield Blocker("Unreadable", f"pod {pod.key} cannot be read: {pod.metadata.unreadable}", pod=pod.key)
+        elif labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now):
+            until = min(pods.protection_ends(pod), default=None)
+            yield Blocker(
+                "PodDoNotDisrupt", f"pod {pod.key} is annotated {labels.DO_NOT_DISRUPT}", until=until, pod=pod.key
+            )
     for pod in on_node:
         holding = view.pdbs.blocking(pod, now)
-        if len(holding) > 1:
-            text = f"pod {pod.key} has several PodDisruptionBudgets, which eviction does not support"
-            return Blocker("PodDisruptionBudget", f"{text}: {', '.join(holding)}")
         if holding:
-            return Blocker("PodDisruptionBudget", f"PodDisruptionBudget {holding[0]} does not let pod {pod.key} go")
-    return None
+            yield Blocker("PodDisruptionBudget", _held_by(pod, holding), pod=pod.key, budgets=holding)
+
+
+def _held_by(pod: Pod, holding: tuple[str, ...]) -> str:
+    if len(holding) > 1:
+        text = f"pod {pod.key} has several PodDisruptionBudgets, which eviction does not support"
+        return f"{text}: {', '.join(holding)}"
+    return f"PodDisruptionBudget {holding[0]} does not let pod {pod.key} go"
 
 
 def _until(view: View, key: str) -> datetime | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec.structs import replace
@@ -100,16 +100,16 @@ def _advance(view: View, name: str, command: Command) -> Plan:
         return _roll_back(view, state.claim, command, stop)
     assert state.node is not None
     why = Reason(command.reason, f"command {command.id}")
-    due = command.started + _time_limit(view)
+    due = ends_at(view, command)
     if not tainted(state.node):
         return Plan(actions=(taint(state.node, why),), next_due=due)
     if not state.claim.is_true("DisruptionReason"):
         return Plan(next_due=due)
     if not command.created:
         return Plan(actions=_create(view, state.claim, command, why), next_due=due)
-    waiting = [claim for claim in _replacements(view, command) if not claim.is_true("Initialized")]
+    waiting = awaited(view, command)
     if waiting:
-        return Plan(events=tuple(e for claim in waiting for e in _awaited(claim)), next_due=due)
+        return Plan(events=tuple(e for claim in waiting for e in _told_of(claim)), next_due=due)
     return _finish(view, state, command)
 
 
@@ -122,12 +122,22 @@ def _create(view: View, claim: NodeClaim, command: Command, why: Reason) -> tupl
     return (annotate(claim, "NoteReplacements", {labels.COMMAND: text_of(seen)}, why),)
 
 
+def awaited(view: View, command: Command) -> list[NodeClaim]:
+    """The replacements that cannot take pods yet."""
+    return [claim for claim in _replacements(view, command) if not claim.is_true("Initialized")]
+
+
+def ends_at(view: View, command: Command) -> datetime:
+    """When a command that gets no further is rolled back."""
+    return command.started + _time_limit(view)
+
+
 def _replacements(view: View, command: Command) -> list[NodeClaim]:
     claims = view.snapshot.node_claims
     return [claims[name] for name in command.replacements if name in claims]
 
 
-def _awaited(claim: NodeClaim) -> tuple[Event, ...]:
+def _told_of(claim: NodeClaim) -> tuple[Event, ...]:
     ref, uid = kinds.ref(claim), claim.metadata.uid
     replaced = claim.metadata.annotations.get(labels.REPLACES, "")
     return (

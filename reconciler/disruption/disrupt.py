@@ -35,12 +35,17 @@ _SEEN = frozenset({Source.NODE_POOLS, Source.NODE_CLAIMS, Source.NODES, Source.P
 def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = None) -> Plan:
     """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one."""
     turn = turn or Memory().turn(snapshot)
-    forced = interrupt(snapshot) + expire(turn)
-    forced += repair(turn, _deleted(forced))
-    forced += guarded(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
+    forced = forced_ends(snapshot, turn)
     return forced + guarded(
         snapshot, "disruption", lambda: _chosen(turn, _deleted(forced), ask or Scheduler(snapshot, turn))
     )
+
+
+def forced_ends(snapshot: Snapshot, turn: Turn) -> Plan:
+    """What must go now, whatever budgets say."""
+    forced = interrupt(snapshot) + expire(turn)
+    forced += repair(turn, _deleted(forced))
+    return forced + guarded(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
 
 
 def _deleted(plan: Plan) -> frozenset[str]:
@@ -61,10 +66,15 @@ def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:
 
 def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:
     """New commands, of the methods that can see what they rest on."""
-    blind = _blind(seen.snapshot, _SEEN) or _new_here(seen.snapshot)
-    if blind is not None:
-        return blind
+    unready = not_yet(seen.snapshot)
+    if unready is not None:
+        return unready
     return joined(_blind(seen.snapshot, method.sources) or _tried(method, seen, ledger, ask) for method in METHODS)
+
+
+def not_yet(snapshot: Snapshot) -> Plan | None:
+    """A refusal of new commands of any kind while too little is known; None when enough is."""
+    return _blind(snapshot, _SEEN) or _new_here(snapshot)
 
 
 def _new_here(snapshot: Snapshot) -> Plan | None:

@@ -17,6 +17,7 @@ from typing import Final
 from api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
+from reconciler.disruption.attraction import restless
 from reconciler.disruption.budgets import Ledger, reported
 from reconciler.disruption.candidates import Blocker, Candidate, known_candidate, refused
 from reconciler.disruption.command import command_id
@@ -70,7 +71,7 @@ def _buffer(view: View, key: str, number: int) -> Plan:
 
 
 def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
-    due = _quiet_since(found) + view.snapshot.settings.validation_delay
+    due = quiet_since(found) + view.snapshot.settings.validation_delay
     if due > view.snapshot.now:
         return Plan(next_due=due)
     if not ledger.remaining(found.pool.name, EMPTY):
@@ -79,7 +80,7 @@ def _empty_one(view: View, ledger: Ledger, found: Candidate) -> Plan:
     return start(view, found, EMPTY, "no pods that would be missed")
 
 
-def _quiet_since(found: Candidate) -> datetime:
+def quiet_since(found: Candidate) -> datetime:
     """Since when the node has been consolidatable and without pod events."""
     condition = found.claim.condition("Consolidatable")
     assert condition is not None
@@ -158,6 +159,10 @@ def _drift_text(found: Candidate) -> str:
 
 
 # --- drift of static pools ----------------------------------------------------------------------------------------
+#: Of a member of a static pool that has drifted.
+NO_ROOM: Final = Blocker("NodeLimitReached", "limits.nodes leaves no room for a successor beside it", quiet=True)
+
+
 def static_drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Drifted members of static pools: a successor from the template each, as far as budgets and `limits.nodes` go."""
     keys = [key for key, wish in _wishes(view, ledger).items() if wish.outdated]
@@ -182,8 +187,7 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
     ready = [one for one in found if isinstance(one, Candidate)]
     granted = room(snapshot, pool, min(len(ready), ledger.remaining(pool.name, DRIFTED)))
     if not granted and ready:
-        text = "limits.nodes leaves no room for a successor beside it"
-        plans += [refused(one.state, Blocker("NodeLimitReached", text, quiet=True), soon(view)) for one in ready]
+        plans += [refused(one.state, NO_ROOM, soon(view)) for one in ready]
     for one in ready[:granted]:
         salt = command_id(one.claim.metadata.uid, DRIFTED, snapshot.now)
         ledger.take(pool.name, one.key)
@@ -238,16 +242,6 @@ def _no_worse(move: Move, proposal: Proposal) -> bool:
 
 
 # --- shared -----------------------------------------------------------------------------------------------------
-def consolidates(pool: NodePool) -> bool:
-    """A dynamic pool that does not say Never."""
-    if pool.static:
-        return False
-    try:
-        return pool.consolidate_after is not None
-    except ValueError:
-        return False
-
-
 def by_savings(found: Candidate) -> tuple[object, str]:
     """The most money per disruption first; ties by name."""
     return -costs.savings_ratio(found.price, found.cost), found.key
@@ -277,7 +271,8 @@ def _wish(view: View, key: str) -> tuple[_Wish, None]:
     claim, pool = state.claim, view.snapshot.node_pools.get(state.pool_name)
     if claim is None or pool is None or state.deleting or not state.initialized or view.command(key) is not None:
         return _Wish(), None
-    empty = claim.is_true("Consolidatable") and consolidates(pool) and costs.empty(view.snapshot.pods.on(state.name))
+    calm = claim.is_true("Consolidatable") and next(restless(view, claim, pool), None) is None
+    empty = calm and costs.empty(view.snapshot.pods.on(state.name))
     held = view.snapshot.buffer_pods.get(key, 0) if empty else 0
     drifted, gate = claim.is_true("Drifted"), view.snapshot.settings.gates.static_capacity
     return _Wish(empty and not held, drifted and not pool.static, held, drifted and pool.static and gate), None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from reconciler.disruption.candidates import Blocker, refused
 from reconciler.disruption.command import failure_of
 from reconciler.disruption.view import View
 from reconciler.model.plan import Plan, Reason, Refusal
@@ -19,14 +20,19 @@ def settled(view: View) -> bool:
     return all(command.created for command in view.commands.values())
 
 
-def backing_off(view: View, state: StateNode) -> Plan | None:
-    """The refusal of a node whose last replacement failed a short while ago."""
+def failed_lately(view: View, state: StateNode) -> Blocker | None:
+    """Of a node whose last replacement failed a short while ago: until when it is left alone."""
     failure = failure_of(state.claim.metadata.annotations) if state.claim is not None else None
     if failure is None or failure.until <= view.snapshot.now:
         return None
     text = f"its replacement failed {failure.count} times; next try at {failure.until.isoformat()}"
-    refusal = Refusal(f"node/{state.name}", Reason("BackingOff", text))
-    return Plan(refusals=(refusal,), next_due=failure.until)
+    return Blocker("BackingOff", text, quiet=True, until=failure.until)
+
+
+def backing_off(view: View, state: StateNode) -> Plan | None:
+    """The refusal of such a node."""
+    found = failed_lately(view, state)
+    return None if found is None else refused(state, found, found.until)
 
 
 def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T]:

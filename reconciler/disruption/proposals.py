@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from api import labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.disruption.attraction import unattractive
 from reconciler.disruption.candidates import Candidate, candidate
 from reconciler.disruption.command import failure_of
 from reconciler.disruption.view import View
 from reconciler.model.objects import Node
-from reconciler.model.snapshot import Proposal, Snapshot, StateNode
+from reconciler.model.snapshot import Proposal, Snapshot
 
 #: A proposal older than this is no longer looked at.
 FRESH: Final = timedelta(minutes=2)
@@ -70,14 +70,7 @@ def attractive(view: View, key: str) -> bool:
     ):
         return False
     pool = view.snapshot.node_pools.get(state.pool_name)
-    if pool is None or pool.static or pool.spec.disruption.consolidation_policy == "WhenEmpty":
-        return False
-    known = state.labels.get(labels.INSTANCE_TYPE) in view.types_of(pool)
-    return known and _labelled(state) and pool.spec.disruption.consolidate_after != "Never"
-
-
-def _labelled(state: StateNode) -> bool:
-    return labels.ZONE in state.labels and labels.CAPACITY_TYPE in state.labels
+    return pool is not None and next(unattractive(view, state, pool), None) is None
 
 
 def versions(snapshot: Snapshot, refs: Iterable[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from api.v1.budgets import UNDERUTILIZED
 from reconciler.disruption import costs
 from reconciler.disruption.balanced import BALANCED, Totals, totals
 from reconciler.disruption.budgets import Ledger
-from reconciler.disruption.candidates import Candidate, candidate
+from reconciler.disruption.candidates import Blocker, Candidate, candidate
 from reconciler.disruption.command import Command
 from reconciler.disruption.methods import by_savings
 from reconciler.disruption.moves import Move, judge
@@ -46,8 +46,8 @@ def propose(snapshot: Snapshot, ask: Solve | None = None) -> tuple[Proposal, ...
             break
         if not ledger.remaining(one.pool.name, UNDERUTILIZED):
             continue
-        move = _judged(seen, one, scheduler)
-        if move is None:
+        move = judged(seen, one, scheduler)
+        if isinstance(move, Blocker):
             continue
         ledger.take(one.pool.name, one.key)
         found.append(move)
@@ -73,15 +73,18 @@ def _ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     return [one for row in zip_longest(*columns) for one in row if one is not None]
 
 
-def _judged(seen: View, one: Candidate, ask: Solve) -> Move | None:
+def judged(seen: View, one: Candidate, ask: Solve) -> Move | Blocker:
     """The candidate's move, unless there is none or its pool's policy finds it not worth the disruption."""
     whole = totals(seen, one.pool) if one.pool.spec.disruption.consolidation_policy == BALANCED else None
     if whole is not None and not _worth(whole, one, one.price):
-        return None
+        return _NOT_WORTH_IT
     move = judge(seen, one, ask)
-    if not isinstance(move, Move):
-        return None
-    return move if whole is None or _worth(whole, one, move.saving) else None
+    if isinstance(move, Blocker) or whole is None or _worth(whole, one, move.saving):
+        return move
+    return _NOT_WORTH_IT
+
+
+_NOT_WORTH_IT: Final = Blocker("NotWorthIt", f"policy {BALANCED}: it would save too little for what it disrupts")
 
 
 def _worth(whole: Totals, one: Candidate, saving: int) -> bool:

@@ -36,8 +36,8 @@ def drain(view: View, node: Node, deadline: datetime | None, cause: str) -> Plan
     if not waiting:
         return None
     rest = [pod for pod in waiting if not must_go(pod, now, deadline)]
-    wave = min((_wave(pod) for pod in rest), default=0)
-    evictions = tuple(_evict(pod, node, cause) for pod in rest if _wave(pod) == wave and _may_evict(view, pod))
+    wave = min((wave_of(pod) for pod in rest), default=0)
+    evictions = tuple(_evict(pod, node, cause) for pod in rest if wave_of(pod) == wave and _may_evict(view, pod))
     held_up = warning(node, "FailedDraining", f"{len(waiting)} pods are waiting to be evicted")
     plan = Plan(actions=evictions, events=(held_up,), next_due=_due(view, waiting, deadline))
     if deadline is None:
@@ -55,7 +55,8 @@ def must_go(pod: Pod, now: datetime, deadline: datetime | None) -> bool:
     return grace is not None and now >= deadline - timedelta(seconds=grace)
 
 
-def _wave(pod: Pod) -> int:
+def wave_of(pod: Pod) -> int:
+    """0 to 3: a wave begins when the ones before it are gone."""
     return 2 * pods.critical(pod) + pods.of_daemon_set(pod)
 
 

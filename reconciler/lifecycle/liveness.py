@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 
 from api import durations
 from api.v1.conditions import UNKNOWN
-from reconciler.lifecycle.progress import Progress
+from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.progress import Progress, begin
+from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
 from reconciler.model.plan import NOTHING, Plan, Reason, Source
 
@@ -23,6 +25,16 @@ def give_up(progress: Progress) -> Plan:
     if not progress.claim.is_true("Launched"):
         return _expire(progress, "Launched", settings.launch_timeout, "LaunchTimeout")
     return _expire(progress, "Registered", settings.registration_timeout, "RegistrationTimeout", Source.NODES)
+
+
+def given_up_at(view: View, claim: NodeClaim) -> datetime | None:
+    """When a claim that gets no further is given up; None when it never is."""
+    if claim.is_true("Registered"):
+        return None
+    settings, progress = view.snapshot.settings, begin(view, claim)
+    if not claim.is_true("Launched"):
+        return _due(progress, "Launched", settings.launch_timeout)
+    return _due(progress, "Registered", settings.registration_timeout)
 
 
 def joins_late(progress: Progress) -> bool:

@@ -97,7 +97,8 @@ def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:
     return warning(value, "TerminationGracePeriodExpiring", f"all pods will be deleted by {rfc3339(deadline)}")
 
 
-def _deadline(claim: NodeClaim) -> datetime | None:
+def deadline_of(claim: NodeClaim) -> datetime | None:
+    """The forced end of the claim's drain as written down; None when there is none. Raises ValueError."""
     text = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
     if text is None:
         return None
@@ -154,7 +155,7 @@ def _lost(view: View, node: Node) -> bool:
 def _stages(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     """Taint, drain, volumes, instance, finalizer: the first that is not finished."""
     claim = progress.claim
-    deadline = _deadline(claim)
+    deadline = deadline_of(claim)
     if deadline is not None:
         progress = progress.also(Plan(events=tuple(_expiring(node, deadline) for node in nodes)))
     untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]

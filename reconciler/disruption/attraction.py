@@ -1,0 +1,55 @@
+"""What emptiness and consolidation do not care to look at, and why: the pool's policy, and nodes that are not at rest.
+
+This is about wishes. What speaks against disrupting a node that somebody would like to disrupt is `candidates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from api import labels
+from api.v1.nodeclaim import NodeClaim
+from api.v1.nodepool import NodePool
+from reconciler.disruption.candidates import Blocker
+from reconciler.disruption.conditions import CONSOLIDATABLE, consolidation_window
+from reconciler.disruption.view import View
+from reconciler.model.snapshot import StateNode
+
+WHEN_EMPTY = "WhenEmpty"
+
+
+def restless(view: View, claim: NodeClaim, pool: NodePool) -> Iterator[Blocker]:
+    """Why neither emptiness nor consolidation cares: the pool is static or says Never, or the node is not at rest."""
+    if pool.static:
+        yield Blocker("StaticNodePool", f"NodePool {pool.name} is static: its nodes are not consolidated")
+        return
+    if not _consolidates(pool):
+        yield Blocker("ConsolidationDisabled", f"consolidateAfter of NodePool {pool.name} is Never")
+    elif not claim.is_true(CONSOLIDATABLE):
+        window = consolidation_window(claim, pool, view.snapshot.now)
+        text = (
+            f"consolidateAfter of NodePool {pool.name} is {pool.spec.disruption.consolidate_after}, since the last pod"
+        )
+        yield Blocker("NotConsolidatable", f"{text} came or went", until=window.until)
+
+
+def unattractive(view: View, state: StateNode, pool: NodePool) -> Iterator[Blocker]:
+    """Why single-node consolidation does not care. Source: disruption reference §1.2."""
+    assert state.claim is not None
+    yield from restless(view, state.claim, pool)
+    if pool.spec.disruption.consolidation_policy == WHEN_EMPTY:
+        yield Blocker("WhenEmpty", f"consolidationPolicy of NodePool {pool.name} is {WHEN_EMPTY}, and the node is not")
+    type_ = state.labels.get(labels.INSTANCE_TYPE, "")
+    if type_ not in view.types_of(pool):
+        yield Blocker("UnknownInstanceType", f"nothing is known of the instance type {type_!r}")
+    for label in (labels.ZONE, labels.CAPACITY_TYPE):
+        if label not in state.labels:
+            yield Blocker("NoLabel", f"the node has no label {label}")
+
+
+def _consolidates(pool: NodePool) -> bool:
+    """Whether it says anything but Never; what cannot be read counts as that."""
+    try:
+        return pool.consolidate_after is not None
+    except ValueError:
+        return False
