@@ -1,9 +1,10 @@
-"""`kerf why pod NAMESPACE/NAME`: why a pod waits, from a live cluster or from files. It only reads."""
+"""`kerf why pod NAMESPACE/NAME`, `kerf why node NAME`: why a pod waits, why a node stays or goes. It only reads."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
 
 _USAGE = """\
 kerf why pod [NAMESPACE/]NAME [--kubeconfig FILE] [--context NAME] [settings]
-kerf why pod [NAMESPACE/]NAME -f PATH [-f PATH ...] [settings]
+kerf why node NAME [--kubeconfig FILE] [--context NAME] [settings]
+kerf why pod|node NAME -f PATH [-f PATH ...] [settings]
 
-Says where a pod would go, what it waits for, or why it has no place: what each rule left of every NodePool's instance
-types, what came nearest, and the smallest edit that helps. It lists and describes, and writes nothing.
+Of a pod: where it would go, what it waits for, or why it has no place: what each rule left of every NodePool's instance
+types, what came nearest, and the smallest edit that helps. Of a node (by the name of its Node or NodeClaim, or by the
+ID of its instance): where it stands, what would end it and when, everything that holds it, and what the budgets of its
+NodePool allow. It lists and describes, and writes nothing.
 
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --kubeconfig FILE   the cluster; as kubectl would without it
@@ -24,7 +28,14 @@ types, what came nearest, and the smallest edit that helps. It lists and describ
 
 With a live cluster AWS is asked as the controller does, with your own credentials. Settings are those of `kerf run`
 (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
-Exit codes: 0 an answer; 1 there is no such pod, or something cannot be read; 2 the command is wrong."""
+Exit codes: 0 an answer; 1 there is no such pod or node, or something cannot be read; 2 the command is wrong."""
+
+
+Answered = Callable[["Snapshot", str], tuple[str, bool]]
+_NOUNS: Final = {
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
+    **dict.fromkeys(("node", "nodes", "no", "nodeclaim", "nodeclaims"), "node"),
+}
 
 
 class Mistake(Exception):
@@ -33,23 +44,20 @@ class Mistake(Exception):
 
 def why(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help="pod")] = "",
-    name: Annotated[str, typer.Argument(help="namespace/name, or a name in namespace default")] = "",
+    kind: Annotated[str, typer.Argument(help="pod or node")] = "",
+    name: Annotated[str, typer.Argument(help="of a pod namespace/name, or a name in namespace default")] = "",
     file: Annotated[list[str] | None, typer.Option("-f", "--file", help="a cluster from files; repeatable")] = None,
     kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
     kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
 ) -> None:
-    """Why a pod waits: where it would go, or which rule is in the way and the smallest edit that helps."""
+    """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
     if "--help" in context.args or "-h" in context.args or kind in ("--help", "-h", ""):
         typer.echo(_USAGE)
         return
-    from reconciler.cli import account_page
     from reconciler.ports import PortError
-    from reconciler.provisioning.why import UNKNOWN
-    from reconciler.provisioning.why import why as explained
 
     try:
-        key = _key(kind, name)
+        answered = _asked_about(kind, name)
         options = _options(context.args, offline=bool(file))
         snapshot = _of_files(file, options) if file else _live(options, kubeconfig, kube_context)
     except Mistake as error:
@@ -58,20 +66,41 @@ def why(
     except PortError as error:
         typer.echo(f"kerf why: cannot look: {error}", err=True)
         raise typer.Exit(1) from error
-    answer = explained(snapshot, key)
-    typer.echo(account_page.page(answer), nl=False)
-    if answer.code == UNKNOWN:
+    text, known = answered(snapshot, name)
+    typer.echo(text, nl=False)
+    if not known:
         raise typer.Exit(1)
 
 
-def _key(kind: str, name: str) -> str:
-    """`namespace/name`. Raises Mistake."""
-    if kind.lower() not in ("pod", "pods", "po"):
-        raise Mistake(f"{kind!r} cannot be asked about, only a pod can: kerf why pod NAMESPACE/NAME")
+def _asked_about(kind: str, name: str) -> Answered:
+    """Who answers. Raises Mistake."""
+    noun = _NOUNS.get(kind.lower())
+    if noun is None:
+        known = "only a pod or a node can: kerf why pod NAMESPACE/NAME, kerf why node NAME"
+        raise Mistake(f"{kind!r} cannot be asked about, {known}")
     if not name or name.startswith("-"):
-        raise Mistake("which pod? kerf why pod NAMESPACE/NAME")
+        raise Mistake(f"which {noun}? kerf why {noun} {'NAMESPACE/NAME' if noun == 'pod' else 'NAME'}")
+    return _pod if noun == "pod" else _node
+
+
+def _pod(snapshot: Snapshot, name: str) -> tuple[str, bool]:
+    """The page, and whether there is such a pod."""
+    from reconciler.cli import account_page
+    from reconciler.provisioning.why import UNKNOWN, why
+
     namespace, slash, rest = name.partition("/")
-    return f"{namespace}/{rest}" if slash else f"default/{name}"
+    answer = why(snapshot, f"{namespace}/{rest}" if slash else f"default/{name}")
+    return account_page.page(answer), answer.code != UNKNOWN
+
+
+def _node(snapshot: Snapshot, name: str) -> tuple[str, bool]:
+    """The page, and whether there is such a node."""
+    from reconciler.cli import node_page
+    from reconciler.judgement.judge import why
+    from reconciler.judgement.values import UNKNOWN
+
+    found = why(snapshot, name.removeprefix("node/"))
+    return node_page.page(found, snapshot.now), found.code != UNKNOWN
 
 
 def _options(arguments: list[str], *, offline: bool) -> Options:

@@ -1,0 +1,64 @@
+"""What the budgets of a node's NodePool allow: for each reason how many of how many, and which budget decides."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from api.v1.budgets import EXPIRED, REASONS, UNLIMITED, Row, rows
+from api.v1.nodepool import Budget
+from reconciler.disruption.budgets import PoolBudget, budgets_of
+from reconciler.disruption.view import View
+from reconciler.judgement.values import Allowance, Budgets, Hold
+
+
+def budgets(view: View, pool: str) -> Budgets | None:
+    """The budgets of one NodePool; None when there is none of the name."""
+    found = budgets_of(view).get(pool)
+    if found is None:
+        return None
+    asked = (*REASONS, EXPIRED) if view.snapshot.settings.expire_within_budgets else REASONS
+    return Budgets(pool, found.nodes, found.disrupting, tuple(_allowance(view, pool, found, r) for r in asked))
+
+
+def _allowance(view: View, pool: str, found: PoolBudget, reason: str) -> Allowance:
+    allowed = found.allowed[reason]
+    unlimited = None if allowed == UNLIMITED else allowed
+    try:
+        lines = rows(budgets=_rows(view, pool), nodes=found.nodes, now=view.snapshot.now, reason=reason)
+    except ValueError as error:
+        return Allowance(reason, allowed, 0, f"a budget cannot be read, so nothing may go: {error}")
+    changes = min((row.changes for row in lines if row.changes is not None), default=None)
+    tightest = lines[0] if lines and lines[0].holds else None
+    return Allowance(
+        reason, unlimited, found.remaining(reason), "no budget holds" if tightest is None else _words(tightest), changes
+    )
+
+
+def held(view: View, pool: str, reason: str) -> Hold | None:
+    """That the budgets let none go for the reason now; with when they will, where a schedule says so."""
+    found = budgets_of(view).get(pool)
+    if found is None or found.remaining(reason):
+        return None
+    allowance = _allowance(view, pool, found, reason)
+    busy = f", {found.disrupting} going or not Ready" if found.disrupting else ""
+    text = f"no more nodes of NodePool {pool} may go for {reason}: {allowance.allowed} of {found.nodes} may{busy}"
+    return Hold("Budget", text, _opens(view, pool, found, reason))
+
+
+def _opens(view: View, pool: str, found: PoolBudget, reason: str) -> datetime | None:
+    """When every budget that is used up has ended, if all of them do."""
+    try:
+        lines = rows(budgets=_rows(view, pool), nodes=found.nodes, now=view.snapshot.now, reason=reason)
+    except ValueError:
+        return None
+    ends = [row.changes for row in lines if row.holds and row.allows <= found.disrupting]
+    return max((end for end in ends if end is not None), default=None) if None not in ends else None
+
+
+def _rows(view: View, pool: str) -> tuple[Budget, ...]:
+    return view.snapshot.node_pools[pool].spec.disruption.budgets
+
+
+def _words(row: Row) -> str:
+    scheduled = f", schedule {row.budget.schedule!r} for {row.budget.duration}" if row.budget.schedule else ""
+    return f"budgets[{row.index}]: nodes {row.budget.nodes}{scheduled}"

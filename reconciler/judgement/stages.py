@@ -1,0 +1,135 @@
+"""Where a node stands on its way from a NodeClaim to the end of its instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from api import labels
+from api.v1.budgets import EXPIRED
+from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.command import Command
+from reconciler.disruption.commands import awaited, ends_at
+from reconciler.disruption.expiration import end_of
+from reconciler.disruption.view import View
+from reconciler.disruption.writes import tainted
+from reconciler.judgement.draining import going
+from reconciler.judgement.values import Fact, Stage
+from reconciler.lifecycle.liveness import given_up_at
+from reconciler.lifecycle.view import View as LifeView
+from reconciler.model.snapshot import StateNode
+
+#: What a claim that is not there yet waits for, by the condition that is still to come.
+_STEPS = (
+    ("Launched", "Launching", "waits for its instance to be launched"),
+    ("Registered", "Registering", "waits for its instance to join the cluster as a node"),
+    ("Initialized", "Initializing", "has joined and waits to be usable"),
+)
+
+
+def stage_of(view: View, key: str) -> Stage:
+    """The stage of a state node."""
+    state = view.snapshot.state_nodes[key]
+    claim, node = state.claim, state.node
+    if claim is None or not claim.managed:
+        return _foreign(view, state)
+    if claim.metadata.deleting or claim.is_true("InstanceTerminating") or (node is not None and node.metadata.deleting):
+        return going(view.snapshot, state)
+    command = view.command(key)
+    if command is not None:
+        return _disrupting(view, state, command)
+    return _coming(view, claim) or _in_use(view, state, claim)
+
+
+def _foreign(view: View, state: StateNode) -> Stage:
+    if state.claim is not None:
+        ref = state.claim.spec.node_class_ref
+        text = f"is another controller's: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}"
+        return Stage("NotOurs", text)
+    assert state.node is not None
+    meta = state.node.metadata
+    if meta.deleting and {labels.TERMINATION_FINALIZER} & set(meta.finalizers) and labels.NODECLASS in meta.labels:
+        return going(view.snapshot, state)
+    sharing = view.snapshot.claims_by_provider.get(state.node.spec.provider_id, ())
+    if sharing:
+        names = ", ".join(claim.name for claim in sharing)
+        return Stage("NotOurs", f"is one of several nodes with the instance of NodeClaim {names}")
+    pool = meta.labels.get(labels.NODEPOOL)
+    was = f"; it is labelled with NodePool {pool}, but its NodeClaim is gone" if pool else ""
+    return Stage("NotOurs", f"is no node of Kerf: no NodeClaim has its instance{was}")
+
+
+# --- before it is usable ----------------------------------------------------------------------------------------
+def _coming(view: View, claim: NodeClaim) -> Stage | None:
+    for type_, code, text in _STEPS:
+        if not claim.is_true(type_):
+            condition = claim.condition(type_)
+            since = condition.last_transition_time if condition is not None else claim.metadata.creation_timestamp
+            return Stage(code, text, since, tuple(_waits(view, claim, type_)))
+    return None
+
+
+def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
+    condition = claim.condition(type_)
+    if condition is not None and condition.reason:
+        yield Fact(f"{condition.reason}: {condition.message}" if condition.message else condition.reason)
+    replaced = claim.metadata.annotations.get(labels.REPLACES)
+    if replaced:
+        yield Fact(f"it is to replace NodeClaim {replaced}")
+    until = given_up_at(LifeView(view.snapshot), claim)
+    if until is not None:
+        yield Fact("given up, and made anew if it is needed,", until)
+    elif type_ == "Initialized":
+        yield Fact("no time limit: until it is usable it is neither drifted nor consolidated")
+
+
+# --- a command --------------------------------------------------------------------------------------------------
+def _disrupting(view: View, state: StateNode, command: Command) -> Stage:
+    facts = (*_replacements(view, command), _otherwise(view, state, command))
+    text = f"is about to go ({command.reason}, command {command.id}): {_step(view, state, command)}"
+    return Stage("Disrupting", text, command.started, facts)
+
+
+def _otherwise(view: View, state: StateNode, command: Command) -> Fact:
+    """What becomes of the node when the command comes to nothing."""
+    end = end_of(state.claim, view.snapshot.now) if state.claim is not None and command.reason == EXPIRED else None
+    if end is not None:
+        return Fact("goes by force if its successor is not ready by then", end.at)
+    return Fact("rolled back if it is not done", ends_at(view, command))
+
+
+def _step(view: View, state: StateNode, command: Command) -> str:
+    if state.node is None or not tainted(state.node):
+        return "it is being tainted"
+    if not command.created:
+        return "its replacements are being created"
+    waiting = awaited(view, command)
+    if waiting:
+        return f"waits for {', '.join(claim.name for claim in waiting)}"
+    return "its NodeClaim is about to be deleted"
+
+
+def _replacements(view: View, command: Command) -> Iterator[Fact]:
+    for name in command.replacements:
+        claim = view.snapshot.node_claims.get(name)
+        if claim is None:
+            yield Fact(f"replacement {name} is {'gone' if command.created else 'still to be created'}")
+            continue
+        stage = _coming(view, claim)
+        why = f" ({stage.facts[0].text})" if stage is not None and stage.facts else ""
+        yield Fact(f"replacement {name} {stage.text if stage is not None else 'is ready'}{why}")
+
+
+# --- in use -----------------------------------------------------------------------------------------------------
+def _in_use(view: View, state: StateNode, claim: NodeClaim) -> Stage:
+    condition = claim.condition("Initialized")
+    since = condition.last_transition_time if condition is not None else None
+    return Stage("InUse", "is in use", since, tuple(_remarks(state)))
+
+
+def _remarks(state: StateNode) -> Iterator[Fact]:
+    if state.node is None:
+        yield Fact("its Node is not there")
+    elif not state.node.ready:
+        yield Fact("its Node is not Ready, and uses up the budgets of its NodePool")
+    elif not state.initialized:
+        yield Fact(f"its Node has lost the label {labels.INITIALIZED}")

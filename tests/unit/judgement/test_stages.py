@@ -1,0 +1,269 @@
+"""Where a node stands, one test per stage, and what is told of it there."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from api import labels
+from api.v1.meta import decode
+from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.expiration import end_of
+from reconciler.judgement.judge import why
+from reconciler.judgement.values import Judgement
+from reconciler.model.objects import Node
+from reconciler.model.storage import VolumeAttachment
+from tests.unit.disruption.worlds import (
+    HOUR,
+    NOW,
+    claim,
+    condition,
+    elsewhere,
+    never,
+    node,
+    pdb,
+    pod,
+    pool,
+    snapshot,
+    stamp,
+)
+
+MINUTE = timedelta(minutes=1)
+HELD = (labels.TERMINATION_FINALIZER,)
+
+
+def judged(*objects: Any, name: str = "a", **facts: Any) -> Judgement:
+    return why(snapshot(objects, **facts), name, never)
+
+
+def told(found: Judgement) -> list[str]:
+    assert found.stage is not None
+    return [fact.text for fact in found.stage.facts]
+
+
+def at(found: Judgement, words: str) -> Any:
+    """The instant of the fact with these words."""
+    assert found.stage is not None
+    (one,) = [fact.at for fact in found.stage.facts if words in fact.text]
+    return one
+
+
+def with_conditions(one: NodeClaim, *rows: dict[str, Any]) -> NodeClaim:
+    status = replace(one.status, conditions=decode(NodeClaim, _claim_of(rows)).status.conditions)
+    return replace(one, status=status)
+
+
+def _claim_of(rows: Any) -> dict[str, Any]:
+    ref = {"group": "g", "kind": "k", "name": "n"}
+    return {"metadata": {"name": "x"}, "spec": {"nodeClassRef": ref}, "status": {"conditions": list(rows)}}
+
+
+def young(*rows: dict[str, Any], provider: str = "aws:///us-west-2a/i-a", **more: Any) -> NodeClaim:
+    one = with_conditions(claim("a", since=NOW - MINUTE, **more), *rows)
+    return replace(one, status=replace(one.status, provider_id=provider))
+
+
+LAUNCHED, REGISTERED = condition("Launched", NOW - MINUTE), condition("Registered", NOW - MINUTE)
+
+
+# --- before it is usable ----------------------------------------------------------------------------------------
+def test_a_claim_that_waits_for_its_instance_says_why_and_when_it_is_given_up() -> None:
+    row = condition("Launched", NOW - MINUTE, "LaunchFailed", "Unknown") | {"message": "no subnet has room"}
+    found = judged(pool(), young(row, provider=""))
+    assert (found.code, found.stage and found.stage.code) == ("Coming", "Launching")
+    assert found.text == "waits for its instance to be launched"
+    assert "LaunchFailed: no subnet has room" in told(found)
+    assert at(found, "given up") == NOW + 4 * MINUTE
+
+
+def test_a_claim_whose_instance_has_not_joined_is_given_up_after_a_quarter_of_an_hour() -> None:
+    row = condition("Registered", NOW - MINUTE, "NodeNotFound", "Unknown")
+    found = judged(pool(), young(LAUNCHED, row))
+    assert (found.code, found.text) == ("Coming", "waits for its instance to join the cluster as a node")
+    assert "NodeNotFound" in told(found)
+    assert at(found, "given up") == NOW + 14 * MINUTE
+
+
+def test_a_node_that_is_not_usable_yet_says_what_is_missing_and_that_there_is_no_limit() -> None:
+    row = condition("Initialized", NOW - MINUTE, "StartupTaintsExist", "Unknown") | {"message": "taint x is there"}
+    one = young(LAUNCHED, REGISTERED, row)
+    found = judged(pool(), one, node(one), name="node-a")
+    assert found.stage is not None
+    assert (found.code, found.stage.code) == ("Coming", "Initializing")
+    assert told(found)[0] == "StartupTaintsExist: taint x is there"
+    assert any(text.startswith("no time limit") for text in told(found))
+
+
+def test_a_replacement_names_whom_it_is_for() -> None:
+    found = judged(pool(), young(LAUNCHED, annotations={labels.REPLACES: "old"}))
+    assert "it is to replace NodeClaim old" in told(found)
+
+
+# --- a command --------------------------------------------------------------------------------------------------
+def commanded(**more: Any) -> NodeClaim:
+    command = Command(id="c0ffee", reason="Drifted", started=NOW - MINUTE, **more)
+    return claim("a", drifted=NOW - HOUR, annotations={labels.COMMAND: text_of(command)})
+
+
+TAINT = {"key": labels.DISRUPTED_TAINT, "effect": "NoSchedule"}
+
+
+def test_a_command_tells_its_reason_id_start_step_and_when_it_is_rolled_back() -> None:
+    a = commanded(created=True)
+    found = judged(pool(), a, node(a), name="node-a")
+    assert (found.code, found.at) == ("Going", NOW - MINUTE)
+    assert found.text == "is about to go (Drifted, command c0ffee): it is being tainted"
+    assert at(found, "rolled back") == NOW + 9 * MINUTE
+
+
+def test_a_command_names_its_replacements_and_what_each_waits_for() -> None:
+    a = commanded(created=True, replacements=("new", "other"))
+    new = replace(young(LAUNCHED), metadata=replace(young().metadata, name="new"))
+    found = judged(pool(), a, node(a, taints=[TAINT]), new, name="node-a")
+    assert found.text.endswith("waits for new")
+    assert "replacement new waits for its instance to join the cluster as a node" in " ".join(told(found))
+    assert "replacement other is gone" in told(found)
+
+
+def test_replacements_that_are_not_created_yet() -> None:
+    a = commanded(replacements=("new",))
+    found = judged(pool(), a, node(a, taints=[TAINT]))
+    assert found.text.endswith("its replacements are being created")
+    assert "replacement new is still to be created" in told(found)
+
+
+def test_the_last_step_of_a_command() -> None:
+    a = commanded(created=True, replacements=("b",))
+    b = claim("b", annotations={labels.REPLACES: "a"})
+    found = judged(pool(), a, node(a, taints=[TAINT]), b, node(b))
+    assert found.text.endswith("its NodeClaim is about to be deleted")
+    assert "replacement b is ready" in told(found)
+
+
+def test_a_successor_of_a_node_that_expires_says_when_it_goes_without_it() -> None:
+    command = Command(id="c0ffee", reason="Expired", started=NOW - MINUTE, created=True, replacements=("new",))
+    a = claim("a", since=NOW - HOUR, annotations={labels.COMMAND: text_of(command)}, expireAfter="65m")
+    found = judged(pool(), a, node(a, taints=[TAINT]))
+    ahead = end_of(a, NOW)
+    assert ahead is not None
+    assert at(found, "by force if its successor is not ready") == ahead.at
+
+
+# --- on its way out ---------------------------------------------------------------------------------------------
+def ending(**annotations: str) -> tuple[NodeClaim, Node]:
+    one = claim("a", annotations=annotations)
+    meta = replace(one.metadata, deletion_timestamp=NOW - MINUTE, finalizers=HELD)
+    its = node(one)
+    return replace(one, metadata=meta), replace(
+        its, metadata=replace(its.metadata, deletion_timestamp=NOW - MINUTE, finalizers=HELD)
+    )
+
+
+def test_a_drain_names_every_pod_that_is_left_and_what_holds_it() -> None:
+    found = judged(
+        pool(),
+        *ending(),
+        pod("db", "a", labels_={"app": "db"}),
+        pod("job", "a", labels_={"app": "job"}, annotations={labels.DO_NOT_DISRUPT: "90m"}),
+        pod("stops", "a", labels_={"app": "x"}, deletion=NOW + MINUTE),
+        pod("web", "a", labels_={"app": "x"}),
+        pod("agent", "a", owner="DaemonSet", labels_={"app": "x"}),
+        pdb("keep", app="db"),
+        name="node-a",
+    )
+    assert (found.code, found.text, found.at) == ("Going", "is being drained: 5 pods left", NOW - MINUTE)
+    assert told(found) == [
+        "pod shop/agent waits until the plain pods are gone",
+        "pod shop/db is held by PodDisruptionBudget shop/keep",
+        f"pod shop/job is annotated {labels.DO_NOT_DISRUPT}",
+        "pod shop/stops is stopping",
+        "pod shop/web is being evicted",
+        "it has no terminationGracePeriod: it waits for these for as long as it takes",
+    ]
+    assert at(found, "shop/job") == NOW + 30 * MINUTE
+    assert at(found, "shop/stops") == NOW + MINUTE
+
+
+def test_a_drain_with_a_deadline_says_when_it_ends_and_which_pods_go_by_force_before() -> None:
+    deadline = {labels.TERMINATION_TIMESTAMP: stamp(NOW + HOUR)}
+    held = pod("db", "a", terminationGracePeriodSeconds=600)
+    found = judged(pool(), *ending(**deadline), held, pdb("keep"))
+    assert at(found, "ends the drain") == NOW + HOUR
+    assert at(found, "deleted by force") == NOW + 50 * MINUTE
+
+
+def test_a_pod_with_two_budgets_is_said_to_be_stuck() -> None:
+    found = judged(pool(), *ending(), pod("db", "a"), pdb("one", 1), pdb("two", 1))
+    assert "several PodDisruptionBudgets, which eviction does not support: shop/one, shop/two" in told(found)[0]
+
+
+def test_volumes_that_are_still_attached_are_named() -> None:
+    meta, source = {"name": "v", "resourceVersion": "1"}, {"persistentVolumeName": "pv-1"}
+    volume = decode(VolumeAttachment, {"metadata": meta, "spec": {"nodeName": "node-a", "source": source}})
+    found = judged(pool(), *ending(), volume)
+    assert found.stage is not None
+    assert (found.stage.code, found.text) == ("Detaching", "is drained; 1 volume still to be detached")
+    assert "volume pv-1" in told(found)
+
+
+def test_an_instance_that_is_being_terminated_and_who_else_holds_the_claim() -> None:
+    one, _ = ending()
+    row = condition("InstanceTerminating", NOW - MINUTE)
+    foreign = replace(one.metadata, finalizers=(*HELD, "example.com/hold"))
+    found = judged(pool(), replace(with_conditions(one, row), metadata=foreign))
+    assert (found.text, found.at) == ("instance i-a is being terminated", NOW - MINUTE)
+    assert told(found) == ["NodeClaim a is held by finalizers of others: example.com/hold"]
+
+
+# --- not ours ---------------------------------------------------------------------------------------------------
+def test_a_node_without_a_claim_is_said_to_be_none_of_ours() -> None:
+    found = judged(pool(), node(claim("a")), name="node-a")
+    assert found.code == "NotOurs"
+    assert found.text.startswith("is no node of Kerf: no NodeClaim has its instance; it is labelled with NodePool def")
+
+
+def test_a_claim_of_another_controller_is_said_to_be_its() -> None:
+    one = claim("a")
+    ref = replace(one.spec.node_class_ref, group="other.io", kind="Thing")
+    other = replace(one, spec=replace(one.spec, node_class_ref=ref))
+    found = judged(pool(), other, node(one), name="node-a")
+    assert (found.code, found.text) == (
+        "NotOurs",
+        "is another controller's: its nodeClassRef is Thing.other.io default",
+    )
+
+
+def test_two_nodes_with_one_instance() -> None:
+    one = claim("a")
+    twin = node(one)
+    other = replace(twin, metadata=replace(twin.metadata, name="node-z", uid="z"))
+    assert "several nodes with the instance of NodeClaim a" in judged(pool(), one, twin, other, name="node-z").text
+
+
+# --- who is meant -----------------------------------------------------------------------------------------------
+def test_a_node_goes_by_its_name_its_claims_and_its_instances() -> None:
+    a = claim("a")
+    seen = snapshot([pool(), a, node(a), pod("web", "a")])
+    assert {why(seen, name, elsewhere("b")).name for name in ("node-a", "a", "i-a")} == {"node-a"}
+
+
+def test_an_unknown_name_gets_those_that_are_alike() -> None:
+    a = claim("a")
+    found = judged(pool(), a, node(a), name="node-b")
+    assert (found.code, found.similar) == ("NotFound", ("node-a",))
+    assert judged(pool(), name="x").similar == ()
+
+
+def test_what_cannot_be_understood_is_said_and_raises_nothing() -> None:
+    one, its = ending(**{labels.TERMINATION_TIMESTAMP: "tomorrow"})
+    found = judged(pool(), one, its, name="node-a")
+    assert found.text.startswith("cannot be understood: Malformed: ")
+
+
+def test_what_is_in_use_but_not_ready_says_that_it_uses_up_budget() -> None:
+    a = claim("a")
+    found = judged(pool(), a, node(a, ready=False))
+    assert told(found) == ["its Node is not Ready, and uses up the budgets of its NodePool"]
