@@ -120,5 +120,5 @@ def reported(snapshot: Snapshot, budgets: Mapping[str, PoolBudget], reason: str)
             pool = snapshot.node_pools[name]
             text = f"No disruption for reason {reason} is allowed by the budgets"
             ref, uid = kinds.ref(pool), pool.metadata.uid
-            events.append(Event(ref, uid, "Normal", "DisruptionBlocked", text, reason, 60))
+            events.append(Event(ref, uid, "Normal", "DisruptionBlocked", text, reason, 60).standing())
     return Plan(events=tuple(events), gauges=gauges)

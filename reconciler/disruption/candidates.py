@@ -221,4 +221,4 @@ def refused(state: StateNode, blocker: Blocker, now: datetime | None = None) -> 
     """A refusal about the node, told as an event unless nobody cares. `now` makes the plan look again then."""
     refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
     events = () if blocker.quiet else told(state, "DisruptionBlocked", f"Cannot disrupt: {blocker.text}")
-    return Plan(refusals=(refusal,), events=events, next_due=now)
+    return Plan(refusals=(refusal,), events=tuple(event.standing() for event in events), next_due=now)

@@ -23,7 +23,8 @@ _LATEST = datetime.max.replace(tzinfo=UTC) - _BACKOFF_LAST
 
 
 class Command(Value, frozen=True, kw_only=True):
-    """`replacements` are claim names; `pods` the UIDs of the pods that will want a place elsewhere.
+    """`replacements` are claim names; `pods` the UIDs of the pods that will want a place elsewhere; `why` says more of
+    the reason.
 
     `claims` holds the replacements in full until `created`, when all of them have been seen.
     """
@@ -35,6 +36,7 @@ class Command(Value, frozen=True, kw_only=True):
     claims: tuple[NodeClaim, ...] = ()
     created: bool = False
     pods: tuple[str, ...] = ()
+    why: str = ""
 
 
 class Failure(Value, frozen=True, kw_only=True):

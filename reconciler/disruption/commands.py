@@ -16,12 +16,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from api import labels
-from api.v1.budgets import DRIFTED, EMPTY, EXPIRED
+from api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.candidates import Candidate, pod_blocker, unreadable, waived
 from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import annotate, guarded, taint, tainted, told, untaint
+from reconciler.disruption.writes import annotate, guarded, leaving, taint, tainted, terminating, untaint
 from reconciler.model import kinds, pods
 from reconciler.model.memory import planning, said
 from reconciler.model.objects import Node, Pod
@@ -71,6 +71,7 @@ def start(view: View, candidate: Candidate, reason: str, text: str, replacements
         claims=tuple(_marked(claim, candidate.claim.name) for claim in replacements),
         created=not replacements,
         pods=tuple(sorted(pod.metadata.uid for pod in candidate.movable)),
+        why=text,
     )
     why = Reason(reason, text)
     return Plan(actions=(annotate(candidate.claim, START_COMMAND, {labels.COMMAND: text_of(command)}, why),))
@@ -141,8 +142,10 @@ def _told_of(claim: NodeClaim) -> tuple[Event, ...]:
     ref, uid = kinds.ref(claim), claim.metadata.uid
     replaced = claim.metadata.annotations.get(labels.REPLACES, "")
     return (
-        Event(ref, uid, "Normal", "DisruptionLaunching", f"Launching in place of {replaced}"),
-        Event(ref, uid, "Normal", "DisruptionWaitingReadiness", f"Waiting until it can take the pods of {replaced}"),
+        Event(ref, uid, "Normal", "DisruptionLaunching", f"Launching in place of {replaced}").standing(),
+        Event(
+            ref, uid, "Normal", "DisruptionWaitingReadiness", f"Waiting until it can take the pods of {replaced}"
+        ).standing(),
     )
 
 
@@ -163,10 +166,19 @@ def _finish(view: View, state: StateNode, command: Command) -> Plan:
         uid=state.claim.metadata.uid,
         node_name="" if forceful else state.node.name,
         expected_pods=None if forceful else frozenset(pod.metadata.uid for pod in on_node),
+        policy=_policy(view, state, command),
+        moved=leaving(view.snapshot, state),
     )
-    return Plan(
-        actions=(deletion,), events=told(state, "DisruptionTerminating", f"Disrupting the node: {command.reason}")
-    )
+    words = f"{command.reason} ({command.why})" if command.why else command.reason
+    return Plan(actions=(deletion,), events=terminating(state, deletion, f"{words}, command {command.id}"))
+
+
+def _policy(view: View, state: StateNode, command: Command) -> str:
+    """The consolidationPolicy that a command comes from; drift and expiration come from none."""
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if pool is None or command.reason not in (EMPTY, UNDERUTILIZED):
+        return ""
+    return pool.spec.disruption.consolidation_policy
 
 
 # --- rolling back -----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Final
 from api import durations, labels
 from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.writes import ended, leaving
 from reconciler.model import kinds
 from reconciler.model.memory import Turn, planning, said
 from reconciler.model.plan import NOTHING, DeleteObject, Plan, Reason, Source
@@ -50,17 +51,19 @@ def _one(snapshot: Snapshot, name: str) -> Plan:
     block = _ending_block(snapshot, claim)
     if block:
         text = f"its capacity block {block} is about to end"
-        return Plan(actions=(_deletion(claim, Reason("CapacityBlockExpiring", text)),))
+        return ended(snapshot, _deletion(snapshot, claim, Reason("CapacityBlockExpiring", text)))
     end = end_of(claim, snapshot.now)
     if end is None or end.at > snapshot.now:
         return Plan(next_due=end.at if end is not None else None)
     if snapshot.settings.expire_within_budgets:
         return NOTHING
-    return Plan(actions=(expired(claim),))
+    return expired(snapshot, claim)
 
 
-def expired(claim: NodeClaim) -> DeleteObject:
-    return _deletion(claim, Reason(EXPIRED, f"older than its expireAfter of {claim.spec.expire_after}"))
+def expired(snapshot: Snapshot, claim: NodeClaim) -> Plan:
+    """The end of a claim that has reached its `expireAfter`."""
+    text = f"older than its expireAfter of {claim.spec.expire_after}"
+    return ended(snapshot, _deletion(snapshot, claim, Reason(EXPIRED, text)))
 
 
 def _ending_block(snapshot: Snapshot, claim: NodeClaim) -> str:
@@ -102,10 +105,11 @@ def _jitter(uid: str, life: timedelta, lead: timedelta) -> timedelta:
     return timedelta(seconds=int((life / _SHARE - lead).total_seconds()) * drawn // _STEPS)
 
 
-def _deletion(claim: NodeClaim, reason: Reason) -> DeleteObject:
+def _deletion(snapshot: Snapshot, claim: NodeClaim, reason: Reason) -> DeleteObject:
     return DeleteObject(
         reason=reason,
         sources=frozenset({Source.NODE_CLAIMS, Source.PODS}),  # its drain could not go on without them
         ref=kinds.ref(claim),
         uid=claim.metadata.uid,
+        moved=leaving(snapshot, snapshot.state_nodes[claim.name]),
     )

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.writes import annotate, guarded, told
+from reconciler.disruption.writes import annotate, guarded, leaving, told
 from reconciler.ec2.node_health import REPAIR_POLICIES
 from reconciler.model import kinds
 from reconciler.model.instants import rfc3339
@@ -80,6 +80,7 @@ def _one(snapshot: Snapshot, sums: Mapping[Any, int], key: str, sickness: Sickne
         ref=kinds.ref(state.claim),
         uid=state.claim.metadata.uid,
         condition=sickness.condition,
+        moved=leaving(snapshot, state),
     )
     events = told(state, "NodeUnhealthy", f"Replacing the node: {sickness}", type_="Warning")
     return Plan(actions=(deletion,), events=events)
@@ -131,7 +132,7 @@ def _blocked(snapshot: Snapshot, state: StateNode, sickness: Sickness, too_many:
             "NodeRepairBlocked",
             f"Node repair is held up: {too_many if one is subjects[2] else text}",
             dedupe_seconds=_BLOCKED_EVENT_SECONDS,
-        )
+        ).standing()
         for one in subjects
         if one is not None
     )

@@ -54,7 +54,7 @@ def retirement(view: View, ledger: Ledger, ask: Solve) -> Plan:
             plans.append(no_budget(view, state, EXPIRED))
         elif ends[key].at <= view.snapshot.now:  # without budgets it would be gone
             ledger.take(state.pool_name, key)
-            plans.append(Plan(actions=(expired(claim),)))
+            plans.append(expired(view.snapshot, claim))
         elif _undecided(claim):
             waiting.append((state, claim))
     return joined([*plans, *_prepared(view, ledger, waiting, ask)])

@@ -17,7 +17,7 @@ from api import durations
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
-from reconciler.disruption.writes import guarded
+from reconciler.disruption.writes import ended, guarded, leaving
 from reconciler.model import kinds, pods
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod
@@ -55,7 +55,7 @@ def _trimmed(snapshot: Snapshot, name: str, gone: frozenset[str]) -> Plan:
         reason = Reason("StaleSource", f"waiting for a complete list of {', '.join(stale)}")
         return Plan(refusals=(Refusal(f"nodepool/{name}", reason),), next_due=_soon(snapshot))
     order = sorted((_rank(snapshot, claim), claim) for claim in own.active if not claim.metadata.unreadable)
-    return Plan(actions=tuple(_deletion(snapshot, pool, claim, rank[0]) for rank, claim in order[:excess]))
+    return joined(ended(snapshot, _deletion(snapshot, pool, claim, rank[0])) for rank, claim in order[:excess])
 
 
 def _soon(snapshot: Snapshot) -> datetime:
@@ -108,6 +108,7 @@ def _deletion(snapshot: Snapshot, pool: NodePool, claim: NodeClaim, sort: int) -
         uid=claim.metadata.uid,
         node_name=state.node.name if look and state.node is not None else "",
         expected_pods=frozenset(pod.metadata.uid for pod in _pods_on(snapshot, state)) if look else None,
+        moved=leaving(snapshot, state),
     )
 
 

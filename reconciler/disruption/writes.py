@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from api import labels
 from api.v1.conditions import in_full
 from api.v1.meta import Condition, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.model import kinds
+from reconciler.model import kinds, pods
 from reconciler.model.boundaries import broken
 from reconciler.model.objects import Node
-from reconciler.model.plan import Event, PatchObject, Plan, Reason, Refusal
+from reconciler.model.plan import DeleteObject, Event, PatchObject, Plan, Reason, Refusal
 from reconciler.model.pods import DISRUPTED
 from reconciler.model.snapshot import Snapshot, StateNode
+
+_PODS_SHOWN: Final = 10
 
 
 def annotate(claim: NodeClaim, verb: str, annotations: Mapping[str, str | None], reason: Reason) -> PatchObject:
@@ -65,6 +67,24 @@ def told(
     return tuple(
         Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe_seconds=dedupe_seconds) for v in subjects
     )
+
+
+def leaving(snapshot: Snapshot, state: StateNode) -> tuple[str, ...]:
+    """The pods of a node that will want a place elsewhere (`namespace/name`), sorted."""
+    return pods.moving(snapshot.pods.on(state.node.name)) if state.node is not None else ()
+
+
+def terminating(state: StateNode, deletion: DeleteObject, why: str = "") -> tuple[Event, ...]:
+    """That a node goes, why (by default what the deletion says), and which pods will move."""
+    moved = deletion.moved or ()
+    shown = ", ".join(moved[:_PODS_SHOWN]) + (f" and {len(moved) - _PODS_SHOWN} more" if moved[_PODS_SHOWN:] else "")
+    pods_ = f"pods that move: {shown}" if moved else "no pods move"
+    return told(state, "DisruptionTerminating", f"Disrupting the node: {why or deletion.reason}; {pods_}")
+
+
+def ended(snapshot: Snapshot, deletion: DeleteObject) -> Plan:
+    """The end of a claim for which no command stands, and a word about it."""
+    return Plan(actions=(deletion,), events=terminating(snapshot.state_nodes[deletion.ref.name], deletion))
 
 
 def guarded(snapshot: Snapshot, subject: str, part: Callable[[], Plan]) -> Plan:

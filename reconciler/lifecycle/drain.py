@@ -38,7 +38,7 @@ def drain(view: View, node: Node, deadline: datetime | None, cause: str) -> Plan
     rest = [pod for pod in waiting if not must_go(pod, now, deadline)]
     wave = min((wave_of(pod) for pod in rest), default=0)
     evictions = tuple(_evict(pod, node, cause) for pod in rest if wave_of(pod) == wave and _may_evict(view, pod))
-    held_up = warning(node, "FailedDraining", f"{len(waiting)} pods are waiting to be evicted")
+    held_up = warning(node, "FailedDraining", f"{len(waiting)} pods are waiting to be evicted").standing()
     plan = Plan(actions=evictions, events=(held_up,), next_due=_due(view, waiting, deadline))
     if deadline is None:
         return plan

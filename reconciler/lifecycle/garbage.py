@@ -6,6 +6,7 @@ up and ready, and many at once prove nothing at all: the guard (`garbage_guard`)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from api import labels
@@ -15,6 +16,7 @@ from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
+from reconciler.model import pods
 from reconciler.model.cloud import Instance
 from reconciler.model.memory import Step, Turn
 from reconciler.model.plan import Plan, Reason, Source, TerminateInstance, joined
@@ -126,7 +128,9 @@ def _forget(view: View, claim: NodeClaim) -> Plan:
         reason = Reason("GarbageCollected", f"instance {claim.instance_id} is gone")
     else:
         reason = Reason("NodeLost", f"node {claim.status.node_name} was deleted and has not come back")
-    return act(deletion(claim, reason, *SOURCES, Source.NODES))
+    state = view.snapshot.state_nodes[claim.name]
+    on_node = view.snapshot.pods.on(state.node.name) if state.node is not None else ()
+    return act(replace(deletion(claim, reason, *SOURCES, Source.NODES), moved=pods.moving(on_node)))
 
 
 _ORPHANS: Step[View, Instance] = Step("orphans", "instances", _orphaned, speaks=bool)  # type: ignore[arg-type]

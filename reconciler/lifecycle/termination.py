@@ -94,7 +94,8 @@ def _with_deadline(progress: Progress) -> Progress:
 
 
 def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:
-    return warning(value, "TerminationGracePeriodExpiring", f"all pods will be deleted by {rfc3339(deadline)}")
+    words = f"all pods will be deleted by {rfc3339(deadline)}"
+    return warning(value, "TerminationGracePeriodExpiring", words).standing()
 
 
 def deadline_of(claim: NodeClaim) -> datetime | None:
@@ -215,7 +216,7 @@ def _volumes_pending(view: View, node: Node, names: list[str], deadline: datetim
     more = ", …" if len(names) > 5 else ""
     words = f"waiting for {len(names)} volumes to be detached: {', '.join(names[:5])}{more}"
     due = view.snapshot.now + _NODE_WAIT
-    event = normal(node, "AwaitingVolumeDetachment", words)
+    event = normal(node, "AwaitingVolumeDetachment", words).standing()
     return Plan(events=(event,), next_due=due if deadline is None else min(due, deadline))
 
 

@@ -7,10 +7,10 @@ while it is under way. Actions of one `lane` (one object) run in plan order; dif
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model.cloud import FleetRequest, Message
@@ -91,7 +91,8 @@ class PatchObject(Action):
 class DeleteObject(Action):
     """Deletion with a UID precondition. For a node that is to be drained, `expected_pods` (UIDs) makes the executor
     list the node's pods once more first; a pod that is not expected stops the deletion (WorldChanged). `condition` is
-    the one of the Node that it goes for."""
+    the one of the Node that it goes for; `policy` the consolidationPolicy. `moved` are pods (`namespace/name`) that
+    will want a place elsewhere, where they count as disrupted."""
 
     ref: Ref
     uid: str
@@ -99,6 +100,8 @@ class DeleteObject(Action):
     node_name: str = ""
     expected_pods: frozenset[str] | None = None
     condition: str = ""
+    policy: str = ""
+    moved: tuple[str, ...] | None = None
 
     @property
     def lane(self) -> str:
@@ -192,7 +195,8 @@ class DeleteMessage(Action):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A Kubernetes event. Equal (`ref`, `reason`, `dedupe`) within `dedupe_seconds` is written once."""
+    """A Kubernetes event. Equal (`ref`, `reason`, `dedupe`) within `dedupe_seconds` is written once; with the same
+    message as well, within `same_seconds`."""
 
     ref: Ref
     uid: str
@@ -201,8 +205,15 @@ class Event:
     message: str
     dedupe: str = ""
     dedupe_seconds: int = 120
+    same_seconds: int = 0
+
+    def standing(self) -> Event:
+        """The same about how things stand: told anew when that changes, and else after an hour."""
+        return replace(self, same_seconds=STANDING_SECONDS)
 
 
+#: Kubernetes keeps events for an hour.
+STANDING_SECONDS: Final = 3600
 #: The code of a reason that is our own fault.
 INTERNAL_ERROR = "InternalError"
 

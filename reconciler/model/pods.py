@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from api import durations, labels
@@ -81,6 +82,11 @@ def reschedulable(pod: Pod) -> bool:
     """Will want a place elsewhere when its node goes."""
     alive = active(pod) or (terminating(pod) and of_stateful_set(pod))
     return alive and not of_daemon_set(pod) and not of_node(pod)
+
+
+def moving(on_node: Iterable[Pod]) -> tuple[str, ...]:
+    """Those that will want a place elsewhere when their node goes (`namespace/name`), sorted."""
+    return tuple(sorted(pod.key for pod in on_node if reschedulable(pod)))
 
 
 def protected(pod: Pod, now: datetime) -> bool:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
-from api import labels
+from api import durations, labels
 from api.v1.nodeclaim import NodeClaim
 
 
@@ -36,4 +37,17 @@ def fields(claim: NodeClaim, patch: Mapping[str, Any]) -> dict[str, Any]:
         "pod-count": pods,
         "disrupted-nodes": [candidate],
         "replacement-nodes": [{"NodeClaim": {"name": name}} for name in command.get("replacements", ())],
+        "why": command.get("why", ""),
     }
+
+
+def termination_mode(claim: NodeClaim | None) -> str:
+    """How a claim's drain ends, as metrics have it: gracefully, by force at once, or by force some time."""
+    text = claim.spec.termination_grace_period if claim is not None else None
+    try:
+        grace = durations.parse_nillable(text)
+    except ValueError:
+        grace = None
+    if grace is None:
+        return "graceful"
+    return "eventual" if grace > timedelta(0) else "forceful"

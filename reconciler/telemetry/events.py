@@ -47,6 +47,10 @@ class _Key:
     dedupe: str
 
 
+def _same(event: Event) -> _Key:
+    return _Key(event.ref, event.reason, f"{event.dedupe} {event.message}")
+
+
 class EventWriter:
     """See the module. With `threaded`, a thread of its own writes; without, `write` does. One thread calls `write`."""
 
@@ -79,11 +83,13 @@ class EventWriter:
             return False
         if self._queue is None:
             self._emit(event)
-            return True
-        try:
-            self._queue.put_nowait(event)
-        except queue.Full:
-            return False
+        else:
+            try:
+                self._queue.put_nowait(event)
+            except queue.Full:
+                return False
+        if event.same_seconds:  # what was left out is tried again sooner
+            self._until[_same(event)] = now + timedelta(seconds=event.same_seconds)
         return True
 
     def close(self, seconds: float = 2.0) -> None:
@@ -97,8 +103,8 @@ class EventWriter:
 
     def _new(self, event: Event, now: datetime) -> bool:
         key = _Key(event.ref, event.reason, event.dedupe)
-        until = self._until.get(key)
-        if until is not None and until > now:
+        known = (key, _same(event)) if event.same_seconds else (key,)
+        if any((until := self._until.get(one)) is not None and until > now for one in known):
             return False
         if len(self._until) >= self._sweep_at:
             self._until = {k: u for k, u in self._until.items() if u > now}

@@ -115,7 +115,9 @@ class Metrics:
         claim = "karpenter_nodeclaims"
         self.created = self._counter(f"{claim}_created_total", "reason", "nodepool", "min_values_relaxed")
         self.terminated = self._counter(f"{claim}_terminated_total", "nodepool", "capacity_type", "zone")
-        self.disrupted = self._counter(f"{claim}_disrupted_total", "reason", "nodepool", "capacity_type")
+        disruption = ("reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode")
+        self.disrupted = self._counter(f"{claim}_disrupted_total", *disruption)
+        self.pods_disrupted = self._counter("karpenter_pods_disruption_initiated_total", *disruption)
         self.unhealthy_disrupted = self._counter(
             f"{claim}_unhealthy_disrupted_total", "condition", "nodepool", "capacity_type", "image_id"
         )
@@ -185,6 +187,7 @@ _TOLD = {
     "karpenter_nodes_drained": "Nodes whose pods have all left.",
     "karpenter_nodes_created": "Nodes registered.",
     "karpenter_nodes_terminated": "Nodes gone.",
+    "karpenter_pods_disruption_initiated": "Pods that want a place elsewhere as their node claims were deleted.",
     "karpenter_pods_eviction_requests": "Evictions asked for, by HTTP status.",
     "karpenter_pods_bound_duration_seconds": "From the creation of a pod until it was bound.",
     "karpenter_pods_scheduling_decision_duration_seconds": "From when a pod was seen to the first decision about it.",

@@ -13,6 +13,7 @@ from typing import Any
 from api import labels
 from api.resources import Resources
 from api.v1.budgets import REASONS
+from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, overlays
 from reconciler.model.cloud import FleetResult
@@ -78,6 +79,8 @@ _NOT_LOGGED = frozenset({"OptedOut"}) | _NEXT_TIME | _TO_MEND | _TO_KNOW
 _MOST_ANSWERS = 50
 #: Of what is not there any more there is no number left.
 _HELD = "kerf_garbage_collection_held"
+#: So many pods are named in a line.
+_MOST_PODS = 50
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
@@ -255,13 +258,7 @@ class Telemetry:
             words = f"Evicted pod: {action.reason}"
             self.events.write(Event(action.ref, action.uid, "Normal", "Evicted", words, dedupe=str(action.ref)))
         elif isinstance(action, DeleteObject) and action.ref.kind == "NodeClaim":
-            own = known.metadata.labels if known is not None else {}
-            where = own.get(labels.NODEPOOL, ""), own.get(labels.CAPACITY_TYPE, "")
-            self.metrics.disrupted.labels(snake_case(action.reason.code), *where).inc()
-            if action.condition:
-                image = known.status.image_id if known is not None else ""
-                self.metrics.unhealthy_disrupted.labels(snake_case(action.condition), *where, image).inc()
-            self.log.info("deleting nodeclaim", NodeClaim={"name": action.ref.name}, reason=str(action.reason))
+            self._ended(action, known)
         elif isinstance(action, DeleteMessage):
             self.metrics.deleted_messages.inc()
         elif verb == "StartCommand" and isinstance(action, PatchObject) and known is not None:
@@ -272,6 +269,22 @@ class Telemetry:
         elif verb == "TaintNode" and isinstance(action, PatchObject) and not _tainted(known):
             taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
             self.log.info("tainted node", Node={"name": action.ref.name}, **taint)
+
+    def _ended(self, action: DeleteObject, claim: NodeClaim | None) -> None:
+        """A NodeClaim was deleted, and pods will move."""
+        own = claim.metadata.labels if claim is not None else {}
+        where = own.get(labels.NODEPOOL, ""), own.get(labels.CAPACITY_TYPE, "")
+        how = snake_case(action.policy), disrupting.termination_mode(claim)
+        self.metrics.disrupted.labels(snake_case(action.reason.code), *where, *how).inc()
+        if action.condition:
+            image = claim.status.image_id if claim is not None else ""
+            self.metrics.unhealthy_disrupted.labels(snake_case(action.condition), *where, image).inc()
+        moved: dict[str, Any] = {}
+        if action.moved is not None:
+            initiated = self.metrics.pods_disrupted.labels(snake_case(action.reason.code), *where, *how)
+            initiated.inc(len(action.moved))
+            moved = {"pod-count": len(action.moved), "pods": list(action.moved[:_MOST_PODS])}
+        self.log.info("deleting nodeclaim", NodeClaim={"name": action.ref.name}, reason=str(action.reason), **moved)
 
     def _created(self, action: CreateNodeClaim) -> None:
         claim, code = action.claim, action.reason.code.lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from api import labels
 from reconciler.judgement.judge import why
@@ -92,7 +93,32 @@ def test_a_node_that_somebody_protects_is_refused_by_the_controller_for_what_is_
     stage.scale(0)
     stage.run(300)
     assert not stage.seam.writes("delete")
-    told = asked(stage, node.name)
-    assert told.text == f"stays: the node is annotated {labels.DO_NOT_DISRUPT}"
-    blocked = {e["message"] for e in stage.world.objects("Event") if e["reason"] == "DisruptionBlocked"}
-    assert any(told.text.removeprefix("stays: ") in note for note in blocked)
+    found = asked(stage, node.name)
+    assert found.text == f"stays: the node is annotated {labels.DO_NOT_DISRUPT}"
+    words = found.text.removeprefix("stays: ")
+    assert sorted(e["involvedObject"]["kind"] for e in _blocked(stage) if words in e["message"]) == [
+        "Node",
+        "NodeClaim",
+    ]
+
+
+def test_an_answer_that_does_not_change_is_told_once_an_hour_and_another_at_once() -> None:
+    stage = Stage(disruption={**EAGER, "consolidationPolicy": "WhenEmptyOrUnderutilized"})
+    stage.settle()
+    stage.protect()
+    stage.run(3000)
+    assert told(stage, "PodDisruptionBudget default/web") == 1
+    stage.annotate(kinds.NODE, stage.nodes[0].name, labels.DO_NOT_DISRUPT, "true")
+    stage.run(60)
+    assert told(stage, labels.DO_NOT_DISRUPT) == 1
+    stage.run(7000)
+    assert (told(stage, "PodDisruptionBudget default/web"), told(stage, labels.DO_NOT_DISRUPT)) == (1, 2)
+
+
+def told(stage: Stage, words: str) -> int:
+    """How often it was told of the Node that it is blocked for this."""
+    return len([e for e in _blocked(stage) if e["involvedObject"]["kind"] == "Node" and words in e["message"]])
+
+
+def _blocked(stage: Stage) -> list[Any]:
+    return [e for e in stage.world.objects("Event") if e["reason"] == "DisruptionBlocked"]

@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
@@ -55,6 +56,35 @@ def test_the_same_event_is_written_once_in_its_window() -> None:
     clock.sleep(120)
     assert writer.write(event())
     assert len(kube.events) == 4
+
+
+def test_how_things_stand_is_told_anew_when_that_changes_and_else_after_an_hour() -> None:
+    kube, clock = Written(), VirtualClock()
+    writer = EventWriter(kube, clock)  # type: ignore[arg-type]
+
+    def tell(text: str) -> bool:
+        return writer.write(Event(REF, "uid", "Normal", "DisruptionBlocked", text).standing())
+
+    assert tell("by a")
+    for _ in range(9):
+        clock.sleep(300)
+        assert not tell("by a")
+    assert tell("by b")
+    clock.sleep(60)
+    assert not tell("by c")  # one change in two minutes
+    clock.sleep(60)
+    assert tell("by c")
+    clock.sleep(900)
+    assert tell("by a")
+
+
+def test_what_a_flood_kept_out_is_tried_again_before_an_hour_is_over() -> None:
+    clock = VirtualClock()
+    writer = EventWriter(Written(), clock)  # type: ignore[arg-type]
+    many = [Event(Ref("Node", "", str(n)), "uid", "Normal", "DisruptionBlocked", "text").standing() for n in range(300)]
+    assert [writer.write(one) for one in many].count(True) == BURST
+    clock.sleep(120)
+    assert [writer.write(one) for one in many] == [False] * BURST + [True] * (300 - BURST)
 
 
 @pytest.mark.parametrize(("reason", "burst"), [("Nominated", NOMINATED_BURST), ("Other", BURST)])
@@ -135,7 +165,9 @@ def test_claims_are_counted_as_they_come_and_go(telemetry: Telemetry) -> None:
     delete = DeleteObject(ref=REF, uid="u", reason=Reason("SpotInterrupted"))
     telemetry.done(delete, "ok", None, None, claim())
     named = {"reason": "spot_interrupted", "nodepool": "p", "capacity_type": "spot"}
+    named |= {"consolidation_policy": "", "termination_mode": "graceful"}
     assert value(telemetry, "karpenter_nodeclaims_disrupted_total", **named) == 1
+    assert value(telemetry, "karpenter_pods_disruption_initiated_total", **named) is None
     sick = DeleteObject(ref=REF, uid="u", reason=Reason("Unhealthy"), condition="KernelReady")
     telemetry.done(sick, "ok", None, None, claim())
     named = {"condition": "kernel_ready", "nodepool": "p", "capacity_type": "spot", "image_id": "ami-1"}
@@ -144,6 +176,22 @@ def test_claims_are_counted_as_they_come_and_go(telemetry: Telemetry) -> None:
     named = {"nodepool": "p", "capacity_type": "spot", "zone": "z"}
     assert value(telemetry, "karpenter_nodeclaims_terminated_total", **named) == 1
     assert value(telemetry, "kerf_actions_total", action="CreateNodeClaim", outcome="unavailable") == 1
+
+
+@pytest.mark.parametrize(("grace", "mode"), [(None, "graceful"), ("0s", "forceful"), ("1h", "eventual")])
+def test_a_disruption_counts_with_its_policy_its_mode_and_the_pods_that_move(
+    telemetry: Telemetry, grace: str | None, mode: str
+) -> None:
+    one = claim()
+    one = replace(one, spec=replace(one.spec, termination_grace_period=grace))
+    gone = DeleteObject(
+        ref=REF, uid="u", reason=Reason("Empty"), policy="WhenEmptyOrUnderutilized", moved=("ns/a", "ns/b")
+    )
+    telemetry.done(gone, "ok", None, None, one)
+    named = {"reason": "empty", "nodepool": "p", "capacity_type": "spot", "termination_mode": mode}
+    named |= {"consolidation_policy": "when_empty_or_underutilized"}
+    assert value(telemetry, "karpenter_nodeclaims_disrupted_total", **named) == 1
+    assert value(telemetry, "karpenter_pods_disruption_initiated_total", **named) == 2
 
 
 def test_a_condition_that_changes_is_a_metric_and_an_event() -> None:

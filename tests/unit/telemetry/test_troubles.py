@@ -157,7 +157,7 @@ def test_a_decision_is_counted_when_its_command_is_stored() -> None:
 
 def test_a_command_is_told_in_the_fields_that_parsers_read() -> None:
     now = VirtualClock().now()
-    command = Command(id="7f", reason="Drifted", started=now, replacements=("p-1",), pods=("a", "b"))
+    command = Command(id="7f", reason="Drifted", started=now, replacements=("p-1",), pods=("a", "b"), why="AMIDrift")
     patch = {"metadata": {"annotations": {"kerf.sh/command": text_of(command)}}}
     assert disrupting.fields(claim(), patch) == {
         "command": "Drifted/7f: replace: nodepools=[p]: [n] -> [1 replacement]",
@@ -169,6 +169,7 @@ def test_a_command_is_told_in_the_fields_that_parsers_read() -> None:
             {"Node": {"name": "n"}, "NodeClaim": {"name": "c"}, "capacity-type": "spot", "instance-type": "m5.large"}
         ],
         "replacement-nodes": [{"NodeClaim": {"name": "p-1"}}],
+        "why": "AMIDrift",
     }
 
 
