@@ -61,7 +61,7 @@ def _outlook(found: Judgement, end: End, now: datetime) -> str:
         return f"held by {held}" + (f", not before {lasting} {changes}" if lasting != held else "")
     if earliest <= now:
         return "now"
-    when = _at(earliest, now) if end.forceful else f"at the earliest {_at(earliest, now)}"
+    when = f"at {_at(earliest, now)}" if end.forceful else f"at the earliest {_at(earliest, now)}"
     return f"{when}, held by {held}" if held else when
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -25,14 +26,16 @@ def failed_lately(view: View, state: StateNode) -> Blocker | None:
     failure = failure_of(state.claim.metadata.annotations) if state.claim is not None else None
     if failure is None or failure.until <= view.snapshot.now:
         return None
-    text = f"its replacement failed {failure.count} times; next try at {failure.until.isoformat()}"
-    return Blocker("BackingOff", text, quiet=True, until=failure.until)
+    return Blocker("BackingOff", f"its replacement failed {failure.count} times", quiet=True, until=failure.until)
 
 
 def backing_off(view: View, state: StateNode) -> Plan | None:
     """The refusal of such a node."""
     found = failed_lately(view, state)
-    return None if found is None else refused(state, found, found.until)
+    if found is None or found.until is None:
+        return None
+    text = f"{found.text}; next try at {found.until.isoformat()}"
+    return refused(state, replace(found, text=text), found.until)
 
 
 def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T]:

@@ -68,7 +68,7 @@ def _since(state: StateNode) -> datetime | None:
 
 def _deadline(deadline: datetime | None) -> Iterator[Fact]:
     if deadline is not None:
-        yield Fact("its terminationGracePeriod ends the drain", deadline)
+        yield Fact("its terminationGracePeriod ends the drain at", deadline)
     else:
         yield Fact("it has no terminationGracePeriod: it waits for these for as long as it takes")
 
@@ -85,18 +85,19 @@ def _pods(snapshot: Snapshot, waiting: list[Pod], deadline: datetime | None) -> 
         text, at = _held(snapshot, pod, wave, deadline)
         forced = _forced(pod, deadline)
         if forced is not None and at is None and pod.metadata.deletion_timestamp is None:
-            text, at = f"{text}; deleted by force", forced
+            text, at = f"{text}; deleted by force at", forced
         yield Fact(f"pod {pod.key} {text}", at)
 
 
 def _held(snapshot: Snapshot, pod: Pod, wave: int, deadline: datetime | None) -> tuple[str, datetime | None]:
     now = snapshot.now
     if pod.metadata.deletion_timestamp is not None:
-        return "is stopping", pod.metadata.deletion_timestamp
+        return "is stopping until", pod.metadata.deletion_timestamp
     if must_go(pod, now, deadline):
         return "is being deleted by force: the deadline is near", None
     if pods.protected(pod, now):
-        return f"is annotated {labels.DO_NOT_DISRUPT}", min(pods.protection_ends(pod), default=None)
+        until = min(pods.protection_ends(pod), default=None)
+        return f"is annotated {labels.DO_NOT_DISRUPT}" + (", until" if until is not None else ""), until
     if wave_of(pod) > wave:
         return f"waits until the {_WAVES[wave]} are gone", None
     holding = Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets).blocking(pod, now)

@@ -69,23 +69,30 @@ def _coming(view: View, claim: NodeClaim) -> Stage | None:
 
 
 def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
-    condition = claim.condition(type_)
-    if condition is not None and condition.reason:
-        yield Fact(f"{condition.reason}: {condition.message}" if condition.message else condition.reason)
+    said = _said(claim, type_)
+    if said:
+        yield Fact(said)
     replaced = claim.metadata.annotations.get(labels.REPLACES)
     if replaced:
         yield Fact(f"it is to replace NodeClaim {replaced}")
     until = given_up_at(LifeView(view.snapshot), claim)
     if until is not None:
-        yield Fact("given up, and made anew if it is needed,", until)
+        yield Fact("given up, and made anew if it is needed, at", until)
     elif type_ == "Initialized":
         yield Fact("no time limit: until it is usable it is neither drifted nor consolidated")
+
+
+def _said(claim: NodeClaim, type_: str) -> str:
+    """Reason and message of a condition."""
+    condition = claim.condition(type_)
+    return ": ".join(filter(None, (condition.reason, condition.message))) if condition is not None else ""
 
 
 # --- a command --------------------------------------------------------------------------------------------------
 def _disrupting(view: View, state: StateNode, command: Command) -> Stage:
     facts = (*_replacements(view, command), _otherwise(view, state, command))
-    text = f"is about to go ({command.reason}, command {command.id}): {_step(view, state, command)}"
+    reason = f"{command.reason}: {command.why}" if command.why else command.reason
+    text = f"is about to go ({reason}; command {command.id}): {_step(view, state, command)}"
     return Stage("Disrupting", text, command.started, facts)
 
 
@@ -93,8 +100,8 @@ def _otherwise(view: View, state: StateNode, command: Command) -> Fact:
     """What becomes of the node when the command comes to nothing."""
     end = end_of(state.claim, view.snapshot.now) if state.claim is not None and command.reason == EXPIRED else None
     if end is not None:
-        return Fact("goes by force if its successor is not ready by then", end.at)
-    return Fact("rolled back if it is not done", ends_at(view, command))
+        return Fact("goes by force if its successor is not ready by", end.at)
+    return Fact("rolled back if it is not done by", ends_at(view, command))
 
 
 def _step(view: View, state: StateNode, command: Command) -> str:
@@ -114,9 +121,10 @@ def _replacements(view: View, command: Command) -> Iterator[Fact]:
         if claim is None:
             yield Fact(f"replacement {name} is {'gone' if command.created else 'still to be created'}")
             continue
-        stage = _coming(view, claim)
-        why = f" ({stage.facts[0].text})" if stage is not None and stage.facts else ""
-        yield Fact(f"replacement {name} {stage.text if stage is not None else 'is ready'}{why}")
+        missing = next(((type_, text) for type_, _, text in _STEPS if not claim.is_true(type_)), None)
+        said = _said(claim, missing[0]) if missing is not None else ""
+        waits = missing[1] if missing is not None else "is ready"
+        yield Fact(f"replacement {name} {waits}" + (f" ({said})" if said else ""))
 
 
 # --- in use -----------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from reconciler.cli import account_page
+from reconciler.cli import account_page, node_page
 from reconciler.cli.app import app
+from reconciler.judgement.judge import why as why_node
 from reconciler.model.settings import Settings
 from reconciler.provisioning.why import why
 from reconciler.runtime.controller import Controller
@@ -48,14 +49,29 @@ def test_help_says_how() -> None:
     assert run("pod", "a/b", "--help").stdout == run().stdout == run("--help").stdout
 
 
-def test_only_pods_can_be_asked_about() -> None:
-    done = run("node", "a")
+def test_only_pods_and_nodes_can_be_asked_about() -> None:
+    done = run("nodepool", "a")
     assert done.exit_code == 2
-    assert "only a pod can" in done.stderr
+    assert "only a pod or a node can" in done.stderr
 
 
-def test_which_pod() -> None:
-    assert "which pod?" in run("pod").stderr
+def test_which_pod_or_node() -> None:
+    assert "which pod? kerf why pod NAMESPACE/NAME" in run("pod").stderr
+    assert "which node? kerf why node NAME" in run("node").stderr
+
+
+@pytest.mark.parametrize("kind", ["node", "Nodes", "no", "nodeclaim"])
+def test_a_node_of_files(kind: str) -> None:
+    """Its claim is not among them, as in most of what `kubectl get -o yaml` is asked for."""
+    done = run(kind, "ip-10-0-1-7", f"--file={CASES / 'cluster.yaml'}")
+    assert done.exit_code == 0
+    assert "\nnode ip-10-0-1-7 is no node of Kerf: no NodeClaim has its instance\n" in done.stdout
+
+
+def test_a_node_that_is_not_there() -> None:
+    done = run("node", "node/ip-10-0-1-8", f"--file={CASES / 'cluster.yaml'}")
+    assert done.exit_code == 1
+    assert "node ip-10-0-1-8 is not there\n  did you mean ip-10-0-1-7?\n" in done.stdout
 
 
 def test_a_pod_that_is_not_there() -> None:
@@ -165,6 +181,18 @@ def test_a_live_cluster_is_read_and_left_as_it_was() -> None:
     told = asked(world, pod)
     assert told.startswith(f"pod {pod} has no place: ")
     assert "NodePool general: no instance type has enough resources for cpu 500" in told
+    assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
+
+
+def test_a_node_of_a_live_cluster_is_told_of_and_left_as_it_was() -> None:
+    world = living(worlds.deployment("web", {}))
+    before = [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")]
+    (claim,) = [one["metadata"]["name"] for one in world.objects("NodeClaim")]
+    snapshot = look(world.kube, world.cloud, Settings("sandbox"), world.clock)
+    told = node_page.page(why_node(snapshot, claim), snapshot.now)
+    assert f"  NodeClaim {claim} of NodePool general, " in told
+    assert "waits for its instance to join the cluster as a node" in told
+    assert "NodeNotFound: no node has joined the cluster yet" in told
     assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
 
 

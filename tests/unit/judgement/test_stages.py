@@ -115,7 +115,7 @@ def test_a_command_tells_its_reason_id_start_step_and_when_it_is_rolled_back() -
     a = commanded(created=True)
     found = judged(pool(), a, node(a), name="node-a")
     assert (found.code, found.at) == ("Going", NOW - MINUTE)
-    assert found.text == "is about to go (Drifted, command c0ffee): it is being tainted"
+    assert found.text == "is about to go (Drifted; command c0ffee): it is being tainted"
     assert at(found, "rolled back") == NOW + 9 * MINUTE
 
 
@@ -178,8 +178,8 @@ def test_a_drain_names_every_pod_that_is_left_and_what_holds_it() -> None:
     assert told(found) == [
         "pod shop/agent waits until the plain pods are gone",
         "pod shop/db is held by PodDisruptionBudget shop/keep",
-        f"pod shop/job is annotated {labels.DO_NOT_DISRUPT}",
-        "pod shop/stops is stopping",
+        f"pod shop/job is annotated {labels.DO_NOT_DISRUPT}, until",
+        "pod shop/stops is stopping until",
         "pod shop/web is being evicted",
         "it has no terminationGracePeriod: it waits for these for as long as it takes",
     ]
