@@ -220,5 +220,6 @@ _EVENTUAL: Step[View, Candidate | Blocker] = Step(
 def refused(state: StateNode, blocker: Blocker, now: datetime | None = None) -> Plan:
     """A refusal about the node, told as an event unless nobody cares. `now` makes the plan look again then."""
     refusal = Refusal(f"node/{state.name}", Reason(blocker.code, blocker.text))
-    events = () if blocker.quiet else told(state, "DisruptionBlocked", f"Cannot disrupt: {blocker.text}")
+    words = f"Cannot disrupt: {blocker.text}"
+    events = () if blocker.quiet else told(state, "DisruptionBlocked", words, dedupe=blocker.code)
     return Plan(refusals=(refusal,), events=tuple(event.standing() for event in events), next_due=now)

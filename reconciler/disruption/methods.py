@@ -155,7 +155,7 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
 
 def _drift_text(found: Candidate) -> str:
     condition = found.claim.condition("Drifted")
-    return f"{condition.reason}: {condition.message}" if condition is not None else ""
+    return ": ".join(filter(None, (condition.reason, condition.message))) if condition is not None else ""
 
 
 # --- drift of static pools ----------------------------------------------------------------------------------------

@@ -60,12 +60,18 @@ def _patch(
 
 
 def told(
-    state: StateNode, reason: str, message: str, *, type_: str = "Normal", dedupe_seconds: int = 120
+    state: StateNode,
+    reason: str,
+    message: str,
+    *,
+    type_: str = "Normal",
+    dedupe: str = "",
+    dedupe_seconds: int = 120,
 ) -> tuple[Event, ...]:
     """The same event on the Node and on the NodeClaim, where they exist."""
     subjects = [value for value in (state.node, state.claim) if value is not None]
     return tuple(
-        Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe_seconds=dedupe_seconds) for v in subjects
+        Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe, dedupe_seconds) for v in subjects
     )
 
 

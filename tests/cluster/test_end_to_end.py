@@ -200,7 +200,7 @@ def test_while_the_webhook_is_down_only_new_specs_have_to_wait(kerf: Installatio
     assert "created" in kerf.kubectl("apply", "--dry-run=server", "-f", "-", input_=_SPARE)
 
 
-# --- why a pod waits ------------------------------------------------------------------------------------------
+# --- why a pod waits, why a node stays ------------------------------------------------------------------------
 def test_why_needs_no_right_to_write_and_says_what_the_event_says(kerf: Installation, tmp_path: Path) -> None:
     kerf.kubectl("apply", "-f", "-", input_=_READER)
     kerf.kubectl("apply", "-f", "-", input_=_GIANT)
@@ -220,6 +220,29 @@ def test_why_needs_no_right_to_write_and_says_what_the_event_says(kerf: Installa
     offline = kerf.kerf("why", "pod", "giant", "--file", str(tmp_path / "dump.yaml"))
     assert f"NodePool general: {words}" in offline
     kerf.kubectl("delete", "pod", "giant", "--wait=false")
+
+
+def test_why_says_of_a_node_what_the_event_says_and_when_it_goes(kerf: Installation, tmp_path: Path) -> None:
+    kerf.kubectl("apply", "-f", "-", input_=_READER)
+    reader = kerf.control_plane.service_account_kubeconfig("default", "reader", tmp_path / "reader")
+    _scale(kerf, 3)
+    kerf.wait(lambda: len(kerf.running()) == 3, 90, "3 pods run")
+    name = _busiest(kerf)["metadata"]["name"]
+    kerf.kubectl("annotate", "node", name, "karpenter.sh/do-not-disrupt=true")
+    _scale(kerf, 0)
+    words = "the node is annotated karpenter.sh/do-not-disrupt"
+    kerf.wait(lambda: any(words in m for m in kerf.events("DisruptionBlocked")), 90, "the empty node is held")
+    told = kerf.kerf("why", "node", name, "--kubeconfig", str(reader))
+    print(f"\n{told}")
+    assert told.startswith(f"node {name} stays: {words}")
+    assert re.search(r"^  Empty +no pods that would be missed: held by ", told, re.MULTILINE)
+    assert re.search(r"^  Expired +expireAfter is .*: at 20\d\d-", told, re.MULTILINE)
+    assert "\nBudgets of NodePool general: " in told
+    (claim,) = [c["metadata"]["name"] for c in kerf.get("nodeclaims") if c["status"].get("nodeName") == name]
+    assert kerf.kerf("why", "node", claim, "--kubeconfig", str(reader)).splitlines()[1:3] == told.splitlines()[1:3]
+    kerf.kubectl("annotate", "node", name, "karpenter.sh/do-not-disrupt-")
+    _empty(kerf)
+    assert any("Disrupting the node: Empty (no pods that would" in m for m in kerf.events("DisruptionTerminating"))
 
 
 # --- aids -------------------------------------------------------------------------------------------------------

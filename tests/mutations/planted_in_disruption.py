@@ -110,4 +110,31 @@ BUGS = (
             "tests/scenarios/test_scenarios.py::test_scenario[repair]",
         ),
     ),
+    Bug(
+        "the same blocker again and again",
+        "What holds a node is told as an event every two minutes although nothing has changed.",
+        (
+            Edit(
+                "reconciler/disruption/candidates.py",
+                "events=tuple(event.standing() for event in events)",
+                "events=events",
+            ),
+        ),
+        (
+            "tests/simulation/test_node_answers.py::"
+            "test_an_answer_that_does_not_change_is_told_once_an_hour_and_another_at_once",
+        ),
+    ),
+    Bug(
+        "only the first hold is told",
+        "Who asks why a node stays learns of the next thing that holds it only when the first is out of the way.",
+        (
+            Edit(
+                "reconciler/judgement/ends.py",
+                "    return together(found)\n",
+                "    return together(found[:1])\n",
+            ),
+        ),
+        ("tests/unit/judgement/test_ends.py::test_everything_that_holds_a_node_is_told_at_once",),
+    ),
 )

@@ -56,7 +56,7 @@ def test_a_node_comes_is_held_drifts_is_replaced_drained_and_gone() -> None:
     stage.run(60)
     held = asked(stage, name)
     (drift,) = [end for end in held.ends if end.code == "Drifted"]
-    assert (held.code, drift.text) == ("Stays", "NodePoolDrifted: metadata.labels: tier is now 'new'")
+    assert (held.code, drift.text) == ("Stays", "NodePoolDrifted: label tier was not there, now 'new'")
     assert [hold.code for hold in drift.holds] == ["PodDisruptionBudget"]
     assert not stage.seam.writes("delete")
 

@@ -97,5 +97,14 @@ def test_what_blocks_is_told_as_something_that_stands() -> None:
     assert {stands(e) for e in closed.events if e.ref.kind == "NodePool"} == {True}
 
 
+def test_another_blocker_is_told_without_waiting_for_the_window_of_the_one_before() -> None:
+    a = claim("a")
+    marked = {labels.DO_NOT_DISRUPT: "true"}
+    by_pod = forced(pool(), a, node(a), pod("web", "a", annotations=marked))
+    by_node = forced(pool(), a, node(a, annotations=marked), pod("web", "a"))
+    told = [{e.dedupe for e in plan.events if e.reason == "DisruptionBlocked"} for plan in (by_pod, by_node)]
+    assert told == [{"PodDoNotDisrupt"}, {"NodeDoNotDisrupt"}]
+
+
 def stands(event: Event) -> bool:
     return timedelta(seconds=event.same_seconds) == timedelta(seconds=STANDING_SECONDS)

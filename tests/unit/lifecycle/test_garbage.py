@@ -11,7 +11,7 @@ from api import labels
 from reconciler.lifecycle.view import View
 from reconciler.model import kinds
 from reconciler.model.plan import DeleteObject, Plan, Source, TerminateInstance
-from tests.unit.lifecycle.world import World, node_claim, prepared, running
+from tests.unit.lifecycle.world import World, node_claim, pod, prepared, running
 
 
 def terminated(plan: Plan) -> list[str]:
@@ -99,6 +99,13 @@ def lost(*, ready: bool | None) -> World:
 @pytest.mark.parametrize(("ready", "collected"), [(True, False), (False, True), (None, True)])
 def test_a_claim_whose_instance_is_gone(ready: bool | None, collected: bool) -> None:
     assert deleted(noted(lost(ready=ready))) == (["nodeclaim/a"] if collected else [])
+
+
+def test_a_claim_whose_instance_is_gone_says_which_pods_move() -> None:
+    world = lost(ready=False)
+    world.put(pod("web", "node-a"))
+    ends = [action for action in noted(world).actions if isinstance(action, DeleteObject)]
+    assert [(end.reason.code, end.moved) for end in ends] == [("GarbageCollected", ("default/web",))]
 
 
 def test_a_claim_whose_instance_is_there_stays_though_its_node_is_not_ready() -> None:
