@@ -8,7 +8,8 @@ started beside it; the next tick follows at once. Source: disruption reference Â
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -108,8 +109,18 @@ def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     if full:
         plans += [Plan(next_due=soon(view))]
     if full and not ledger.used and settled(view):
-        plans += _drift_one(view, ledger, probed(full, view, 1, _PROBES), ask)
+        plans += _drift_one(view, ledger, probed(_in_turns(view, full), view, 1, _PROBES), ask)
     return joined(plans)
+
+
+def _in_turns(view: View, ready: Iterable[Candidate]) -> list[Candidate]:
+    """Those that have drifted longest first, but a NodePool that has less under way before one that has more."""
+    turn = Counter(view.snapshot.state_nodes[key].pool_name for key, c in view.commands.items() if c.reason == DRIFTED)
+    rows = []
+    for age, found in enumerate(ready):
+        rows.append((turn[found.pool.name], age, found))
+        turn[found.pool.name] += 1
+    return [found for _, _, found in sorted(rows, key=lambda row: row[:2])]
 
 
 def _drift_order(view: View, key: str) -> tuple[datetime, str]:

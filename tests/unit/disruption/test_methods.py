@@ -222,6 +222,18 @@ def test_a_drifted_node_whose_pods_cannot_move_does_not_hold_up_the_next() -> No
     assert refusals(plan) == {"node/node-b": "PodsWouldNotSchedule"}
 
 
+def test_no_pool_waits_until_another_has_rolled() -> None:
+    """Ten old nodes of one pool, one young one of another: after the first of the one the other has its turn."""
+    many = [v for i in range(10) for v in (*nodes(f"a{i}", drifted=NOW - HOUR), pod(f"p{i}", f"a{i}"))]
+    late = [*nodes("b", pool_name="late", drifted=NOW - MINUTE), pod("q", "b")]
+    objects = [pool(annotations=HASHES), pool("late", annotations=HASHES), *many, *late]
+    world = World.of(*objects, ask=on_new_nodes("m5.large"))
+    world.settle(80)
+    order = [key.split("/")[1] for key in world.done if key.startswith("StartCommand")]
+    assert order[:3] == ["a0", "b", "a1"]
+    assert len(order) == 11
+
+
 def test_drift_may_need_several_replacements() -> None:
     pods = [pod(str(i), "a") for i in range(3)]
     world = World.of(rolling(), *drifted("a"), *pods, ask=on_new_nodes("m5.large", count=3))
