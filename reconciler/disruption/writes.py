@@ -70,9 +70,7 @@ def told(
 ) -> tuple[Event, ...]:
     """The same event on the Node and on the NodeClaim, where they exist."""
     subjects = [value for value in (state.node, state.claim) if value is not None]
-    return tuple(
-        Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe, dedupe_seconds) for v in subjects
-    )
+    return tuple(Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe, dedupe_seconds) for v in subjects)
 
 
 def leaving(snapshot: Snapshot, state: StateNode) -> tuple[str, ...]:

@@ -12,7 +12,20 @@ from reconciler.disruption.command import command_of
 from reconciler.disruption.disrupt import disrupt
 from reconciler.model.plan import STANDING_SECONDS, DeleteObject, Event, Plan
 from reconciler.model.settings import FeatureGates, Settings
-from tests.unit.disruption.worlds import HOUR, NOW, World, claim, condition, elsewhere, never, node, pod, pool, snapshot
+from tests.unit.disruption.worlds import (
+    HOUR,
+    LOST,
+    NOW,
+    World,
+    claim,
+    condition,
+    elsewhere,
+    never,
+    node,
+    pod,
+    pool,
+    snapshot,
+)
 
 PODS = [pod(f"web-{n:02}", "a") for n in range(12)]
 
@@ -46,7 +59,7 @@ def test_a_command_says_its_reason_more_of_it_its_id_and_which_pods_move() -> No
     assert command is not None
     plan = finished(world)
     moving = f"{', '.join(f'shop/web-{n:02}' for n in range(10))} and 2 more"
-    words = f"Disrupting the node: Drifted (NodePoolDrifted), command {command.id}; pods that move: {moving}"
+    words = f"Disrupting the node: Drifted (NodePoolDrifted: {LOST}), command {command.id}; pods that move: {moving}"
     assert said(plan) == [("Node", words), ("NodeClaim", words)]
     assert (ended(plan).moved, ended(plan).policy) == (tuple(p.key for p in PODS), "")
 
