@@ -1,14 +1,16 @@
-"""When pods last came to a node or left it: what `consolidateAfter` counts from.
+"""When pods last came to a node, ended there or were told to go: what `consolidateAfter` counts from.
 
-The time is read off the pods that the snapshot has, so that a restart and a lagging watch give the same answer.
+The time is read off the pods that the snapshot has, so that a restart and a lagging watch give the same answer. A pod
+that ends by itself is marked so in its conditions, none of which changes afterwards. Source: disruption reference §1.5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from reconciler.lifecycle.progress import Progress
+from reconciler.model import pods
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan
 
@@ -31,9 +33,18 @@ def note_pod_events(progress: Progress) -> Progress:
 
 
 def _newest(found: Iterable[Pod]) -> datetime | None:
-    """The latest arrival or departure. A departure is known by its end, which may be ahead: it counts from now."""
-    times = [pod.metadata.deletion_timestamp or pod.status.start_time or _bound(pod) for pod in found]
+    """The latest event of pods that a node is not simply given, as those of DaemonSets are."""
+    times = [time for pod in found if not pods.of_daemon_set(pod) for time in _times(pod)]
     return max((time for time in times if time is not None), default=None)
+
+
+def _times(pod: Pod) -> Iterator[datetime | None]:
+    """When it came, when it ended by itself, and when it was told to go."""
+    yield pod.status.start_time or _bound(pod)
+    if pods.terminal(pod):
+        yield max((c.last_transition_time for c in pod.status.conditions if c.last_transition_time), default=None)
+    if pod.metadata.deletion_timestamp is not None:
+        yield pod.metadata.deletion_timestamp - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
 
 
 def _bound(pod: Pod) -> datetime | None:

@@ -222,8 +222,10 @@ class State:
         if kind is not kinds.POD and not old.metadata.finalizers:
             self.drop(ref, now, uid)
         elif not old.metadata.deleting:
-            grace = timedelta(seconds=grace_seconds if grace_seconds is not None else _grace(old))
-            meta = msgspec.structs.replace(old.metadata, deletion_timestamp=now + grace)
+            grace = grace_seconds if grace_seconds is not None else _grace(old)
+            meta = msgspec.structs.replace(
+                old.metadata, deletion_timestamp=now + timedelta(seconds=grace), deletion_grace_period_seconds=grace
+            )
             self.put(kind, msgspec.structs.replace(old, metadata=meta), now)
 
     def _objects(self, kind: Kind) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -42,47 +42,10 @@ def has(one: NodeClaim, own: Any, type_: str, **facts: Any) -> str | None:
     return after.get(type_)
 
 
-def eventful(at: datetime | None, **more: Any) -> NodeClaim:
-    one = claim("a", **more)
-    return replace(one, status=replace(one.status, last_pod_event_time=at))
-
-
-@pytest.mark.parametrize(
-    ("after", "event", "since", "expected"),
-    [
-        ("0s", NOW, NOW - HOUR, True),
-        ("1m", NOW - MINUTE, NOW - HOUR, True),
-        ("1m", NOW - 59 * MINUTE / 60, NOW - HOUR, False),
-        ("1m", None, NOW - MINUTE, True),
-        ("1m", None, NOW - MINUTE / 2, False),
-        ("Never", None, NOW - HOUR, False),
-        ("nonsense", None, NOW - HOUR, False),
-    ],
-)
-@pytest.mark.parametrize("before", [True, False])
-def test_consolidatable_after_a_quiet_time(
-    after: str, event: datetime | None, since: datetime, expected: bool, before: bool
-) -> None:
-    one = eventful(event, since=since, consolidatable=before)
-    assert (has(one, pool(consolidateAfter=after), "Consolidatable") is not None) == expected
-
-
-def test_the_plan_is_due_when_the_window_passes() -> None:
-    one = eventful(NOW - MINUTE, consolidatable=False)
-    plan = conditions(view(snapshot([pool(consolidateAfter="5m"), one])))
-    assert (plan.actions, plan.next_due) == ((), NOW + 4 * MINUTE)
-
-
 def test_static_pools_and_deleting_claims_are_not_judged() -> None:
     one = claim("a", consolidatable=False)
     assert written(pool(replicas=1), one) is None
     assert written(pool(), replace(one, metadata=replace(one.metadata, deletion_timestamp=NOW))) is None
-
-
-def test_an_uninitialised_claim_is_not_consolidatable() -> None:
-    one = claim("a")
-    rows = tuple(c for c in one.status.conditions if c.type != "Initialized")
-    assert has(replace(one, status=replace(one.status, conditions=rows)), pool(), "Consolidatable") is None
 
 
 def hashes(value: str, version: str = "v3") -> dict[str, str]:

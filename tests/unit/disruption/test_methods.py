@@ -17,49 +17,39 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.meta import encode
 from api.v1.nodepool import NodePool
-from reconciler.disruption.budgets import budgets_of
 from reconciler.disruption.command import Command, Failure, text_of
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.simulation import Manner
-from reconciler.disruption.view import view
 from reconciler.kube.salvage import salvage
 from reconciler.model.cloud import Interruption, Message
 from reconciler.model.objects import Pod
-from reconciler.model.plan import Plan, Source
+from reconciler.model.plan import Source
 from reconciler.scheduling.solution import PodRefusal, Solution
 from tests.unit.disruption.worlds import (
+    HASHES,
     HOUR,
+    MINUTE,
     NOW,
     World,
     claim,
-    elsewhere,
+    drifted,
     instance_type,
     never,
     node,
     nowhere,
     on_new_nodes,
+    pairs,
     pdb,
     pod,
     pool,
+    refusals,
+    rolling,
     snapshot,
+    started,
     torn,
 )
 
-MINUTE = timedelta(minutes=1)
-HASHES = {labels.NODEPOOL_HASH: "new", labels.NODEPOOL_HASH_VERSION: "v3"}
 OLD_HASHES = {**HASHES, labels.NODEPOOL_HASH: "old"}
-
-
-def nodes(*names: str, pool_name: str = "default", **more: Any) -> list[Any]:
-    return [o for n in names for c in (claim(n, pool_name=pool_name, **more),) for o in (c, node(c))]
-
-
-def started(plan: Plan) -> list[str]:
-    return [a.lane.split("/")[1] for a in plan.actions if a.key.startswith("StartCommand")]
-
-
-def refusals(plan: Plan) -> dict[str, str]:
-    return {r.subject: r.reason.code for r in plan.refusals}
 
 
 # --- what is not known ------------------------------------------------------------------------------------------
@@ -71,35 +61,20 @@ def seen(source: Source, age: timedelta | None) -> dict[Source, datetime]:
 @pytest.mark.parametrize("source", [Source.PODS, Source.PDBS, Source.NODES, Source.NODE_CLAIMS, Source.NODE_POOLS])
 @pytest.mark.parametrize("age", [timedelta(seconds=91), None])
 def test_no_command_starts_on_what_is_old_or_unknown(source: Source, age: timedelta | None) -> None:
-    plan = disrupt(snapshot([pool(), *nodes("n1")], fresh_at=seen(source, age)), never)
+    plan = disrupt(snapshot([pool(), *pairs("n1")], fresh_at=seen(source, age)), never)
     assert started(plan) == []
     assert refusals(plan)["disruption"] == "StaleSource"
 
 
 @pytest.mark.parametrize("age", [timedelta(seconds=91), None])
 def test_while_node_classes_are_old_or_unknown_nothing_is_replaced_for_drift(age: timedelta | None) -> None:
-    world = [pool(annotations=HASHES), *drifted("d"), *nodes("e")]
+    world = [pool(annotations=HASHES), *drifted("d"), *pairs("e")]
     plan = disrupt(snapshot(world, fresh_at=seen(Source.NODE_CLASSES, age)), never)
     assert started(plan) == ["e"]
     assert refusals(plan) == {"disruption": "StaleSource"}
 
 
 # --- emptiness --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("share", "count"), [("30%", 3), ("100%", 10), ("0%", 0), ("4", 4)])
-def test_all_empty_nodes_go_at_once_as_far_as_the_budget_goes(share: str, count: int) -> None:
-    ten = nodes(*(f"n{i}" for i in range(10)))
-    plan = disrupt(snapshot([pool(budgets=[{"nodes": share}]), *ten]), never)
-    assert len(started(plan)) == count
-    assert sorted(refusals(plan).values()) == ["Budget"] * (10 - count)
-    assert [e.reason for e in plan.events if e.ref.kind == "NodePool"] == ["DisruptionBlocked"] * (count == 0)
-
-
-def test_pools_have_budgets_of_their_own() -> None:
-    worlds = [nodes(*(f"{p}{i}" for i in range(3)), pool_name=p) for p in "abcdefghij"]
-    pools = [pool(p, budgets=[{"nodes": "50%"}]) for p in "abcdefghij"]
-    assert len(started(disrupt(snapshot([*pools, *(o for w in worlds for o in w)]), never))) == 20
-
-
 @pytest.mark.parametrize("own", [{"budgets": [{"nodes": 0}]}, {"consolidateAfter": 9}])
 @pytest.mark.parametrize("names", ["n", "nm"])
 def test_what_cannot_be_read_of_a_pool_protects_its_nodes(own: dict[str, Any], names: str) -> None:
@@ -107,63 +82,28 @@ def test_what_cannot_be_read_of_a_pool_protects_its_nodes(own: dict[str, Any], n
     raw = encode(pool())
     raw["spec"]["disruption"] = own
     read = salvage(NodePool, msgspec.json.encode(raw), "Expected `str`, got `int`")
-    plan = disrupt(snapshot([read, *nodes(*names)]), never)
+    plan = disrupt(snapshot([read, *pairs(*names)]), never)
     assert plan.actions == ()
     assert refusals(plan) == {f"node/node-{name}": "Unreadable" for name in names}
 
 
 def test_the_most_expensive_empty_node_goes_first() -> None:
-    cheap, dear = nodes("a"), nodes("b", instance_type="m5.xlarge")
+    cheap, dear = pairs("a"), pairs("b", instance_type="m5.xlarge")
     assert started(disrupt(snapshot([pool(budgets=[{"nodes": "1"}]), *cheap, *dear]), never)) == ["b"]
 
 
-def test_deleting_unready_and_commanded_nodes_use_up_budget() -> None:
-    own = pool(budgets=[{"nodes": "3"}])
-    going = claim("going")
-    going = replace(going, metadata=replace(going.metadata, deletion_timestamp=NOW))
-    sick, busy = claim("sick"), claim("busy", annotations={labels.COMMAND: "{}"})
-    unborn = replace(node(claim("unborn")), metadata=replace(node(claim("unborn")).metadata, labels={}))
-    stray = node(claim("stray"))
-    world = [going, node(going), sick, node(sick, ready=False), busy, node(busy), claim("unborn"), unborn, stray]
-    found = budgets_of(view(snapshot([own, *world, *nodes("a", "b")])))["default"]
-    assert (found.nodes, found.disrupting) == (5, 3)
-    assert found.remaining("Empty") == 0
-    assert found.remaining("Drifted") == 0
-
-
-def test_a_node_whose_instance_is_terminating_counts_nowhere() -> None:
-    one = claim("a")
-    rows = (*one.status.conditions, replace(one.status.conditions[0], type="InstanceTerminating"))
-    one = replace(one, status=replace(one.status, conditions=rows))
-    found = budgets_of(view(snapshot([pool(), one, node(one)])))["default"]
-    assert (found.nodes, found.disrupting) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"consolidateAfter": "Never"},
-        {"replicas": 2},
-    ],
-)
-def test_pools_that_never_consolidate_keep_empty_nodes(own: dict[str, Any]) -> None:
-    assert started(disrupt(snapshot([pool(**own), *nodes("a")]), never)) == []
+def test_pools_that_never_consolidate_keep_empty_nodes() -> None:
+    assert started(disrupt(snapshot([pool(consolidateAfter="Never"), *pairs("a")]), never)) == []
 
 
 @pytest.mark.parametrize("policy", ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"])
 def test_emptiness_works_under_every_policy(policy: str) -> None:
-    assert started(disrupt(snapshot([pool(consolidationPolicy=policy), *nodes("a")]), never)) == ["a"]
-
-
-def test_a_node_must_have_been_quiet_for_the_validation_delay() -> None:
-    plan = disrupt(snapshot([pool(), *nodes("a", since=NOW - timedelta(seconds=10))]), never)
-    assert started(plan) == []
-    assert plan.next_due == NOW + timedelta(seconds=5)
+    assert started(disrupt(snapshot([pool(consolidationPolicy=policy), *pairs("a")]), never)) == ["a"]
 
 
 def test_a_blocked_empty_node_is_refused_and_told() -> None:
     stuck = pod("log", "a", owner="DaemonSet", annotations={labels.DO_NOT_DISRUPT: "true"})
-    plan = disrupt(snapshot([pool(), *nodes("a"), stuck]), never)
+    plan = disrupt(snapshot([pool(), *pairs("a"), stuck]), never)
     assert refusals(plan) == {"node/node-a": "PodDoNotDisrupt"}
     assert {(e.ref.kind, e.reason) for e in plan.events} == {
         ("Node", "DisruptionBlocked"),
@@ -172,22 +112,7 @@ def test_a_blocked_empty_node_is_refused_and_told() -> None:
     assert plan.next_due == NOW + timedelta(seconds=10)
 
 
-def test_a_node_that_is_empty_and_drifted_goes_once_as_an_empty_one() -> None:
-    plan = disrupt(snapshot([pool(annotations=HASHES), *nodes("a", drifted=NOW - MINUTE)]), never)
-    assert [(a.lane, a.reason.code) for a in plan.actions] == [("nodeclaim/a", "Empty")]
-
-
 # --- drift ------------------------------------------------------------------------------------------------------
-def drifted(*names: str, **more: Any) -> list[Any]:
-    """The first has drifted longest."""
-    times = {name: NOW - (len(names) - i) * MINUTE for i, name in enumerate(names)}
-    return [o for n in names for o in nodes(n, drifted=times[n], consolidatable=False, **more)]
-
-
-def rolling(**more: Any) -> Any:
-    return pool(annotations=HASHES, consolidateAfter="Never", **more)
-
-
 def test_empty_drifted_nodes_go_first_then_the_one_that_drifted_longest_one_a_plan() -> None:
     world = World.of(rolling(), *drifted("b", "a", "c"), pod("1", "b"), pod("2", "a"), ask=on_new_nodes("m5.large"))
     assert started(world.tick()) == ["c"]
@@ -204,20 +129,12 @@ def test_drift_waits_until_replacements_of_others_can_be_seen() -> None:
     assert order == ["StartCommand", "CreateNodeClaim", "NoteReplacements"] * 2
 
 
-def test_drift_keeps_to_its_budget_over_many_plans() -> None:
-    ten = drifted(*(f"n{i}" for i in range(10)))
-    pods = [pod(f"p{i}", f"n{i}") for i in range(10)]
-    world = World.of(rolling(budgets=[{"nodes": "30%"}]), *ten, *pods, ask=on_new_nodes("m5.large"))
-    world.settle(40)
-    assert [name for name in (f"n{i}" for i in range(10)) if world.tainted(name)] == ["n0", "n1", "n2"]
-
-
 def test_a_drifted_node_whose_pods_cannot_move_does_not_hold_up_the_next() -> None:
     def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         stuck = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name == "1"}
         return Solution(unplaced=stuck, placed={p.key: "z" for p in pods if p.key not in stuck})
 
-    plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *nodes("z")]), ask)
+    plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *pairs("z")]), ask)
     assert started(plan) == ["a"]
     assert refusals(plan) == {"node/node-b": "PodsWouldNotSchedule"}
 
@@ -275,17 +192,10 @@ def test_pending_pods_and_pods_of_leaving_nodes_take_part_but_do_not_decide() ->
         lost = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name != "1"}
         return Solution(unplaced=lost, placed={"shop/1": "b"})
 
-    world = [rolling(), *drifted("a"), pod("1", "a"), *nodes("b"), pod("2", "b"), leaving, node(leaving)]
+    world = [rolling(), *drifted("a"), pod("1", "a"), *pairs("b"), pod("2", "b"), leaving, node(leaving)]
     plan = disrupt(snapshot([*world, pod("old", "z"), pending]), ask)
     assert asked == ["shop/1", "shop/old", "shop/wait"]
     assert started(plan) == ["a"]
-
-
-def test_a_place_on_a_node_that_is_not_initialised_is_none() -> None:
-    raw = node(claim("raw"))
-    raw = replace(raw, metadata=replace(raw.metadata, labels={labels.REGISTERED: "true"}))
-    plan = disrupt(snapshot([rolling(), *drifted("a"), pod("1", "a"), claim("raw"), raw]), elsewhere("raw"))
-    assert refusals(plan) == {"node/node-a": "PodsWouldNotSchedule"}
 
 
 def test_static_pools_do_not_drift_this_way() -> None:
@@ -309,7 +219,7 @@ def test_a_simulation_that_fails_costs_its_candidate_only() -> None:
     def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
         return broken(pods, exclude, manner) if pods[0].metadata.name == "1" else Solution(placed={"shop/2": "z"})
 
-    plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *nodes("z")]), ask)
+    plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *pairs("z")]), ask)
     assert started(plan) == ["a"]
     assert refusals(plan) == {"node/node-b": "InternalError"}
 
@@ -320,11 +230,11 @@ def test_a_method_that_fails_takes_nothing_else_with_it() -> None:
     under_way = text_of(Command(id="x", reason="Drifted", started=NOW))
     reclaimed = Interruption("spot_interrupted", ("i-spot",), Message("m", "receipt", "{}"))
     world = [
-        *nodes("spot"),
-        *nodes("old", expireAfter="1m"),
+        *pairs("spot"),
+        *pairs("old", expireAfter="1m"),
         *drifted("busy", annotations={labels.COMMAND: under_way, **OLD_HASHES}),
         *drifted("d"),
-        *nodes("e"),
+        *pairs("e"),
     ]
     facts = {"proposals": nonsense, "interruptions": (reclaimed,)}
     plan = disrupt(snapshot([pool(annotations=HASHES), *world], **facts), broken)
@@ -343,7 +253,7 @@ def test_a_node_that_nobody_can_judge_holds_up_no_other() -> None:
     nonsense: Any = None
     log = pod("log", "b", owner="DaemonSet")
     odd = replace(log, spec=replace(log.spec, tolerations=nonsense))
-    plan = disrupt(snapshot([pool(), *nodes("a", "b"), odd, pdb("one")]), never)
+    plan = disrupt(snapshot([pool(), *pairs("a", "b"), odd, pdb("one")]), never)
     assert started(plan) == ["a"]
     assert refusals(plan) == {"node/node-b": "InternalError"}
 
@@ -362,14 +272,14 @@ def test_pods_for_which_no_node_would_ever_be_made_take_no_part() -> None:
     size = [{"name": "c", "resources": {"requests": {"cpu": "1900m"}}}]
     own: dict[str, Any] = {"phase": "Pending", "pod_conditions": waits, "containers": size}
     custom = pod("0", nodeSelector={"karpenter.sh/custom": "x"}, **own)
-    world = [rolling(), *drifted("b"), pod("2", "b", containers=size), *nodes("z"), custom, torn(pod("1", **own))]
+    world = [rolling(), *drifted("b"), pod("2", "b", containers=size), *pairs("z"), custom, torn(pod("1", **own))]
     small_ones = {"default": (instance_type("t3.small", 20_000),)}
     assert started(disrupt(snapshot(world, catalogues=small_ones))) == ["b"]
 
 
 # --- the whole --------------------------------------------------------------------------------------------------
 def test_an_idle_world_asks_for_nothing() -> None:
-    plan = disrupt(snapshot([pool(consolidateAfter="30s"), *nodes("a"), pod("web", "a")]), never)
+    plan = disrupt(snapshot([pool(consolidateAfter="30s"), *pairs("a"), pod("web", "a")]), never)
     assert (plan.actions, plan.refusals, plan.events) == ((), (), ())
     assert plan.next_due is not None
     assert plan.next_due > NOW + 500 * HOUR
@@ -385,7 +295,7 @@ print(repr(disrupt(snapshot(busy()), on_new_nodes("m5.large"))))
 
 
 def busy() -> list[Any]:
-    empty, old = nodes(*(f"e{i}" for i in range(5))), drifted(*(f"d{i}" for i in range(5)))
+    empty, old = pairs(*(f"e{i}" for i in range(5))), drifted(*(f"d{i}" for i in range(5)))
     pods = [pod(f"p{i}", f"d{i % 2}", labels_={"app": f"x{i}"}) for i in range(6)]
     return [pool(annotations=HASHES, budgets=[{"nodes": "40%"}]), *empty, *old, *pods, pdb("x", app="x1")]
 

@@ -15,8 +15,10 @@ from api.resources import Resources
 from api.v1.meta import decode, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.disruption.candidates import Blocker, Candidate, candidate
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.simulation import Manner, Solve
+from reconciler.disruption.view import view
 from reconciler.model import kinds
 from reconciler.model.cluster import build
 from reconciler.model.instance_type import InstanceType, Offering
@@ -27,10 +29,13 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
-HOUR = timedelta(hours=1)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 ZONE = "us-west-2a"
 #: What a claim and a pool of this module differ by when only their hashes do.
 LOST = "the template has lost a label or an annotation that the node has"
+#: A NodePool with these has other hashes than the claims that have drifted.
+HASHES = {labels.NODEPOOL_HASH: "new", labels.NODEPOOL_HASH_VERSION: "v3"}
+PROTECTED = {labels.DO_NOT_DISRUPT: "true"}
 
 
 def stamp(instant: datetime) -> str:
@@ -106,6 +111,22 @@ def node(
     return decode(Node, {"metadata": meta, "spec": {"providerID": of.status.provider_id, **spec}, "status": status})
 
 
+def pairs(*names: str, pool_name: str = "default", **more: Any) -> list[Any]:
+    """Claims with their nodes."""
+    return [each for n in names for one in (claim(n, pool_name=pool_name, **more),) for each in (one, node(one))]
+
+
+def drifted(*names: str, **more: Any) -> list[Any]:
+    """Claims with their nodes, the first of which has drifted longest; none of them may be consolidated."""
+    times = {name: NOW - (len(names) - i) * MINUTE for i, name in enumerate(names)}
+    return [each for n in names for each in pairs(n, drifted=times[n], consolidatable=False, **more)]
+
+
+def rolling(name: str = "default", **more: Any) -> NodePool:
+    """The pool of `drifted`: it never consolidates."""
+    return pool(name, annotations=HASHES, consolidateAfter="Never", **more)
+
+
 def pod(name: str, on: str = "", *, owner: str = "ReplicaSet", annotations: Mapping[str, str] = {}, **more: Any) -> Pod:
     """`on` is a claim's name. `more` goes to the spec; `phase`, `deletion` and `labels_` are taken out."""
     meta: dict[str, Any] = {"name": name, "namespace": "shop", "uid": f"pod-{name}", "resourceVersion": "1"}
@@ -159,6 +180,32 @@ def snapshot(
     facts.setdefault("catalogues", {"default": CATALOGUE})
     facts.setdefault("fresh_at", dict.fromkeys(Source, now))
     return build(objects, now=now, settings=settings or Settings("test"), **facts)
+
+
+# --- what is found ----------------------------------------------------------------------------------------------
+def judged(*objects: Any, key: str = "a", eventual: bool = False, **facts: Any) -> Candidate | Blocker:
+    return candidate(view(snapshot(objects, **facts)), key, eventual=eventual)
+
+
+def code(*objects: Any, **more: Any) -> str:
+    """Of what speaks against disrupting the node; empty when nothing does."""
+    found = judged(*objects, **more)
+    return found.code if isinstance(found, Blocker) else ""
+
+
+def started(plan: Plan) -> list[str]:
+    """The claims about which it begins commands."""
+    return [a.lane.split("/")[1] for a in plan.actions if a.key.startswith("StartCommand")]
+
+
+def refusals(plan: Plan) -> dict[str, str]:
+    """The codes, by subject."""
+    return {r.subject: r.reason.code for r in plan.refusals}
+
+
+def blocked(plan: Plan) -> dict[str, str]:
+    """What the events DisruptionBlocked say, by the kind of their object."""
+    return {e.ref.kind: e.message for e in plan.events if e.reason == "DisruptionBlocked"}
 
 
 # --- schedulers -------------------------------------------------------------------------------------------------
