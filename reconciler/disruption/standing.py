@@ -27,6 +27,7 @@ from reconciler.model.snapshot import StateNode
 #: How many nodes one plan looks at, and how many of them are others a second later.
 _LOOKS: Final = 250
 _PER_SECOND: Final = 25
+_NO_POOL: Final = ("NoNodePoolLabel", "NodePoolNotFound")
 
 
 def staying(view: View, ledger: Ledger) -> Plan:
@@ -44,7 +45,7 @@ def _window(keys: Sequence[str], now: datetime) -> Sequence[str]:
 
 def _one(view: View, key: str) -> Plan:
     if not attractive(view, key):
-        return NOTHING
+        return _without_pool(view, key)
     state, now = view.snapshot.state_nodes[key], view.snapshot.now
     ends = [end for pod in view.snapshot.pods.on(state.name) for end in pods.protection_ends(pod) if end > now]
     told = Plan(events=tuple(_protections(view, state.name)), next_due=min(ends, default=None))
@@ -58,6 +59,15 @@ def _one(view: View, key: str) -> Plan:
 
 
 _STAYING = planning("staying", "state_nodes", "node", _one)
+
+
+def _without_pool(view: View, key: str) -> Plan:
+    """The refusal of a node whose NodePool is not to be found: nothing else would ever mention it."""
+    state = view.snapshot.state_nodes[key]
+    if state.pool_name in view.snapshot.node_pools:
+        return NOTHING
+    blocker = known_candidate(view, key)
+    return refused(state, blocker) if isinstance(blocker, Blocker) and blocker.code in _NO_POOL else NOTHING
 
 
 def _told_elsewhere(view: View, state: StateNode) -> bool:

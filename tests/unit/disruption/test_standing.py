@@ -105,10 +105,6 @@ def test_an_empty_or_drifted_node_is_refused_once(drifted: Any) -> None:
     ("text", "minutes", "told", "kept"),
     [
         ("2m", 1, ("Normal", "DoNotDisruptUntil"), True),
-        ("2m", 3, ("Normal", "DoNotDisruptGracePeriodElapsed"), False),
-        ("abc", 1, ("Warning", "InvalidDoNotDisruptAnnotation"), False),
-        ("0s", 1, ("Warning", "InvalidDoNotDisruptAnnotation"), False),
-        ("-5m", 1, ("Warning", "InvalidDoNotDisruptAnnotation"), False),
         ("true", 1, None, True),
     ],
 )
