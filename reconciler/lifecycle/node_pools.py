@@ -71,8 +71,9 @@ def _member(view: View, key: str) -> tuple[_Member, datetime | None]:
 
 
 def _counts(state: StateNode) -> Iterator[tuple[tuple[str, str], int]]:
-    """Its capacity, once it has an instance; a malformed one is none."""
-    if state.deleting or not state.provider_id:
+    """Its capacity, once it has an instance and until a command is about it; a malformed one is none."""
+    marked = state.claim is not None and labels.COMMAND in state.claim.metadata.annotations
+    if state.deleting or marked or not state.provider_id:
         return
     try:
         amounts = {**state.capacity, "nodes": 1}

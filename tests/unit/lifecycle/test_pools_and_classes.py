@@ -84,69 +84,6 @@ def test_a_repaired_pool_is_looked_at_again() -> None:
     assert pool_condition(world, "Ready") == ("True", "Ready")
 
 
-@pytest.mark.parametrize(
-    ("case", "reason"),
-    [
-        ("missing", "NodeClassNotFound"),
-        ("deleting", "NodeClassTerminating"),
-        ("unknown", "NodeClassReadinessUnknown"),
-        ("broken", "UnhealthyDependents"),
-    ],
-)
-def test_why_a_class_is_not_ready(case: str, reason: str) -> None:
-    world = running(node_claim("a"))
-    known = world.get(kinds.NODE_CLASS, "default")
-    if case == "missing":
-        world.objects.pop(kinds.ref(known))
-    elif case == "deleting":
-        world.delete(kinds.ref(known))
-    elif case == "unknown":
-        world.class_facts.clear()
-        world.put(node_class())
-    else:
-        world.class_facts["default"] = changed(FACTS, subnets=())
-    world.settle()
-    assert pool_condition(world, "NodeClassReady") == ("False", reason)
-    assert pool_condition(world, "Ready") == ("False", "UnhealthyDependents")
-
-
-def test_what_a_pool_has() -> None:
-    world = running(node_claim("a"), node_claim("b"))
-    status = world.get(kinds.NODE_POOL, "default").status
-    assert status.resources == {"cpu": "4", "memory": "16Gi", "pods": "58", "ephemeral-storage": "40Gi", "nodes": "2"}
-    assert status.nodes == 2
-    world.delete(kinds.ref(world.claim("a")))
-    world.settle()
-    status = world.get(kinds.NODE_POOL, "default").status
-    assert (status.resources["cpu"], status.resources["nodes"], status.nodes) == ("2", "1", 1)
-
-
-def test_a_pool_whose_nodes_are_gone_has_nothing() -> None:
-    world = running(node_claim("a"))
-    for value in (world.claim(), world.node("node-a")):
-        world.objects.pop(kinds.ref(value))
-    world.instances.clear()
-    world.settle()
-    status = world.get(kinds.NODE_POOL, "default").status
-    assert (status.resources["cpu"], status.resources["nodes"], status.nodes) == ("0", "0", 0)
-
-
-def test_news_of_pool_or_class_make_registration_health_unknown() -> None:
-    world = prepared()
-    pool = world.get(kinds.NODE_POOL, "default")
-    healthy = put(
-        pool.status.conditions, "NodeRegistrationHealthy", "True", "RegistrationHealthy", generation=1, now=NOW
-    )
-    world.put(replace(pool, status=replace(pool.status, conditions=healthy)))
-    world.settle()
-    assert pool_condition(world, "NodeRegistrationHealthy")[0] == "True"
-    known = world.get(kinds.NODE_CLASS, "default")
-    world.put(replace(known, metadata=replace(known.metadata, generation=2)))
-    world.settle()
-    assert pool_condition(world, "NodeRegistrationHealthy") == ("Unknown", "AwaitingReconciliation")
-    assert world.get(kinds.NODE_POOL, "default").status.node_class_observed_generation == 2
-
-
 def test_a_pool_of_another_provider_is_left_alone() -> None:
     world = World(node_pool(nodeClassRef={"group": "example.com", "kind": "Other", "name": "x"}))
     assert world.decide() == Plan()

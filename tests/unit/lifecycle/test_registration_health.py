@@ -83,17 +83,6 @@ def test_failures_at_the_same_time_count_each() -> None:
     assert health(world) == ("False", "RegistrationFailed")
 
 
-def test_a_launch_that_failed_says_why() -> None:
-    world = prepared()
-    world.given = 0
-    for name in ("a", "b"):
-        born(world, owned(name))
-    world.pass_time(6 * MINUTES)
-    world.settle()
-    assert health(world)[0] == "False"
-    assert health(world)[1] not in ("", "RegistrationFailed")
-
-
 @pytest.mark.parametrize("claims", [(owned("a", "another"), owned("b", "another")), (node_claim("a"), node_claim("b"))])
 def test_claims_of_a_former_pool_or_of_nobody_do_not_count(claims: tuple[NodeClaim, ...]) -> None:
     world = prepared()
@@ -111,16 +100,6 @@ def test_claims_that_cannot_be_read_say_nothing_of_the_pool() -> None:
     world.pass_time(16 * MINUTES)
     world.settle()
     assert health(world) == ("Unknown", "AwaitingReconciliation")
-
-
-def test_a_changed_pool_starts_anew() -> None:
-    world = prepared()
-    fails(world, owned("a"), owned("b"))
-    known = pool(world)
-    world.put(replace(known, metadata=replace(known.metadata, generation=2)))
-    world.settle()
-    assert health(world) == ("Unknown", "AwaitingReconciliation")
-    assert labels.REGISTRATIONS not in pool(world).metadata.annotations
 
 
 #: The second one has a time without a zone.
