@@ -1,4 +1,5 @@
-"""The line `disrupting node(s)`, as the tools that parse Karpenter's logs expect it, read from a command as stored.
+"""The line `disrupting node(s)`, as the tools that parse Karpenter's logs expect it, read from a command as stored;
+and what is read from one that is given up.
 
 Each candidate carries its command and has a line of its own. Source: operations reference §4.2.
 """
@@ -51,3 +52,15 @@ def termination_mode(claim: NodeClaim | None) -> str:
     if grace is None:
         return "graceful"
     return "eventual" if grace > timedelta(0) else "forceful"
+
+
+def given_up(claim: NodeClaim, patch: Mapping[str, Any]) -> str:
+    """Why the command that this patch takes from a claim had begun, when the world has changed since; empty when its
+    replacement failed, or nobody knows."""
+    text = claim.metadata.annotations.get(labels.COMMAND, "")
+    if patch["metadata"]["annotations"].get(labels.COMMAND_FAILED) or not text:
+        return ""
+    try:
+        return str(json.loads(text).get("reason", ""))
+    except ValueError:
+        return ""

@@ -125,6 +125,9 @@ class Metrics:
         self.decisions = self._counter(
             "karpenter_voluntary_disruption_decisions_total", "decision", "reason", "consolidation_type"
         )
+        self.failed_validations = self._counter(
+            "karpenter_voluntary_disruption_failed_validations_total", "consolidation_type"
+        )
         self.drained = self._counter("karpenter_nodes_drained_total", "nodepool")
         self.nodes_created = self._counter("karpenter_nodes_created_total", "nodepool", "zone")
         self.nodes_terminated = self._counter("karpenter_nodes_terminated_total", "nodepool", "zone")
@@ -184,6 +187,7 @@ _TOLD = {
     "karpenter_nodeclaims_unhealthy_disrupted": "Node claims deleted because their nodes were sick for too long.",
     "karpenter_nodeclaims_termination_duration_seconds": "From the deletion of a node claim to its end.",
     "karpenter_voluntary_disruption_decisions": "Decisions to disrupt a node.",
+    "karpenter_voluntary_disruption_failed_validations": "Nodes that were spared because something had changed.",
     "karpenter_nodes_drained": "Nodes whose pods have all left.",
     "karpenter_nodes_created": "Nodes registered.",
     "karpenter_nodes_terminated": "Nodes gone.",

@@ -266,6 +266,10 @@ class Telemetry:
             if reason in REASONS:  # expiration is no decision of ours
                 self.metrics.decisions.labels(fields["decision"], reason.lower(), _CONSOLIDATION.get(reason, "")).inc()
             self.log.info("disrupting node(s)", **fields)
+        elif verb == "RollBackCommand" and isinstance(action, PatchObject) and known is not None:
+            kind = _CONSOLIDATION.get(disrupting.given_up(known, action.patch))
+            if kind is not None:
+                self.metrics.failed_validations.labels(kind).inc()
         elif verb == "TaintNode" and isinstance(action, PatchObject) and not _tainted(known):
             taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
             self.log.info("tainted node", Node={"name": action.ref.name}, **taint)

@@ -191,18 +191,6 @@ def test_a_lost_replacement_rolls_back_and_the_candidate_is_left_alone_for_a_whi
     assert Failure(at=NOW, count=9).until == NOW + 10 * MINUTE
 
 
-def test_a_command_that_takes_too_long_is_rolled_back() -> None:
-    world = drifted_world()
-    world.settle()
-    world.now = NOW + 10 * MINUTE
-    world.settle()
-    assert world.tainted("a")
-    world.now += timedelta(seconds=1)
-    world.settle()
-    assert not world.tainted("a")
-    assert len(world.replacements) == 1
-
-
 def test_a_node_that_is_no_longer_drifted_is_spared() -> None:
     world = drifted_world()
     world.settle()

@@ -105,10 +105,3 @@ def test_a_pool_that_is_going_takes_its_nodes_with_it_by_itself() -> None:
     pool = static(0)
     going = msgspec.structs.replace(pool.metadata, deletion_timestamp=w.NOW)
     assert deleted(look(msgspec.structs.replace(pool, metadata=going), *pair(w.claim("a")))) == []
-
-
-def test_nodes_of_static_pools_are_not_empty_consolidated_or_consolidatable() -> None:
-    """With the gate or without."""
-    for settings in (ON, Settings("test")):
-        plan = look(w.pool(replicas=1), *pair(w.claim("a")), settings=settings)
-        assert plan.actions == ()

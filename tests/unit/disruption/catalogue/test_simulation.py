@@ -1,0 +1,123 @@
+"""Where the pods of a node would go (21 to 24 and 28, 29 of the disruption catalogue), asked of the real scheduler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from api.v1.meta import decode
+from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.propose import propose
+from reconciler.disruption.simulation import Manner, Outcome, Scheduler, simulate
+from reconciler.disruption.view import view
+from reconciler.model import objects as o
+from reconciler.model.plan import Plan
+from reconciler.scheduling.solution import Solution
+from tests.unit.disruption import worlds as w
+
+WAITS = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+
+
+def simulated(*objects: Any, solutions: list[Solution] | None = None) -> Outcome:
+    """Of the node of claim a; with what the scheduler answered."""
+    seen = view(w.snapshot([w.pool(), *objects]))
+    one, real = w.judged(w.pool(), *objects), Scheduler(seen.snapshot, seen.turn)
+
+    def ask(*asked: Any) -> Solution:
+        answer = real(*asked)
+        if solutions is not None:
+            solutions.append(answer)
+        return answer
+
+    return simulate(seen, [one], ask, Manner.FREELY)  # type: ignore[list-item]
+
+
+def raw(name: str) -> list[Any]:
+    """A node that has registered and is not initialised."""
+    one = w.claim(name)
+    node = w.node(one)
+    own = {key: value for key, value in node.metadata.labels.items() if key != labels.INITIALIZED}
+    return [one, replace(node, metadata=replace(node.metadata, labels=own))]
+
+
+def drifting(*objects: Any, **facts: Any) -> Plan:
+    return disrupt(w.snapshot([w.rolling(), *w.drifted("a"), w.pod("web", "a"), *objects], **facts))
+
+
+def on(spot: str) -> dict[str, Any]:
+    """A pod that may be on one node only."""
+    return {"nodeSelector": {"spot": spot}}
+
+
+def spotted(pair: list[Any], spot: str) -> list[Any]:
+    one, node = pair
+    return [one, replace(node, metadata=replace(node.metadata, labels={**node.metadata.labels, "spot": spot}))]
+
+
+def test_021_pods_of_a_candidate_have_no_place_on_a_node_that_is_not_initialised() -> None:
+    """Those of a node that goes already may have one there."""
+    going = w.claim("z")
+    going = replace(going, metadata=replace(going.metadata, deletion_timestamp=w.NOW))
+    young, old = spotted(raw("young"), "x"), w.pod("old", "z", **on("x"))
+    found = simulated(*w.pairs("a"), w.pod("web", "a", **on("x")), *young)
+    assert found.blocker is not None
+    assert found.blocker.code == "PodsWouldNotSchedule"
+    assert "shop/web: would go to node-young, which is not initialized" in found.blocker.text
+    answers: list[Solution] = []
+    leaving = simulated(*w.pairs("a"), going, w.node(going), old, *young, solutions=answers)
+    assert leaving.blocker is None
+    assert answers[0].placed["shop/old"] == "young"
+
+
+def test_022_an_initialised_node_comes_before_one_that_is_not() -> None:
+    answers: list[Solution] = []
+    found = simulated(*w.pairs("a"), w.pod("web", "a"), *raw("b"), *w.pairs("c"), solutions=answers)
+    assert (found.blocker, answers[0].placed) == (None, {"shop/web": "c"})
+
+
+def test_023_a_node_of_somebody_else_may_take_pods() -> None:
+    answers: list[Solution] = []
+    other = w.node(w.claim("other"))
+    found = simulated(*w.pairs("a"), w.pod("web", "a"), other, solutions=answers)
+    assert (found.blocker, found.new_nodes) == (None, ())
+    assert answers[0].placed == {"shop/web": "node/node-other"}
+
+
+def test_024_a_volume_that_is_on_the_disk_of_its_node_does_not_keep_that_node() -> None:
+    meta = {"name": "data", "namespace": "shop", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    terms = [{"matchExpressions": [{"key": labels.HOSTNAME, "operator": "In", "values": ["node-a"]}]}]
+    volume = {"local": {"path": "/x"}, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+    claim = decode(o.PersistentVolumeClaim, {"metadata": meta, "spec": {"volumeName": "v"}})
+    disk = decode(o.PersistentVolume, {"metadata": {"name": "v"}, "spec": volume})
+    mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    pod = w.pod("db", "a", owner="StatefulSet", volumes=mounts)
+    found = simulated(*w.pairs("a"), pod, claim, disk)
+    assert found.blocker is None
+    assert [new.pods for new in found.new_nodes] == [("shop/db",)]
+
+
+def test_028_a_pod_that_nothing_can_hold_stops_no_consolidation() -> None:
+    """It stays where it is: pending."""
+    stuck = w.pod("stuck", phase="Pending", pod_conditions=WAITS, nodeSelector={"no": "where"})
+    world = [w.pool(), *w.pairs("a"), *w.pairs("b", consolidatable=False), w.pod("web", "a"), stuck]
+    found = propose(w.snapshot(world))
+    assert [p.candidates for p in found] == [("a",)]
+    later = disrupt(w.snapshot(world, now=w.NOW + w.MINUTE, proposals=found))
+    assert w.started(later) == ["a"]
+    assert w.started(drifting(*w.pairs("z"), stuck)) == ["a"]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_029_a_node_whose_pods_have_no_other_place_stays(full: bool) -> None:
+    """Here its only type is sold out, and the other node is full."""
+    huge = [{"name": "c", "resources": {"requests": {"cpu": "1900m"}}}]
+    sold_out = {offer.key: w.NOW + w.HOUR for type_ in w.CATALOGUE for offer in type_.offerings}
+    others = [*w.pairs("z", consolidatable=False), *([w.pod("big", "z", containers=huge)] if full else [])]
+    plan = drifting(*others, out_of_stock=sold_out)
+    assert w.started(plan) == ([] if full else ["a"])
+    assert w.refusals(plan) == ({"node/node-a": "PodsWouldNotSchedule"} if full else {})
+    graceful = [w.pool(), *w.pairs("a"), w.pod("web", "a"), *others]
+    assert bool(propose(w.snapshot(graceful, out_of_stock=sold_out))) is not full
