@@ -53,6 +53,10 @@ class EvictionBlocked(PortError):
     """A PodDisruptionBudget does not allow the eviction now (429)."""
 
 
+class SeveralBudgets(EvictionBlocked):
+    """More than one PodDisruptionBudget selects the pod, which the Eviction API does not support (500)."""
+
+
 class Throttled(PortError):
     """Too many requests (429 and its AWS kin): later. `retry_after_seconds` is what the server asked for, or 0."""
 

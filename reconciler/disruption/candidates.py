@@ -22,6 +22,7 @@ from reconciler.model import kinds, pods
 from reconciler.model.boundaries import broken
 from reconciler.model.memory import Step
 from reconciler.model.objects import Node, Pod
+from reconciler.model.pdbs import why_held
 from reconciler.model.plan import Plan, Reason, Refusal
 from reconciler.model.snapshot import StateNode
 
@@ -186,14 +187,7 @@ def pod_blockers(view: View, on_node: tuple[Pod, ...]) -> Iterator[Blocker]:
     for pod in on_node:
         holding = view.pdbs.blocking(pod, now)
         if holding:
-            yield Blocker("PodDisruptionBudget", _held_by(pod, holding), pod=pod.key, budgets=holding)
-
-
-def _held_by(pod: Pod, holding: tuple[str, ...]) -> str:
-    if len(holding) > 1:
-        text = f"pod {pod.key} has several PodDisruptionBudgets, which eviction does not support"
-        return f"{text}: {', '.join(holding)}"
-    return f"PodDisruptionBudget {holding[0]} does not let pod {pod.key} go"
+            yield Blocker("PodDisruptionBudget", why_held(pod, holding), pod=pod.key, budgets=holding)
 
 
 def _until(view: View, key: str) -> datetime | None:

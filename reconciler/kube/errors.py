@@ -15,6 +15,7 @@ from reconciler.ports import (
     Forbidden,
     Invalid,
     PortError,
+    SeveralBudgets,
     Throttled,
     Unavailable,
 )
@@ -76,7 +77,9 @@ _BY_CODE: tuple[tuple[frozenset[int], type[PortError]], ...] = (
 
 def _too_many(text: str, code: int, status: Status, headers: Mapping[str, str]) -> PortError:
     """Budgets answer 429 as overload does, but name themselves; several budgets for one pod answer 500."""
-    if code == 500 or status.caused_by("DisruptionBudget"):
+    if code == 500:
+        return SeveralBudgets(text)
+    if status.caused_by("DisruptionBudget"):
         return EvictionBlocked(text)
     asked = headers.get("Retry-After", "")
     seconds = float(asked) if asked.isdigit() else status.details.retry_after_seconds if status.details else 0.0

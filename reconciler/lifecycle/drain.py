@@ -7,14 +7,16 @@ PodDisruptionBudgets and do-not-disrupt say; its grace is what is left, never le
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import deletion, normal, warning
 from reconciler.model import kinds, pods
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import EvictPod, Plan, Reason, Source, joined
+from reconciler.model.pdbs import Pdbs, why_held
+from reconciler.model.plan import Event, EvictPod, Plan, Reason, Source, joined
 
 #: How long a drain sleeps when nothing tells it to wake up earlier.
 _LOOK_AGAIN = timedelta(seconds=10)
@@ -39,7 +41,8 @@ def drain(view: View, node: Node, deadline: datetime | None, cause: str) -> Plan
     wave = min((wave_of(pod) for pod in rest), default=0)
     evictions = tuple(_evict(pod, node, cause) for pod in rest if wave_of(pod) == wave and _may_evict(view, pod))
     held_up = warning(node, "FailedDraining", f"{len(waiting)} pods are waiting to be evicted").standing()
-    plan = Plan(actions=evictions, events=(held_up,), next_due=_due(view, waiting, deadline))
+    told = (held_up, *_refused(view, [pod for pod in rest if wave_of(pod) == wave], node))
+    plan = Plan(actions=evictions, events=told, next_due=_due(view, waiting, deadline))
     if deadline is None:
         return plan
     return joined((_force([pod for pod in waiting if must_go(pod, now, deadline)], node, now, deadline), plan))
@@ -61,8 +64,22 @@ def wave_of(pod: Pod) -> int:
 
 
 def _may_evict(view: View, pod: Pod) -> bool:
+    return pods.evictable(pod, view.snapshot.now) and not _was_refused(view, pod)
+
+
+def _was_refused(view: View, pod: Pod) -> bool:
+    """Whether its eviction was refused so lately that it is not asked for again yet."""
     wait = view.snapshot.not_before.get(f"eviction/{pod.key}")
-    return pods.evictable(pod, view.snapshot.now) and (wait is None or wait <= view.snapshot.now)
+    return wait is not None and wait > view.snapshot.now
+
+
+def _refused(view: View, wave: Iterable[Pod], node: Node) -> Iterator[Event]:
+    """Of each pod whose eviction was refused, which PodDisruptionBudgets stand in its way."""
+    pdbs = Pdbs(view.snapshot.pdb_selectors, view.snapshot.pdb_budgets)
+    for pod in wave:
+        holding = pdbs.blocking(pod, view.snapshot.now) if _was_refused(view, pod) else ()
+        if holding:
+            yield replace(warning(node, "FailedDraining", why_held(pod, holding)), dedupe=pod.key)
 
 
 def _evict(pod: Pod, node: Node, cause: str) -> EvictPod:

@@ -6,7 +6,7 @@ evictions seldom does, and only that is told to the journal. Source: disruption 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -58,6 +58,14 @@ class Selectors:
 
 #: A budget's key and selector.
 Selecting = tuple[str, Selector]
+
+
+def why_held(pod: Pod, holding: Sequence[str]) -> str:
+    """For a person, how the budgets of these keys (one or more) keep the pod."""
+    if len(holding) > 1:
+        several = f"pod {pod.key} has several PodDisruptionBudgets, which eviction does not support"
+        return f"{several}: {', '.join(holding)}"
+    return f"PodDisruptionBudget {holding[0]} does not let pod {pod.key} go"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from math import ceil
 from reconciler.model import kinds
 from reconciler.model.objects import Pod, PodDisruptionBudget
 from reconciler.model.pods import active
-from reconciler.ports import Conflict, EvictionBlocked
+from reconciler.ports import Conflict, EvictionBlocked, SeveralBudgets
 from reconciler.sandbox import selectors
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.kinds import BY_NAME
@@ -23,7 +23,7 @@ def ready(pod: Pod) -> bool:
 
 
 def evict(server: ApiServer, namespace: str, name: str, uid: str = "") -> None:
-    """Raises AlreadyGone, Conflict (another UID), EvictionBlocked (no budget left, or several budgets)."""
+    """Raises AlreadyGone, Conflict (another UID), EvictionBlocked (no budget left), SeveralBudgets."""
     pod: Pod = server.get(kinds.POD, namespace, name).value
     if uid and uid != pod.metadata.uid:
         raise Conflict(f'pods "{name}": the UID in the precondition is not {pod.metadata.uid}')
@@ -36,7 +36,7 @@ def _take(server: ApiServer, pod: Pod) -> None:
     """One disruption from the pod's budget, if it has one and needs it."""
     budgets = [r.value for r in server.records(kinds.PDB, pod.metadata.namespace) if _covers(r.value, pod)]
     if len(budgets) > 1:
-        raise EvictionBlocked(
+        raise SeveralBudgets(
             f"pod {pod.key} has more than one PodDisruptionBudget, which the eviction subresource does not support"
         )
     if not budgets or _free(budgets[0], pod):

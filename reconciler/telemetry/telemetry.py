@@ -33,7 +33,7 @@ from reconciler.model.plan import (
     Refusal,
 )
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Clock, Kube
+from reconciler.ports import Clock, Kube, SeveralBudgets
 from reconciler.telemetry import disrupting
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger, silent
@@ -203,7 +203,8 @@ class Telemetry:
         verb = action.verb if isinstance(action, PatchObject) else type(action).__name__
         self.metrics.actions.labels(verb, outcome).inc()
         if isinstance(action, EvictPod):
-            self.metrics.evictions.labels(_CODES.get(outcome, outcome)).inc()
+            several = isinstance(error, SeveralBudgets)
+            self.metrics.evictions.labels("500" if several else _CODES.get(outcome, outcome)).inc()
         if isinstance(action, LaunchInstances) and isinstance(value, FleetResult):
             for failure in value.errors:
                 where = (failure.zone, "", action.request.capacity_type, failure.code)

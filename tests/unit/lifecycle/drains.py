@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from api import labels
+from api.v1.meta import decode
 from reconciler.model import kinds
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Pod, VolumeAttachment
 from reconciler.model.plan import DeleteObject, EvictPod, Plan
 from tests.unit.lifecycle.world import World, node_claim, running
 
@@ -36,3 +37,8 @@ def evicted(plan: Plan) -> list[str]:
 def forced(plan: Plan) -> list[tuple[str, int | None]]:
     found = [a for a in plan.actions if isinstance(a, DeleteObject) and a.ref.kind == "Pod"]
     return [(a.ref.name, a.grace_seconds) for a in found]
+
+
+def attachment(name: str = "va", volume: str = "pv-1") -> VolumeAttachment:
+    source = {"persistentVolumeName": volume}
+    return decode(VolumeAttachment, {"metadata": {"name": name}, "spec": {"nodeName": "node-a", "source": source}})
