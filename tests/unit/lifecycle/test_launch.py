@@ -37,17 +37,6 @@ def deletion(plan: Plan) -> DeleteObject | None:
 
 
 # --- answers of EC2 ---------------------------------------------------------------------------------------------
-def test_nothing_to_be_had_gives_the_claim_up_at_once() -> None:
-    world = failing(SOLD_OUT)
-    plan = world.decide()
-    gone = deletion(plan)
-    assert gone is not None
-    assert gone.reason.code == "InsufficientCapacity"
-    assert [(e.type, e.reason, e.ref.name) for e in plan.events] == [("Warning", "InsufficientCapacityError", "a")]
-    world.settle()
-    assert world.get(kinds.NODE_CLAIM, "a") is None
-
-
 def test_another_error_is_told_and_tried_again_in_a_new_call() -> None:
     world = failing(DENIED)
     world.settle()
@@ -234,19 +223,6 @@ def test_a_class_that_changed_since_makes_the_claim_wait_and_not_launch() -> Non
 
 
 # --- other things -----------------------------------------------------------------------------------------------
-def test_a_claim_of_another_provider_is_left_alone() -> None:
-    ref = {"group": "example.com", "kind": "Other", "name": "default"}
-    world = prepared(node_claim("a", nodeClassRef=ref))
-    assert world.decide() == Plan()
-
-
-def test_the_finalizer_comes_before_the_call() -> None:
-    world = prepared(node_claim("a", meta={"finalizers": []}))
-    world.obey(world.decide())
-    assert world.claim().metadata.finalizers == (labels.TERMINATION_FINALIZER,)
-    assert labels.LAUNCH_GROUP not in world.claim().metadata.annotations
-
-
 def test_a_claim_that_cannot_be_understood_holds_up_only_itself() -> None:
     bad = node_claim("b", requirements=[{"key": "x", "operator": "Gt", "values": ["many"]}])
     world = prepared(node_claim("a"), bad)
