@@ -173,8 +173,3 @@ TAINT = {"key": "key", "effect": "NoExecute"}
 def test_the_node_pool_hash_is_karpenters(value: NodePool, expected: int) -> None:
     assert NODEPOOL_HASH_VERSION == "v3"
     assert nodepool_hash(value) == str(expected)
-
-
-def test_requirements_limits_and_disruption_are_not_hashed() -> None:
-    requirement = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
-    assert nodepool_hash(pool(requirements=[requirement], expireAfter="720h")) == "6821555240594823858"

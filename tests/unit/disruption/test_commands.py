@@ -14,7 +14,6 @@ from tests.unit.disruption.worlds import (
     NOW,
     World,
     claim,
-    elsewhere,
     node,
     nowhere,
     on_new_nodes,
@@ -265,16 +264,6 @@ def test_a_command_on_a_claim_that_is_gone_on_its_own_ends_quietly() -> None:
     world.settle()
     world.edit("nodeclaim/a", {"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}})
     assert world.plan().actions == ()
-
-
-def test_other_pods_going_elsewhere_needs_no_replacement() -> None:
-    world = drifted_world()
-    b = claim("b", consolidatable=False)
-    world.add(b, node(b))
-    world.ask = elsewhere("b")
-    world.settle()
-    assert world.claim("a").metadata.deleting
-    assert world.replacements == []
 
 
 def test_pods_without_a_place_keep_a_drifted_node() -> None:

@@ -113,13 +113,6 @@ def test_a_blocked_empty_node_is_refused_and_told() -> None:
 
 
 # --- drift ------------------------------------------------------------------------------------------------------
-def test_empty_drifted_nodes_go_first_then_the_one_that_drifted_longest_one_a_plan() -> None:
-    world = World.of(rolling(), *drifted("b", "a", "c"), pod("1", "b"), pod("2", "a"), ask=on_new_nodes("m5.large"))
-    assert started(world.tick()) == ["c"]
-    assert started(world.tick()) == ["b"]
-    assert started(world.plan()) == []
-
-
 def test_drift_waits_until_replacements_of_others_can_be_seen() -> None:
     world = World.of(rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), ask=on_new_nodes("m5.large"))
     order = []
@@ -129,55 +122,16 @@ def test_drift_waits_until_replacements_of_others_can_be_seen() -> None:
     assert order == ["StartCommand", "CreateNodeClaim", "NoteReplacements"] * 2
 
 
-def test_a_drifted_node_whose_pods_cannot_move_does_not_hold_up_the_next() -> None:
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
-        stuck = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name == "1"}
-        return Solution(unplaced=stuck, placed={p.key: "z" for p in pods if p.key not in stuck})
-
-    plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *pairs("z")]), ask)
-    assert started(plan) == ["a"]
-    assert refusals(plan) == {"node/node-b": "PodsWouldNotSchedule"}
-
-
 def test_no_pool_waits_until_another_has_rolled() -> None:
     """Ten old nodes of one pool, one young one of another: after the first of the one the other has its turn."""
-    many = [v for i in range(10) for v in (*nodes(f"a{i}", drifted=NOW - HOUR), pod(f"p{i}", f"a{i}"))]
-    late = [*nodes("b", pool_name="late", drifted=NOW - MINUTE), pod("q", "b")]
+    many = [v for i in range(10) for v in (*pairs(f"a{i}", drifted=NOW - HOUR), pod(f"p{i}", f"a{i}"))]
+    late = [*pairs("b", pool_name="late", drifted=NOW - MINUTE), pod("q", "b")]
     objects = [pool(annotations=HASHES), pool("late", annotations=HASHES), *many, *late]
-    world = World.of(*objects, ask=on_new_nodes("m5.large"))
+    world = World.of(*objects, ask=on_new_pairs("m5.large"))
     world.settle(80)
     order = [key.split("/")[1] for key in world.done if key.startswith("StartCommand")]
     assert order[:3] == ["a0", "b", "a1"]
     assert len(order) == 11
-
-
-def test_drift_may_need_several_replacements() -> None:
-    pods = [pod(str(i), "a") for i in range(3)]
-    world = World.of(rolling(), *drifted("a"), *pods, ask=on_new_nodes("m5.large", count=3))
-    world.settle()
-    assert len(world.replacements) == 3
-    for name in world.replacements[:2]:
-        world.join(name)
-    world.settle()
-    assert not world.claim("a").metadata.deleting
-    world.join(world.replacements[2])
-    world.settle()
-    assert world.claim("a").metadata.deleting
-
-
-def test_pods_that_cannot_be_evicted_get_no_replacement() -> None:
-    held = pod("1", "a", annotations={labels.DO_NOT_DISRUPT: "true"})
-    shut = [pod("2", "a", labels_={"app": "db"}), pdb("db", app="db", maxUnavailable=0)]
-    asked: list[str] = []
-
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
-        asked.extend(p.key for p in pods)
-        return Solution()
-
-    one = drifted("a", terminationGracePeriod="1h")
-    plan = disrupt(snapshot([rolling(), *one, held, *shut, pod("3", "a", owner="DaemonSet")]), ask)
-    assert started(plan) == ["a"]
-    assert asked == []
 
 
 def test_pending_pods_and_pods_of_leaving_nodes_take_part_but_do_not_decide() -> None:
@@ -196,10 +150,6 @@ def test_pending_pods_and_pods_of_leaving_nodes_take_part_but_do_not_decide() ->
     plan = disrupt(snapshot([*world, pod("old", "z"), pending]), ask)
     assert asked == ["shop/1", "shop/old", "shop/wait"]
     assert started(plan) == ["a"]
-
-
-def test_static_pools_do_not_drift_this_way() -> None:
-    assert started(disrupt(snapshot([rolling(replicas=1), *drifted("a")]), never)) == []
 
 
 def test_with_many_stuck_nodes_every_one_is_tried_in_turn() -> None:

@@ -6,12 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-import pytest
 
 from api import labels
-from reconciler.disruption.command import Failure, command_of, text_of
+from reconciler.disruption.command import Failure, text_of
 from reconciler.disruption.disrupt import disrupt
-from reconciler.model.plan import PatchObject, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.provisioning.static import keep_replicas
 from tests.unit.disruption import worlds as w
@@ -42,44 +41,6 @@ def look(*objects: Any, settings: Settings = ON, **facts: Any) -> Plan:
 
 def started(plan: Plan) -> list[str]:
     return [action.lane.split("/")[1] for action in plan.actions if action.key.startswith("StartCommand")]
-
-
-@pytest.mark.parametrize(
-    ("replicas", "limit", "budget", "there", "expected"),
-    [
-        (5, None, "2", 5, 2),
-        (5, None, "20%", 5, 1),
-        (5, None, "0", 5, 0),
-        (5, 5, "100%", 5, 0),
-        (5, 7, "100%", 5, 2),
-        (5, 6, "100%", 5, 1),
-        (5, 5, "100%", 2, 2),
-        (5, None, "100%", 5, 5),
-        (1, None, "100%", 2, 0),
-        (0, None, "100%", 2, 0),
-    ],
-)
-def test_so_many_are_replaced_at_once(replicas: int, limit: int | None, budget: str, there: int, expected: int) -> None:
-    """Those that have drifted longest, each with a successor from the template, and without a simulation."""
-    plan = look(pool(replicas, limit, nodes=budget), *drifted(there))
-    assert started(plan) == [f"d{i}" for i in range(expected)]
-    names = set()
-    for action in plan.actions:
-        if isinstance(action, PatchObject) and action.verb == "StartCommand":
-            command = command_of(action.patch["metadata"]["annotations"])
-            assert command is not None
-            (successor,) = command.claims
-            assert successor.metadata.annotations[labels.REPLACES] == action.ref.name
-            assert (successor.pool_name, successor.spec.resources.requests) == ("default", {})
-            names.add(successor.name)
-    assert len(names) == expected
-
-
-def test_pools_are_independent() -> None:
-    world = [pool(1), pool(1, 1, name="full"), *drifted(1), *drifted(1, "full")]
-    plan = look(*world)
-    assert started(plan) == ["d0"]
-    assert ("node/node-f0", "NodeLimitReached") in [(r.subject, r.reason.code) for r in plan.refusals]
 
 
 def test_without_the_gate_nothing_is_replaced() -> None:

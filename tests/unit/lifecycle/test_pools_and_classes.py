@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1 import hashes
-from api.v1.conditions import put
 from reconciler.model import kinds
 from reconciler.model.cloud import ClassFacts
 from reconciler.model.plan import DeleteClassResources, EnsureInstanceProfile, PatchObject, Plan
-from tests.unit.lifecycle.world import CLUSTER, FACTS, NOW, World, node_claim, node_class, node_pool, prepared, running
+from tests.unit.lifecycle.world import CLUSTER, FACTS, World, node_claim, node_class, node_pool, prepared, running
 
 
 def pool_condition(world: World, type_: str) -> tuple[str, str]:
@@ -94,23 +93,6 @@ HASHES = [
     (kinds.NODE_POOL, labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION, "v2"),
     (kinds.NODE_CLASS, labels.NODECLASS_HASH, labels.NODECLASS_HASH_VERSION, "v5"),
 ]
-
-
-@pytest.mark.parametrize(("kind", "hash_key", "version_key", "old"), HASHES)
-def test_a_new_version_of_the_hash_drifts_nobody(kind: kinds.Kind, hash_key: str, version_key: str, old: str) -> None:
-    world = running(node_claim("a"), node_claim("b"))
-    current = world.get(kind, "default").metadata.annotations[hash_key]
-    drifted = world.claim("b")
-    told = put(drifted.status.conditions, "Drifted", "True", "NodePoolDrifted", generation=1, now=NOW)
-    world.put(replace(drifted, status=replace(drifted.status, conditions=told)))
-    for of, name in ((kind, "default"), (kinds.NODE_CLAIM, "a"), (kinds.NODE_CLAIM, "b")):
-        with_annotations(world, of, name, **{hash_key: "1", version_key: old})
-    world.settle()
-    new = hashes.NODEPOOL_HASH_VERSION if kind is kinds.NODE_POOL else hashes.NODECLASS_HASH_VERSION
-    found = {name: world.claim(name).metadata.annotations for name in "ab"}
-    assert (found["a"][hash_key], found["a"][version_key]) == (current, new)
-    assert (found["b"][hash_key], found["b"][version_key]) == ("1", new)
-    assert world.get(kind, "default").metadata.annotations[hash_key] == current
 
 
 @pytest.mark.parametrize(("kind", "hash_key", "version_key", "old"), HASHES)
