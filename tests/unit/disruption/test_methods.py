@@ -127,7 +127,7 @@ def test_no_pool_waits_until_another_has_rolled() -> None:
     many = [v for i in range(10) for v in (*pairs(f"a{i}", drifted=NOW - HOUR), pod(f"p{i}", f"a{i}"))]
     late = [*pairs("b", pool_name="late", drifted=NOW - MINUTE), pod("q", "b")]
     objects = [pool(annotations=HASHES), pool("late", annotations=HASHES), *many, *late]
-    world = World.of(*objects, ask=on_new_pairs("m5.large"))
+    world = World.of(*objects, ask=on_new_nodes("m5.large"))
     world.settle(80)
     order = [key.split("/")[1] for key in world.done if key.startswith("StartCommand")]
     assert order[:3] == ["a0", "b", "a1"]

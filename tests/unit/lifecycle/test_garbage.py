@@ -28,27 +28,6 @@ def noted(world: World) -> Plan:
     return world.decide()
 
 
-def test_an_orphan_is_collected_when_it_is_old_enough() -> None:
-    world = prepared()
-    world.add_instance("i-lost", {labels.LAUNCH_GROUP: "g"})
-    world.pass_time(59)
-    assert world.decide() == Plan(next_due=world.now + timedelta(seconds=1))
-    world.pass_time(1)
-    world.settle()
-    ends = world.done(TerminateInstance)
-    assert [end.instance_id for end in ends] == ["i-lost"]
-    assert ends[0].sources == {Source.INSTANCES, Source.NODE_CLAIMS}
-
-
-def test_the_node_of_an_orphan_goes_with_it() -> None:
-    world = running(node_claim("a"), node_claim("b"))
-    world.objects.pop(kinds.ref(world.claim()))
-    world.pass_time(60)
-    plan = noted(world)
-    assert terminated(plan) == ["i-0000"]
-    assert deleted(plan) == ["node/node-a"]
-
-
 def test_an_instance_that_a_claim_waits_for_is_no_orphan() -> None:
     world = prepared(node_claim("a"))
     world.obey(world.decide())
@@ -96,31 +75,11 @@ def lost(*, ready: bool | None) -> World:
     return world
 
 
-@pytest.mark.parametrize(("ready", "collected"), [(True, False), (False, True), (None, True)])
-def test_a_claim_whose_instance_is_gone(ready: bool | None, collected: bool) -> None:
-    assert deleted(noted(lost(ready=ready))) == (["nodeclaim/a"] if collected else [])
-
-
 def test_a_claim_whose_instance_is_gone_says_which_pods_move() -> None:
     world = lost(ready=False)
     world.put(pod("web", "node-a"))
     ends = [action for action in noted(world).actions if isinstance(action, DeleteObject)]
     assert [(end.reason.code, end.moved) for end in ends] == [("GarbageCollected", ("default/web",))]
-
-
-def test_a_claim_whose_instance_is_there_stays_though_its_node_is_not_ready() -> None:
-    world = running(node_claim("a"))
-    world.set_ready("node-a", False)
-    world.pass_time(500)
-    assert deleted(world.decide()) == []
-
-
-def test_a_claim_that_has_not_registered_is_left_to_its_time_limit() -> None:
-    world = prepared(node_claim("a"))
-    world.settle()
-    world.instances.clear()
-    world.pass_time(100)
-    assert deleted(world.decide()) == []
 
 
 def test_a_claim_that_cannot_be_read_is_not_lost() -> None:
