@@ -1,18 +1,28 @@
-"""Behaviours of the scheduling catalogue, each with the bug that its test dies of; and the draw that says of which.
+"""Behaviours of the catalogues, each with the bug that its test dies of; and the draw that says of which.
 
-A seed draws thirty of all the catalogue's numbers, whatever is built so far, so a number that is drawn stays drawn. One
-that has a test needs a bug here, and one that gets a test later will (`test_mutations.py` says so). The referee, who
-looks at every answer that these tests get, is left out: a test has to see by itself what its name says.
+A seed draws thirty of all numbers of a catalogue, whatever is built so far, so a number that is drawn stays drawn. One
+that has a test needs a bug here, and one that gets a test later will (`test_mutations.py` says so). The scheduler's
+referee, who looks at every answer that its tests get, is left out: a test has to see by itself what its name says.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
 
-from tests.mutations import behaviours_of_company, behaviours_of_nodes, behaviours_of_pods
+from tests.mutations import (
+    behaviours_of_candidates,
+    behaviours_of_claims,
+    behaviours_of_company,
+    behaviours_of_drains,
+    behaviours_of_drift,
+    behaviours_of_nodes,
+    behaviours_of_pods,
+)
 from tests.mutations.bug import Bug, Edit
-from tests.unit.scheduling.test_catalogue_is_complete import NUMBERS, numbered_tests
+from tests.unit.catalogues import DISRUPTION, SCHEDULING, Catalogue
 
 SEED = 20261122
 DRAWN = 30
@@ -20,26 +30,46 @@ _NO_REFEREE = Edit(
     "tests/unit/scheduling/catalogue_world.py", "    assert violations(snapshot, pods, solution) == []\n", ""
 )
 NO_BUG, NO_TEST = "has no bug planted here", "is not built yet: it has no test"
-_TESTS = numbered_tests()
 
 
-def drawn(seed: int) -> list[int]:
-    """Thirty numbers of the catalogue, in the order in which they are drawn."""
-    return random.Random(seed).sample(NUMBERS, DRAWN)
+@dataclass(frozen=True, slots=True)
+class Behaviours:
+    """A catalogue, and by number the bugs that break its behaviours and the tests that bear them."""
 
+    catalogue: Catalogue
+    bugs: Mapping[int, Bug]
+    tests: Mapping[int, list[str]]
 
-def broken(numbers: Iterable[int]) -> list[Bug]:
-    """The bugs of these numbers, of those that have one."""
-    return [BROKEN[number] for number in numbers if number in BROKEN]
+    @classmethod
+    def of(cls, catalogue: Catalogue, parts: Iterable[ModuleType], always: Iterable[Edit] = ()) -> Behaviours:
+        """`always` is changed whichever behaviour is broken."""
+        tests = catalogue.tests()
+        bugs = {
+            number: Bug(f"{catalogue.name} {number:03d}", sentence, (*edits, *always), tuple(tests.get(number, ())))
+            for part in parts
+            for number, (sentence, edits) in part.BREAKS.items()
+        }
+        return cls(catalogue, dict(sorted(bugs.items())), tests)
 
+    def drawn(self, seed: int) -> list[int]:
+        """Thirty numbers of the catalogue, in the order in which they are drawn."""
+        return random.Random(seed).sample(self.catalogue.numbers, DRAWN)
 
-def lacking(numbers: Iterable[int]) -> dict[int, str]:
-    """What the others lack: a bug, or even the test that would find it."""
-    return {n: NO_BUG if n in _TESTS else NO_TEST for n in numbers if n not in BROKEN}
+    def broken(self, numbers: Iterable[int]) -> list[Bug]:
+        """The bugs of these numbers, of those that have one."""
+        return [self.bugs[number] for number in numbers if number in self.bugs]
+
+    def lacking(self, numbers: Iterable[int]) -> dict[int, str]:
+        """What the others lack: a bug, or even the test that would find it."""
+        return {n: NO_BUG if n in self.tests else NO_TEST for n in numbers if n not in self.bugs}
 
 
 BROKEN = {
-    number: Bug(f"{number:03d}", sentence, (*edits, _NO_REFEREE), tuple(_TESTS.get(number, ())))
-    for part in (behaviours_of_pods, behaviours_of_nodes, behaviours_of_company)
-    for number, (sentence, edits) in part.BREAKS.items()
+    each.catalogue.name: each
+    for each in (
+        Behaviours.of(SCHEDULING, (behaviours_of_pods, behaviours_of_nodes, behaviours_of_company), (_NO_REFEREE,)),
+        Behaviours.of(
+            DISRUPTION, (behaviours_of_candidates, behaviours_of_drift, behaviours_of_claims, behaviours_of_drains)
+        ),
+    )
 }
