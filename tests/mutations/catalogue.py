@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from tests.mutations import (
+    behaviours_of_budgets,
     behaviours_of_candidates,
     behaviours_of_claims,
     behaviours_of_company,
@@ -69,7 +70,14 @@ BROKEN = {
     for each in (
         Behaviours.of(SCHEDULING, (behaviours_of_pods, behaviours_of_nodes, behaviours_of_company), (_NO_REFEREE,)),
         Behaviours.of(
-            DISRUPTION, (behaviours_of_candidates, behaviours_of_drift, behaviours_of_claims, behaviours_of_drains)
+            DISRUPTION,
+            (
+                behaviours_of_candidates,
+                behaviours_of_budgets,
+                behaviours_of_drift,
+                behaviours_of_claims,
+                behaviours_of_drains,
+            ),
         ),
     )
 }
