@@ -177,6 +177,8 @@ BUGS = (
                 "    return []\n",
             ),
         ),
-        ("tests/unit/disruption/catalogue/test_launched.py::test_151_every_driver_must_have_published_its_latest_pool",),
+        (
+            "tests/unit/disruption/catalogue/test_launched.py::test_151_every_driver_must_have_published_its_latest_pool",
+        ),
     ),
 )

@@ -7,8 +7,9 @@ from typing import Any
 from api import labels
 from api.v1.meta import decode
 from reconciler.model import kinds
-from reconciler.model.objects import Pod, VolumeAttachment
+from reconciler.model.objects import Pod
 from reconciler.model.plan import DeleteObject, EvictPod, Plan
+from reconciler.model.storage import VolumeAttachment
 from tests.unit.lifecycle.world import World, node_claim, running
 
 DAEMON = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet"}]}

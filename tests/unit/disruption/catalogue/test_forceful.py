@@ -54,6 +54,7 @@ def test_127_a_claim_that_has_reached_its_age_is_deleted_and_counted() -> None:
     telemetry = Telemetry.quiet(sandbox.kube, sandbox.clock)
     telemetry.done(deletion, "ok", None, None, w.claim("a"))
     row = {"reason": "expired", "nodepool": "default", "capacity_type": "on-demand"}
+    row |= {"consolidation_policy": "", "termination_mode": "graceful"}
     assert telemetry.metrics.registry.get_sample_value(EXPIRED, row) == 1
 
 

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.meta import decode
 from reconciler.model import kinds
-from reconciler.model.objects import PersistentVolumeClaim, Pod
+from reconciler.model.objects import Pod
 from reconciler.model.plan import EvictPod, Plan, TerminateInstance
+from reconciler.model.storage import PersistentVolumeClaim
 from reconciler.telemetry.telemetry import Telemetry
 from tests.unit.lifecycle.drains import CRITICAL, DAEMON, MIRROR, TOLERANT, attachment, draining, evicted
 from tests.unit.lifecycle.world import NOW, World, node_claim, pod, running, text
