@@ -6,6 +6,7 @@ but for what only its memory holds: what is out of stock, whom it nominated wher
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from api.v1.ec2nodeclass import EC2NodeClass
@@ -50,4 +51,4 @@ def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Sna
         if not node_class.metadata.unreadable:
             facts = cloud.resolve(node_class, cluster)
             state.take(Resolved(node_class.name, node_class.metadata.uid, facts, now), now)
-    return state.snapshot(now)
+    return replace(state.snapshot(now), batch=None)  # nobody is to serve these pods: that they wait holds nothing up

@@ -12,7 +12,7 @@ from reconciler.model import kinds
 from reconciler.runtime.looking import look
 from reconciler.sandbox.weather import Weather
 from tests.simulation.stage import EAGER, SETTINGS, STILL, Stage
-from tests.worlds import node_pool
+from tests.worlds import deployment, node_pool
 
 
 def asked(stage: Stage, name: str) -> Judgement:
@@ -118,6 +118,16 @@ def test_an_answer_that_does_not_change_is_told_once_an_hour_and_another_at_once
 def told(stage: Stage, words: str) -> int:
     """How often it was told of the Node that it is blocked for this."""
     return len([e for e in _blocked(stage) if e["involvedObject"]["kind"] == "Node" and words in e["message"]])
+
+
+def test_pods_that_wait_hold_no_node_because_a_look_has_only_begun() -> None:
+    """The command has just begun whenever it is asked; the controller has not."""
+    stage = Stage()
+    stage.settle()
+    stage.world.apply(deployment("giant", {"cpu": 500}))
+    stage.run(30)
+    (node,) = stage.nodes
+    assert "PodsPending" not in [hold.code for hold in asked(stage, node.name).holds]
 
 
 def _blocked(stage: Stage) -> list[Any]:
