@@ -31,6 +31,7 @@ from reconciler.ports import (
     Invalid,
     Lease,
     PortError,
+    SeveralBudgets,
     Throttled,
     Unavailable,
     Watch,
@@ -320,7 +321,7 @@ def budget() -> dict[str, Any]:
         (
             500,
             {"message": "This pod has more than one PodDisruptionBudget, which the eviction does not"},
-            EvictionBlocked,
+            SeveralBudgets,
         ),
         (401, {}, Forbidden),
         (403, {"reason": "Forbidden"}, Forbidden),

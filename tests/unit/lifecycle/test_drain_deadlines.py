@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from msgspec.structs import replace
 
 from api import labels
 from reconciler.model import kinds
-from tests.unit.lifecycle.drains import CRITICAL, draining, forced
+from tests.unit.lifecycle.drains import draining, forced
 from tests.unit.lifecycle.world import NOW, node_claim, pod, prepared, text
 
 
@@ -39,40 +38,6 @@ def test_the_deadline_is_told_on_the_claim_when_it_is_written_down() -> None:
     assert world.decide().events == ()
 
 
-def test_without_a_grace_period_there_is_no_deadline() -> None:
-    assert labels.TERMINATION_TIMESTAMP not in draining().claim().metadata.annotations
-
-
-@pytest.mark.parametrize(
-    ("grace", "pod_grace", "after", "given"),
-    [
-        ("300s", 300, 0, 300),
-        ("300s", 60, 0, None),
-        ("300s", 60, 239, None),
-        ("300s", 60, 240, 60),
-        ("300s", 400, 0, 300),
-        ("0s", 30, 0, 1),
-        ("300s", 60, 500, 1),
-    ],
-)
-def test_when_a_pod_is_deleted_by_force(grace: str, pod_grace: int, after: int, given: int | None) -> None:
-    protected = {"annotations": {labels.DO_NOT_DISRUPT: "true"}}
-    world = draining(pod("web", "node-a", meta=protected, terminationGracePeriodSeconds=pod_grace), grace=grace)
-    world.pass_time(after)
-    plan = world.decide()
-    assert forced(plan) == ([] if given is None else [("web", given)])
-    assert ("Disrupted" in [e.reason for e in plan.events]) == (given is not None)
-
-
-def test_a_pod_that_ends_too_late_is_cut_short_once() -> None:
-    late = {"deletionTimestamp": text(NOW + timedelta(seconds=6000))}
-    world = draining(pod("slow", "node-a", meta=late), grace="300s")
-    plan = world.decide()
-    assert forced(plan) == [("slow", 300)]
-    world.obey(plan)
-    assert forced(world.decide()) == []
-
-
 def test_past_the_deadline_a_pod_is_not_cut_again_and_again() -> None:
     world = draining(pod("stuck", "node-a", meta={"finalizers": ["x/y"]}), grace="10s")
     world.pass_time(60)
@@ -82,14 +47,6 @@ def test_past_the_deadline_a_pod_is_not_cut_again_and_again() -> None:
     world.pass_time(62)
     world.settle()
     assert world.condition("Drained") == ("True", "Drained")
-
-
-def test_forced_pods_of_later_waves_do_not_wait_for_their_wave() -> None:
-    held = pod("held", "node-a", meta={"annotations": {labels.DO_NOT_DISRUPT: "true"}}, terminationGracePeriodSeconds=1)
-    world = draining(
-        held, pod("dns", "node-a", priorityClassName=CRITICAL, terminationGracePeriodSeconds=90), grace="60s"
-    )
-    assert forced(world.decide()) == [("dns", 60)]
 
 
 def test_a_deadline_that_cannot_be_read_is_a_refusal_of_that_claim() -> None:

@@ -13,17 +13,6 @@ from tests.unit.lifecycle.drains import DAEMON, draining, evicted
 from tests.unit.lifecycle.world import node_claim, pod, running
 
 
-def test_an_instance_that_is_gone_with_its_kubelet_needs_no_drain() -> None:
-    world = draining(pod("web", "node-a", meta={"annotations": {labels.DO_NOT_DISRUPT: "true"}}))
-    world.instances.clear()
-    world.pass_time(2)
-    world.settle()
-    assert world.get(kinds.NODE, "node-a") is not None
-    world.set_ready("node-a", False)
-    world.settle()
-    assert world.get(kinds.NODE, "node-a") is None
-
-
 def test_a_node_without_a_claim_is_drained_and_its_instance_left_to_the_collector() -> None:
     world = running(node_claim("a"))
     world.put(pod("web", "node-a"))
@@ -40,20 +29,6 @@ def test_a_node_without_a_claim_is_drained_and_its_instance_left_to_the_collecto
     world.settle()
     assert world.get(kinds.NODE, "node-a") is None
     assert not world.done(TerminateInstance)
-
-
-def test_a_node_without_a_claim_whose_instance_is_gone_needs_no_drain() -> None:
-    world = running(node_claim("a"))
-    world.put(pod("held", "node-a", meta={"annotations": {labels.DO_NOT_DISRUPT: "true"}}))
-    world.objects.pop(kinds.ref(world.claim()))
-    world.delete(kinds.ref(world.node("node-a")))
-    world.instances.clear()
-    world.pass_time(10)
-    world.settle()
-    assert world.get(kinds.NODE, "node-a") is not None, "its kubelet is alive"
-    world.set_ready("node-a", False)
-    world.settle()
-    assert world.get(kinds.NODE, "node-a") is None
 
 
 def test_a_claim_that_shares_its_instance_does_not_end_it() -> None:
@@ -76,28 +51,6 @@ def test_a_shared_node_stays_with_the_claim_that_stays() -> None:
     assert not world.node("node-a").metadata.deleting
 
 
-def test_every_node_of_a_claim_goes_before_its_instance() -> None:
-    world = running(node_claim("a"))
-    first = world.node("node-a")
-    world.put(replace(first, metadata=replace(first.metadata, name="node-b", uid="uid-node-b")))
-    world.put(pod("web", "node-b"))
-    world.delete(kinds.ref(first))
-    world.delete(kinds.ref(world.claim()))
-    assert evicted(world.decide()) == []
-    world.settle()
-    assert world.node("node-b").metadata.deleting
-    world.pass_time(10)
-    world.settle()
-    assert not world.done(TerminateInstance)
-    world.pass_time(20)
-    for _ in range(3):
-        world.settle()
-        world.pass_time(21)
-    assert world.get(kinds.NODE, "node-a") is None
-    assert world.get(kinds.NODE, "node-b") is None
-    assert world.get(kinds.NODE_CLAIM, "a") is None
-
-
 def test_a_pod_that_comes_after_the_instance_was_ended_is_not_drained() -> None:
     world = draining()
     world.settle()
@@ -108,27 +61,6 @@ def test_a_pod_that_comes_after_the_instance_was_ended_is_not_drained() -> None:
     world.settle()
     assert world.condition("Drained") == ("True", "Drained")
     assert not world.done(EvictPod)
-
-
-def test_an_unregistered_node_is_left_alone() -> None:
-    world = running(node_claim("b"))
-    world.put(node_claim("a"))
-    world.settle()
-    world.join(world.claim("a"))
-    world.delete(kinds.ref(world.claim("a")))
-    world.settle()
-    world.pass_time(21)
-    world.settle()
-    assert world.get(kinds.NODE_CLAIM, "a") is None
-    assert not world.node("node-a").metadata.deleting
-
-
-def test_conditions_follow_the_generation_of_a_claim_that_goes() -> None:
-    world = draining(pod("web", "node-a"))
-    world.settle()
-    claim = world.claim()
-    assert {c.observed_generation for c in claim.status.conditions} == {claim.metadata.generation}
-    assert claim.is_true("Ready")
 
 
 def test_finalizers_go_only_with_fresh_lists() -> None:

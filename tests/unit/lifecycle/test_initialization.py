@@ -1,113 +1,14 @@
-"""Initialized and ConsistentStateFound: every reason, and Nodes that join anew."""
+"""Registered and initialised beside what the disruption catalogue says of it (150, 151): Nodes that go or join anew."""
 
 from __future__ import annotations
 
-from dataclasses import replace as changed
-from typing import Any
-
-import pytest
 from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import Taint, decode
 from reconciler.model import kinds
-from reconciler.model.devices import ResourceSlice
 from tests.unit.lifecycle.nodes import change, launched, measured
 from tests.unit.lifecycle.world import World, node_claim, running
-
-EPHEMERAL = [
-    ("node.kubernetes.io/not-ready", "NoSchedule"),
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoSchedule"),
-    ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
-    ("readiness.k8s.io/network", "NoSchedule"),
-]
-
-
-def registered(**spec: Any) -> World:
-    world = launched(spec=spec)
-    world.join(world.claim())
-    return world
-
-
-def test_not_ready() -> None:
-    world = launched()
-    world.join(world.claim(), ready=False)
-    world.settle()
-    assert world.condition("Initialized") == ("Unknown", "NodeNotReady")
-    world.set_ready("node-a", True)
-    world.settle()
-    assert world.condition("Initialized") == ("True", "Initialized")
-
-
-def test_startup_taints() -> None:
-    world = registered(startupTaints=[{"key": "agent", "effect": "NoSchedule"}])
-    world.settle()
-    assert world.condition("Initialized") == ("Unknown", "StartupTaintsExist")
-    change(world, "node-a", taints=())
-    world.settle()
-    assert world.condition("Initialized") == ("True", "Initialized")
-
-
-@pytest.mark.parametrize(("key", "effect"), EPHEMERAL)
-def test_ephemeral_taints(key: str, effect: str) -> None:
-    world = launched()
-    world.join(world.claim(), taints=[{"key": key, "effect": effect}])
-    world.settle()
-    assert world.condition("Initialized") == ("Unknown", "KnownEphemeralTaintsExist")
-    change(world, "node-a", taints=(Taint(key=key, effect="PreferNoSchedule"),) if "/not-" in key else ())
-    world.settle()
-    assert world.condition("Initialized") == ("True", "Initialized")
-
-
-def test_resources_that_were_asked_for() -> None:
-    world = launched(spec={"resources": {"requests": {"cpu": "1", "ephemeral-storage": "1Gi", "none": "0"}}})
-    node = world.join(world.claim())
-    offered = node.status.allocatable
-    less = {key: value for key, value in offered.items() if key != "ephemeral-storage"}
-    world.put(replace(node, status=replace(node.status, allocatable=less)))
-    world.settle()
-    assert world.condition("Initialized") == ("Unknown", "ResourceNotRegistered")
-    node = world.node("node-a")
-    world.put(replace(node, status=replace(node.status, allocatable=offered)))
-    world.settle()
-    assert world.condition("Initialized") == ("True", "Initialized")
-
-
-def devices_of(node_name: str, driver: str, generation: int, count: int = 1) -> ResourceSlice:
-    pool = {"name": node_name, "generation": generation, "resourceSliceCount": count}
-    meta = {"name": f"{driver}-{generation}", "uid": f"uid-{driver}-{generation}"}
-    spec = {"driver": driver, "pool": pool, "nodeName": node_name}
-    return decode(ResourceSlice, {"metadata": meta, "spec": spec})
-
-
-def claiming(*, ignore: bool) -> World:
-    """A node whose pods claim devices of two drivers, of which one has published its pool."""
-    annotations = {labels.REQUESTED_DRIVERS: "gpu.example.com,nic.example.com"}
-    world = launched(spec={"meta": {"annotations": annotations}})
-    world.settings = changed(world.settings, ignore_dra_requests=ignore)
-    world.join(world.claim())
-    world.put(devices_of("node-a", "gpu.example.com", 1))
-    world.put(devices_of("other", "nic.example.com", 1))
-    world.settle()
-    return world
-
-
-def test_devices_that_pods_claim_are_waited_for_driver_by_driver() -> None:
-    """A pool counts when all of its latest generation is there."""
-    world = claiming(ignore=False)
-    assert world.condition("Initialized") == ("Unknown", "DRADriverPoolsNotPublished")
-    world.put(devices_of("node-a", "nic.example.com", 1))
-    world.put(devices_of("node-a", "nic.example.com", 2, count=2))
-    world.settle()
-    assert world.condition("Initialized") == ("Unknown", "DRADriverPoolsNotPublished")
-    world.put(devices_of("node-a", "nic.example.com", 2))
-    world.settle()
-    assert world.condition("Initialized") == ("True", "Initialized")
-
-
-def test_devices_are_not_waited_for_where_claims_are_ignored() -> None:
-    assert claiming(ignore=True).condition("Initialized") == ("True", "Initialized")
 
 
 def test_a_node_that_went_before_it_was_usable() -> None:
@@ -117,26 +18,6 @@ def test_a_node_that_went_before_it_was_usable() -> None:
     world.objects.pop(kinds.ref(world.node("node-a")))
     world.settle()
     assert world.condition("Initialized") == ("Unknown", "NodeNotFound")
-
-
-@pytest.mark.parametrize(
-    ("memory", "found"),
-    [
-        ("8Gi", ("True", "ConsistentStateFound")),
-        ("7373Mi", ("True", "ConsistentStateFound")),
-        ("7372Mi", ("False", "ConsistencyCheckFailed")),
-    ],
-)
-def test_a_node_that_is_far_smaller_than_promised_is_told_once(memory: str, found: tuple[str, str]) -> None:
-    world = measured(memory)
-    plans = [world.decide()]
-    while plans[-1].actions:
-        world.obey(plans[-1])
-        plans.append(world.decide())
-    assert world.condition("ConsistentStateFound") == found
-    assert world.condition("Ready") == ("True", "Ready")
-    told = [e.message for plan in plans for e in plan.events if e.reason == "FailedConsistencyCheck"]
-    assert [("memory" in words, "cpu" in words) for words in told] == [(True, False)] * (found[0] == "False")
 
 
 def test_a_node_that_is_found_in_order_later() -> None:

@@ -1,18 +1,16 @@
-"""What is kept up on a claim, its node and its instance: tags, the newest pod event, the capacity type."""
+"""What is kept up on a claim, its node and its instance: tags, the capacity type."""
 
 from __future__ import annotations
 
 from dataclasses import replace as changed
-from datetime import timedelta
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from api import labels
-from reconciler.model.plan import Plan, TagInstance
+from reconciler.model.plan import TagInstance
 from tests.unit.lifecycle.nodes import launched
-from tests.unit.lifecycle.world import NOW, node_claim, pod, running, text
+from tests.unit.lifecycle.world import node_claim, running
 
 
 # --- tags -------------------------------------------------------------------------------------------------------
@@ -51,51 +49,6 @@ def test_an_instance_that_is_not_seen_is_not_tagged() -> None:
     world.settle()
     assert not world.done(TagInstance)
     assert labels.TAGGED not in world.claim().metadata.annotations
-
-
-# --- pod events -------------------------------------------------------------------------------------------------
-def bound_at(seconds: int) -> dict[str, Any]:
-    when = text(NOW + timedelta(seconds=seconds))
-    return {"startTime": when}
-
-
-def test_the_newest_pod_event_is_noted() -> None:
-    world = running(node_claim("a"))
-    world.pass_time(100)
-    world.put(pod("one", "node-a", status=bound_at(20)))
-    world.put(pod("two", "node-a", status=bound_at(40)))
-    world.settle()
-    assert world.claim().status.last_pod_event_time == NOW + timedelta(seconds=40)
-
-
-def test_a_pod_that_no_kubelet_has_taken_up_counts_from_its_binding() -> None:
-    world = running(node_claim("a"))
-    world.pass_time(100)
-    when = text(NOW + timedelta(seconds=50))
-    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": when}
-    world.put(pod("one", "node-a", status={"startTime": None, "conditions": [bound]}))
-    world.settle()
-    assert world.claim().status.last_pod_event_time == NOW + timedelta(seconds=50)
-
-
-def test_events_within_ten_seconds_are_one() -> None:
-    world = running(node_claim("a"))
-    world.pass_time(100)
-    world.put(pod("one", "node-a", status=bound_at(20)))
-    world.settle()
-    world.put(pod("two", "node-a", status=bound_at(29)))
-    assert world.decide() == Plan()
-    world.put(pod("three", "node-a", status=bound_at(30)))
-    world.settle()
-    assert world.claim().status.last_pod_event_time == NOW + timedelta(seconds=30)
-
-
-def test_a_pod_that_is_going_counts_from_now_not_from_its_end() -> None:
-    world = running(node_claim("a"))
-    world.pass_time(100)
-    world.put(pod("one", "node-a", meta={"deletionTimestamp": text(NOW + timedelta(seconds=700))}))
-    world.settle()
-    assert world.claim().status.last_pod_event_time == world.now
 
 
 # --- reservations -------------------------------------------------------------------------------------------------

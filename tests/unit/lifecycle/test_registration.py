@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
-from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 from api import labels
 from reconciler.model import kinds
 from reconciler.model.plan import Source
-from tests.unit.lifecycle.nodes import change, deletions, launched
+from tests.unit.lifecycle.nodes import deletions, launched
 from tests.unit.lifecycle.world import NOW, World, node_claim, running
 
 
@@ -46,14 +45,6 @@ def test_the_condition_follows_the_node_and_never_leads() -> None:
     assert world.condition("Registered") == ("Unknown", "NodeNotFound")
 
 
-def test_a_node_without_the_unregistered_taint_registers_with_a_warning() -> None:
-    world = launched()
-    world.join(world.claim(), taints=[])
-    assert [(e.type, e.reason) for e in world.decide().events] == [("Warning", "UnregisteredTaintMissing")]
-    world.settle()
-    assert world.condition("Registered") == ("True", "Registered")
-
-
 def test_a_node_that_calls_itself_registered_is_synced_all_the_same() -> None:
     world = launched()
     node = world.join(world.claim())
@@ -72,29 +63,11 @@ def test_a_node_that_is_going_does_not_register() -> None:
     assert world.node("node-a").metadata.finalizers == ("x/y",)
 
 
-@pytest.mark.parametrize(("value", "synced"), [("true", False), ("false", True)])
-def test_taints_are_synced_unless_the_node_opts_out(value: str, synced: bool) -> None:
-    world = launched(spec={"taints": [{"key": "own", "effect": "NoSchedule"}]})
-    node = world.join(world.claim())
-    world.put(replace(node, metadata=replace(node.metadata, labels={labels.DO_NOT_SYNC_TAINTS: value})))
-    world.settle()
-    assert [t.key for t in world.node("node-a").spec.taints] == (["own"] if synced else [])
-
-
 def test_a_taint_that_the_node_has_is_kept_as_it_is() -> None:
     world = launched(spec={"taints": [{"key": "own", "value": "claim", "effect": "NoSchedule"}]})
     world.join(world.claim(), taints=[{"key": "own", "value": "node", "effect": "NoSchedule"}])
     world.settle()
     assert [t.value for t in world.node("node-a").spec.taints] == ["node"]
-
-
-def test_a_startup_taint_that_was_removed_does_not_come_back() -> None:
-    world = launched(spec={"startupTaints": [{"key": "agent", "effect": "NoSchedule"}]})
-    world.join(world.claim())
-    world.settle()
-    change(world, "node-a", taints=())
-    world.settle()
-    assert world.node("node-a").spec.taints == ()
 
 
 def test_the_label_of_the_node_class_is_added_where_it_lacks() -> None:
@@ -109,35 +82,6 @@ def test_the_label_of_the_node_class_is_added_where_it_lacks() -> None:
 
 
 # --- within what time -------------------------------------------------------------------------------------------
-def test_not_registered_in_time() -> None:
-    world = launched()
-    world.pass_time(899)
-    assert deletions(world.decide()) == []
-    assert world.decide().next_due == NOW + timedelta(minutes=15)
-    world.pass_time(1)
-    assert deletions(world.decide()) == ["RegistrationTimeout"]
-
-
-def test_the_clock_of_registration_starts_when_its_status_changed() -> None:
-    world = launched()
-    world.pass_time(600)
-    first = world.join(world.claim())
-    world.put(replace(first, metadata=replace(first.metadata, name="twin", uid="uid-twin")))
-    world.settle()
-    world.pass_time(899)
-    assert deletions(world.decide()) == []
-    world.pass_time(1)
-    assert deletions(world.decide()) == ["RegistrationTimeout"]
-
-
-def test_a_registered_node_may_take_as_long_as_it_likes_to_initialise() -> None:
-    world = launched()
-    world.join(world.claim(), ready=False)
-    world.settle()
-    world.pass_time(100_000)
-    assert deletions(world.decide()) == []
-
-
 @pytest.mark.parametrize("missing", [Source.NODES, Source.NODE_CLAIMS])
 def test_that_no_node_joined_is_for_complete_lists_to_say(missing: Source) -> None:
     """Nodes that may not be listed any more have not failed to join."""

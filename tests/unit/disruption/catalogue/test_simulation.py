@@ -13,8 +13,8 @@ from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.propose import propose
 from reconciler.disruption.simulation import Manner, Outcome, Scheduler, simulate
 from reconciler.disruption.view import view
-from reconciler.model import storage
 from reconciler.model.plan import Plan
+from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
 from reconciler.scheduling.solution import Solution
 from tests.unit.disruption import worlds as w
 
@@ -90,8 +90,8 @@ def test_024_a_volume_that_is_on_the_disk_of_its_node_does_not_keep_that_node() 
     meta = {"name": "data", "namespace": "shop", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
     terms = [{"matchExpressions": [{"key": labels.HOSTNAME, "operator": "In", "values": ["node-a"]}]}]
     volume = {"local": {"path": "/x"}, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
-    claim = decode(storage.PersistentVolumeClaim, {"metadata": meta, "spec": {"volumeName": "v"}})
-    disk = decode(storage.PersistentVolume, {"metadata": {"name": "v"}, "spec": volume})
+    claim = decode(PersistentVolumeClaim, {"metadata": meta, "spec": {"volumeName": "v"}})
+    disk = decode(PersistentVolume, {"metadata": {"name": "v"}, "spec": volume})
     mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     pod = w.pod("db", "a", owner="StatefulSet", volumes=mounts)
     found = simulated(*w.pairs("a"), pod, claim, disk)
