@@ -90,7 +90,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/methods.py",
-                "    return found if ledger.remaining(found.pool.name, DRIFTED) else _no_budget(view, state, DRIFTED)",
+                "    return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)",
                 "    return found",
             ),
         ),
@@ -183,8 +183,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/methods.py",
-                'empty = claim.is_true("Consolidatable") and',
-                'empty = claim.condition("Consolidatable") is not None and',
+                'calm = claim.is_true("Consolidatable") and next(restless(view, claim, pool), None) is None',
+                'calm = claim.condition("Consolidatable") is not None',
             ),
         ),
     ),
@@ -222,8 +222,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/methods.py",
-                "    due = _quiet_since(found) + view.snapshot.settings.validation_delay",
-                "    due = _quiet_since(found)",
+                "    due = quiet_since(found) + view.snapshot.settings.validation_delay",
+                "    due = quiet_since(found)",
             ),
         ),
     ),
@@ -239,7 +239,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     60: (
         "Static pools are consolidated.",
-        (Edit("reconciler/disruption/methods.py", "    if pool.static:\n        return False\n", ""),),
+        (Edit("reconciler/disruption/attraction.py", "    if pool.static:\n", "    if False:\n"),),
     ),
     61: (
         "Room that is kept on one node keeps them all.",

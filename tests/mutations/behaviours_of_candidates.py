@@ -54,8 +54,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/candidates.py",
-                "        if labels.DO_NOT_DISRUPT in pod.metadata.annotations and",
-                "        if pods.reschedulable(pod) and labels.DO_NOT_DISRUPT in pod.metadata.annotations and",
+                "        elif labels.DO_NOT_DISRUPT in pod.metadata.annotations and",
+                "        elif pods.reschedulable(pod) and labels.DO_NOT_DISRUPT in pod.metadata.annotations and",
             ),
         ),
     ),
@@ -129,14 +129,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One of two labels is enough to be consolidated.",
         (
             Edit(
-                "reconciler/disruption/proposals.py",
-                "    return labels.ZONE in state.labels and labels.CAPACITY_TYPE in state.labels",
-                "    return labels.ZONE in state.labels or labels.CAPACITY_TYPE in state.labels",
+                "reconciler/disruption/attraction.py",
+                "    for label in (labels.ZONE, labels.CAPACITY_TYPE):\n",
+                "    for label in (labels.ZONE,):\n",
             ),
             Edit(
-                "reconciler/disruption/proposals.py",
-                "    known = state.labels.get(labels.INSTANCE_TYPE) in view.types_of(pool)",
-                "    known = True",
+                "reconciler/disruption/attraction.py",
+                "    if type_ not in view.types_of(pool):\n",
+                "    if False:\n",
             ),
         ),
     ),
@@ -245,7 +245,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "There is one command at a time.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
+                "reconciler/disruption/pacing.py",
                 "    return all(command.created for command in view.commands.values())",
                 "    return not view.commands",
             ),

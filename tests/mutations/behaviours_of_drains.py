@@ -50,8 +50,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/lifecycle/drain.py",
-                "    wave = min((_wave(pod) for pod in rest), default=0)",
-                "    wave = max((_wave(pod) for pod in rest), default=0)",
+                "    wave = min((wave_of(pod) for pod in rest), default=0)",
+                "    wave = max((wave_of(pod) for pod in rest), default=0)",
             ),
         ),
     ),

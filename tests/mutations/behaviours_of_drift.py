@@ -20,8 +20,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/methods.py",
-                "            plans.append(refused(found.state, outcome.blocker, _soon(view)))\n            continue",
-                "            plans.append(refused(found.state, outcome.blocker, _soon(view)))\n            break",
+                "            plans.append(refused(found.state, outcome.blocker, soon(view)))\n            continue",
+                "            plans.append(refused(found.state, outcome.blocker, soon(view)))\n            break",
             ),
         ),
     ),
@@ -70,15 +70,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/drift.py",
-                '    if _hash_differs(claim, pool):\n        return "NodePoolDrifted"\n',
+                "    if _hash_differs(claim, pool):\n        return _TEMPLATE\n",
                 "",
             ),
             Edit(
                 "reconciler/disruption/drift.py",
-                '        return "RequirementsDrifted"\n',
-                '        return "RequirementsDrifted"\n'
-                "    if _hash_differs(claim, pool):\n"
-                '        return "NodePoolDrifted"\n',
+                "        return _REQUIREMENTS\n",
+                "        return _REQUIREMENTS\n    if _hash_differs(claim, pool):\n        return _TEMPLATE\n",
             ),
         ),
     ),
@@ -140,7 +138,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A label that must not be there has to be there.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
+                "reconciler/disruption/drift_detail.py",
                 "row.operator not in (NOT_IN, DOES_NOT_EXIST)",
                 "row.operator != NOT_IN",
             ),
@@ -172,7 +170,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     127: (
         "A claim goes after its time.",
-        (Edit("reconciler/disruption/expiration.py", "due > snapshot.now", "due >= snapshot.now"),),
+        (Edit("reconciler/disruption/expiration.py", "end.at > snapshot.now:", "end.at >= snapshot.now:"),),
     ),
     128: (
         "A sickness is borne an instant too long.",
