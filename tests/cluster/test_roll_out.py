@@ -129,6 +129,9 @@ def _sample(kerf: Installation, old: set[str], seen: Watched) -> None:
 
 
 def _is_going(claim: dict[str, Any]) -> bool:
+    """As budgets count: from the command until the drain is over and the instance is told to end."""
+    if _condition(claim, "InstanceTerminating").get("status") == "True":
+        return False
     return "deletionTimestamp" in claim["metadata"] or bool(_condition(claim, "DisruptionReason"))
 
 
