@@ -73,6 +73,11 @@ class Condition(Value, frozen=True, kw_only=True):
     last_transition_time: datetime | None = None
     observed_generation: int = 0
 
+    @property
+    def text(self) -> str:
+        """Reason and message, as a person reads them."""
+        return ": ".join(filter(None, (self.reason, self.message)))
+
 
 class Entry(Value, frozen=True, kw_only=True):
     """A requirement as a manifest writes it (`key`, `operator`, `values`, `minValues`)."""

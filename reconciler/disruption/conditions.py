@@ -17,7 +17,7 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption.command import Command
 from reconciler.disruption.drift import drift_detail, drift_reason, type_check_due
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import earliest, set_conditions
+from reconciler.disruption.writes import earliest, set_conditions, with_condition
 from reconciler.model.memory import planning, said
 from reconciler.model.plan import NOTHING, Plan, Reason
 
@@ -116,6 +116,4 @@ def _held(view: View, claim: NodeClaim, wanted: Conditions, type_: str, reason: 
     message = message or ("" if reason == type_ else reason)
     if known is not None and (known.status, known.reason, known.message) == (rules.TRUE, reason, message):
         return wanted
-    generation = claim.metadata.generation
-    now = view.snapshot.now.replace(microsecond=0)
-    return rules.put(wanted, type_, rules.TRUE, reason, generation=generation, now=now, message=message)
+    return with_condition(view.snapshot, claim, wanted, type_, rules.TRUE, reason, message)

@@ -32,7 +32,7 @@ from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Step
 from reconciler.model.plan import NOTHING, Plan, Source, joined
-from reconciler.model.replicas import kept, members, room
+from reconciler.model.replicas import may_renew, room
 from reconciler.model.snapshot import Proposal
 from reconciler.scheduling.claims import member_claim, member_name, to_claim
 
@@ -166,7 +166,7 @@ def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solv
 
 def _drift_text(found: Candidate) -> str:
     condition = found.claim.condition("Drifted")
-    return ": ".join(filter(None, (condition.reason, condition.message))) if condition is not None else ""
+    return condition.text if condition is not None else ""
 
 
 # --- drift of static pools ----------------------------------------------------------------------------------------
@@ -188,9 +188,8 @@ def static_drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
 
 def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) -> Plan:
     """None while the pool has too many: the surplus goes first, and so does what is being replaced."""
-    snapshot, replicas = view.snapshot, kept(pool)
-    own = members(snapshot.claims_by_pool.get(pool.name, ()))
-    if replicas is None or len(own.active) + len(own.disrupted) > replicas:
+    snapshot = view.snapshot
+    if not may_renew(snapshot, pool):
         return NOTHING
     mine = sorted((k for k in keys if snapshot.state_nodes[k].pool_name == pool.name), key=partial(_drift_order, view))
     found = [_drift_candidate(view, ledger, key) for key in mine]

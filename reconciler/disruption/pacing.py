@@ -29,13 +29,18 @@ def failed_lately(view: View, state: StateNode) -> Blocker | None:
     return Blocker("BackingOff", f"its replacement failed {failure.count} times", quiet=True, until=failure.until)
 
 
-def backing_off(view: View, state: StateNode) -> Plan | None:
-    """The refusal of such a node."""
+def next_try(view: View, state: StateNode) -> Blocker | None:
+    """The same, with the instant in its words."""
     found = failed_lately(view, state)
     if found is None or found.until is None:
         return None
-    text = f"{found.text}; next try at {found.until.isoformat()}"
-    return refused(state, replace(found, text=text), found.until)
+    return replace(found, text=f"{found.text}; next try at {found.until.isoformat()}")
+
+
+def backing_off(view: View, state: StateNode) -> Plan | None:
+    """The refusal of such a node."""
+    found = next_try(view, state)
+    return refused(state, found, found.until) if found is not None else None
 
 
 def probed(order: Sequence[T], view: View, always: int, most: int) -> Sequence[T]:

@@ -20,6 +20,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.writes import annotate, guarded, leaving, told
 from reconciler.ec2.node_health import REPAIR_POLICIES
 from reconciler.model import kinds
+from reconciler.model.claims import deadline_of
 from reconciler.model.instants import rfc3339
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Node
@@ -96,8 +97,8 @@ def _ours(state: StateNode) -> bool:
 
 def _without_delay(snapshot: Snapshot, claim: NodeClaim, sickness: Sickness) -> Plan:
     """The drain's deadline is now; one that is past is left as it is."""
-    known = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
-    if known is not None and datetime.fromisoformat(known) <= snapshot.now:
+    known = deadline_of(claim)
+    if known is not None and known <= snapshot.now:
         return NOTHING
     deadline = {labels.TERMINATION_TIMESTAMP: rfc3339(snapshot.now)}
     return Plan(actions=(annotate(claim, "SetDeadline", deadline, Reason("Unhealthy", str(sickness))),))

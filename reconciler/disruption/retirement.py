@@ -25,11 +25,11 @@ from reconciler.disruption.expiration import End, end_of, expired
 from reconciler.disruption.pacing import backing_off, no_budget, settled, soon
 from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import guarded, set_conditions, told
+from reconciler.disruption.writes import guarded, set_conditions, told, with_condition
 from reconciler.model.instants import rfc3339
 from reconciler.model.memory import Step
 from reconciler.model.plan import PatchObject, Plan, Reason, joined
-from reconciler.model.replicas import kept, members, room
+from reconciler.model.replicas import may_renew, room
 from reconciler.model.snapshot import StateNode
 from reconciler.scheduling.claims import member_claim, member_name, to_claim
 
@@ -90,10 +90,7 @@ def _held(view: View, state: StateNode) -> str:
 
 
 def _noted(view: View, claim: NodeClaim, reason: str, message: str) -> PatchObject:
-    generation, now = claim.metadata.generation, view.snapshot.now.replace(microsecond=0)
-    wanted = rules.put(
-        claim.status.conditions, EXPIRING, rules.TRUE, reason, generation=generation, now=now, message=message
-    )
+    wanted = with_condition(view.snapshot, claim, claim.status.conditions, EXPIRING, rules.TRUE, reason, message)
     return set_conditions(claim, wanted, Reason(reason, message))
 
 
@@ -147,8 +144,7 @@ def _decided(view: View, claim: NodeClaim, reason: str, words: str) -> Plan:
 def _member(view: View, found: Candidate, salt: str) -> list[NodeClaim]:
     """One from the template, if `limits.nodes` has room for it beside the old one and no surplus is to go first."""
     snapshot, pool = view.snapshot, found.pool
-    own, replicas = members(snapshot.claims_by_pool.get(pool.name, ())), kept(pool)
-    if replicas is None or len(own.active) + len(own.disrupted) > replicas or not room(snapshot, pool, 1):
+    if not may_renew(snapshot, pool) or not room(snapshot, pool, 1):
         return []
     return [member_claim(snapshot, pool, member_name(pool, salt))]
 

@@ -21,9 +21,9 @@ from api.v1.meta import Condition
 from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker, known_candidate
 from reconciler.disruption.drift import drift_reason
-from reconciler.disruption.pacing import backing_off
+from reconciler.disruption.pacing import next_try
 from reconciler.disruption.view import View
-from reconciler.disruption.writes import guarded, set_conditions
+from reconciler.disruption.writes import guarded, set_conditions, with_condition
 from reconciler.model import kinds
 from reconciler.model.memory import Step
 from reconciler.model.plan import NOTHING, Event, Plan, Reason, joined
@@ -71,12 +71,12 @@ def _one(view: View, pool: NodePool, sums: Mapping[tuple[str, str], int], behind
 
 # --- budgets ----------------------------------------------------------------------------------------------------
 def _with_budgets(view: View, pool: NodePool, known: Conditions) -> tuple[tuple[Event, ...], Conditions]:
-    problems = budgets.problems(pool.spec.disruption.budgets)
+    problems = view.turn.one(_FAULTS, view.each, pool.name)
     if not problems:
-        return (), _put(view, pool, known, BUDGETS_VALID, rules.TRUE, BUDGETS_VALID)
+        return (), with_condition(view.snapshot, pool, known, BUDGETS_VALID, rules.TRUE, BUDGETS_VALID)
     text = f"{'; '.join(problems)}; while that is so no node goes for any reason"
     event = Event(kinds.ref(pool), pool.metadata.uid, "Warning", "InvalidBudget", text, text, _ONCE)
-    return (event,), _put(view, pool, known, BUDGETS_VALID, rules.FALSE, "InvalidBudget", text)
+    return (event,), with_condition(view.snapshot, pool, known, BUDGETS_VALID, rules.FALSE, "InvalidBudget", text)
 
 
 # --- progress ---------------------------------------------------------------------------------------------------
@@ -85,23 +85,23 @@ def _with_progress(
 ) -> tuple[Conditions, datetime | None]:
     """`behind` are the nodes that have drifted and about which nothing has been decided yet."""
     if not counts[_BEHIND] and not counts[_LEAVING]:
-        done = _put(view, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
+        done = with_condition(view.snapshot, pool, known, UP_TO_DATE, rules.TRUE, UP_TO_DATE)
         return rules.drop(rules.drop(done, RECONCILING), STALLED), None
     held = {state.name: text for state in behind if (text := _hold(view, state))}
     stuck = not counts[_LEAVING] and len(held) == len(behind)
     reason = "Blocked" if stuck else "RollingOut" if counts[_LEAVING] else "WaitingForBudget"
     words = _words(counts, held)
-    known = _put(view, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
-    known = _put(view, pool, known, RECONCILING, rules.TRUE, reason, words)
+    known = with_condition(view.snapshot, pool, known, UP_TO_DATE, rules.FALSE, reason, words)
+    known = with_condition(view.snapshot, pool, known, RECONCILING, rules.TRUE, reason, words)
     if not stuck:
         return rules.drop(known, STALLED), None
     before = rules.get(known, STALLED)
     since = before.last_transition_time if before is not None else view.snapshot.now
     if before is not None and before.status == rules.TRUE:
-        return _put(view, pool, known, STALLED, rules.TRUE, reason, words), None
+        return with_condition(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
     if since is not None and view.snapshot.now - since < STALLED_AFTER:
-        return _put(view, pool, known, STALLED, rules.UNKNOWN, reason, words), since + STALLED_AFTER
-    return _put(view, pool, known, STALLED, rules.TRUE, reason, words), None
+        return with_condition(view.snapshot, pool, known, STALLED, rules.UNKNOWN, reason, words), since + STALLED_AFTER
+    return with_condition(view.snapshot, pool, known, STALLED, rules.TRUE, reason, words), None
 
 
 def _words(counts: Mapping[str, int], held: Mapping[str, str]) -> str:
@@ -124,15 +124,8 @@ def _hold(view: View, state: StateNode) -> str:
     blocker = known_candidate(view, state.claim.name, eventual=True)
     if isinstance(blocker, Blocker):
         return "" if blocker.quiet else blocker.text
-    waiting = backing_off(view, state)
-    return waiting.refusals[0].reason.text if waiting is not None else ""
-
-
-def _put(
-    view: View, pool: NodePool, known: Conditions, type_: str, status: str, reason: str, message: str = ""
-) -> Conditions:
-    generation, now = pool.metadata.generation, view.snapshot.now.replace(microsecond=0)
-    return rules.put(known, type_, status, reason, generation=generation, now=now, message=message)
+    waiting = next_try(view, state)
+    return waiting.text if waiting is not None else ""
 
 
 # --- what is known of single objects ----------------------------------------------------------------------------
@@ -172,7 +165,13 @@ def _hashed(view: View, name: str) -> tuple[bool, None]:
     return pool.metadata.annotations.get(labels.NODEPOOL_HASH) == hashes.nodepool_hash(pool), None
 
 
+def _faults(view: View, name: str) -> tuple[tuple[str, ...], None]:
+    """Why budgets of the pool cannot be read."""
+    return tuple(budgets.problems(view.snapshot.node_pools[name].spec.disruption.budgets)), None
+
+
 _ROLES: Final[Step[View, _Role]] = Step(
     "roll-out", "state_nodes", _role, speaks=lambda role: role.part == _BEHIND, counts=lambda role: role.counts
 )
 _HASHED: Final[Step[View, bool]] = Step("hashed", "node_pools", _hashed, speaks=lambda _: False)
+_FAULTS: Final[Step[View, tuple[str, ...]]] = Step("budget faults", "node_pools", _faults, speaks=lambda _: False)

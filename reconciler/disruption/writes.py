@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from api import labels
-from api.v1.conditions import in_full
+from api.v1.conditions import in_full, put
 from api.v1.meta import Condition, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
@@ -38,6 +38,20 @@ def untaint(node: Node, reason: Reason) -> PatchObject:
 
 def tainted(node: Node) -> bool:
     return any(t.key == labels.DISRUPTED_TAINT and t.effect == DISRUPTED.effect for t in node.spec.taints)
+
+
+def with_condition(
+    snapshot: Snapshot,
+    value: NodeClaim | NodePool,
+    known: tuple[Condition, ...],
+    type_: str,
+    status: str,
+    reason: str,
+    message: str = "",
+) -> tuple[Condition, ...]:
+    """These conditions with one of them set, for the object as it is now; in whole seconds, as the API keeps them."""
+    generation, now = value.metadata.generation, snapshot.now.replace(microsecond=0)
+    return put(known, type_, status, reason, generation=generation, now=now, message=message)
 
 
 def set_conditions(value: NodeClaim | NodePool, conditions: Iterable[Condition], reason: Reason) -> PatchObject:

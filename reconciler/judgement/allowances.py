@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from api.v1.budgets import EXPIRED, REASONS, UNLIMITED, Row, rows
-from api.v1.nodepool import Budget
 from reconciler.disruption.budgets import PoolBudget, budgets_of
 from reconciler.disruption.view import View
 from reconciler.judgement.values import Allowance, Budgets, Hold
@@ -24,7 +23,7 @@ def _allowance(view: View, pool: str, found: PoolBudget, reason: str) -> Allowan
     allowed = found.allowed[reason]
     unlimited = None if allowed == UNLIMITED else allowed
     try:
-        lines = rows(budgets=_rows(view, pool), nodes=found.nodes, now=view.snapshot.now, reason=reason)
+        lines = _lines(view, pool, found, reason)
     except ValueError as error:
         return Allowance(reason, allowed, 0, f"a budget cannot be read, so nothing may go: {error}")
     changes = min((row.changes for row in lines if row.changes is not None), default=None)
@@ -48,15 +47,17 @@ def held(view: View, pool: str, reason: str) -> Hold | None:
 def _opens(view: View, pool: str, found: PoolBudget, reason: str) -> datetime | None:
     """When every budget that is used up has ended, if all of them do."""
     try:
-        lines = rows(budgets=_rows(view, pool), nodes=found.nodes, now=view.snapshot.now, reason=reason)
+        lines = _lines(view, pool, found, reason)
     except ValueError:
         return None
     ends = [row.changes for row in lines if row.holds and row.allows <= found.disrupting]
     return max((end for end in ends if end is not None), default=None) if None not in ends else None
 
 
-def _rows(view: View, pool: str) -> tuple[Budget, ...]:
-    return view.snapshot.node_pools[pool].spec.disruption.budgets
+def _lines(view: View, pool: str, found: PoolBudget, reason: str) -> tuple[Row, ...]:
+    """The budgets that speak of the reason, as they are now. Raises ValueError where one cannot be read."""
+    own = view.snapshot.node_pools[pool].spec.disruption.budgets
+    return rows(budgets=own, nodes=found.nodes, now=view.snapshot.now, reason=reason)
 
 
 def _words(row: Row) -> str:

@@ -9,10 +9,10 @@ from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.judgement.values import Fact, Stage
 from reconciler.lifecycle.drain import must_go, waiting_pods, wave_of
-from reconciler.lifecycle.termination import deadline_of
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.volumes import attached
 from reconciler.model import pods
+from reconciler.model.claims import deadline_of
 from reconciler.model.objects import Node, Pod
 from reconciler.model.pdbs import Pdbs
 from reconciler.model.snapshot import Snapshot, StateNode

@@ -85,7 +85,7 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
 def _said(claim: NodeClaim, type_: str) -> str:
     """Reason and message of a condition."""
     condition = claim.condition(type_)
-    return ": ".join(filter(None, (condition.reason, condition.message))) if condition is not None else ""
+    return condition.text if condition is not None else ""
 
 
 # --- a command --------------------------------------------------------------------------------------------------

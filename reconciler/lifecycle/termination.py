@@ -29,6 +29,7 @@ from reconciler.lifecycle.writes import (
     with_metadata,
     without_finalizer,
 )
+from reconciler.model.claims import deadline_of
 from reconciler.model.instants import rfc3339
 from reconciler.model.objects import Node
 from reconciler.model.plan import NOTHING, Event, Plan, Reason, Source, joined
@@ -96,17 +97,6 @@ def _with_deadline(progress: Progress) -> Progress:
 def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:
     words = f"all pods will be deleted by {rfc3339(deadline)}"
     return warning(value, "TerminationGracePeriodExpiring", words).standing()
-
-
-def deadline_of(claim: NodeClaim) -> datetime | None:
-    """The forced end of the claim's drain as written down; None when there is none. Raises ValueError."""
-    text = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
-    if text is None:
-        return None
-    instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None:
-        raise ValueError(f"annotation {labels.TERMINATION_TIMESTAMP} is {text!r}, a time without a zone")
-    return instant
 
 
 # --- nodes ------------------------------------------------------------------------------------------------------

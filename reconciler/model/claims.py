@@ -1,8 +1,11 @@
-"""Whether a NodeClaim makes sense, or a NodePool: one that does not can neither be launched from nor counted on."""
+"""Whether a NodeClaim makes sense, or a NodePool: one that does not can neither be launched from nor counted on; and
+what is read off a claim's annotations by more than one room."""
 
 from __future__ import annotations
 
-from api import durations
+from datetime import datetime
+
+from api import durations, labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 
@@ -23,3 +26,14 @@ def check_pool(pool: NodePool) -> None:
 def _durations(*texts: str | None) -> None:
     for text in texts:
         durations.parse_nillable(text)
+
+
+def deadline_of(claim: NodeClaim) -> datetime | None:
+    """The forced end of the claim's drain as written down; None when there is none. Raises ValueError."""
+    text = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
+    if text is None:
+        return None
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise ValueError(f"annotation {labels.TERMINATION_TIMESTAMP} is {text!r}, a time without a zone")
+    return instant

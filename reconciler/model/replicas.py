@@ -52,6 +52,12 @@ def kept(pool: NodePool) -> int | None:
     return None if meta.deleting or meta.unreadable or not pool.managed else pool.spec.replicas
 
 
+def may_renew(snapshot: Snapshot, pool: NodePool) -> bool:
+    """Whether members may get successors: not while there are too many, those that are being replaced among them."""
+    own, replicas = members(snapshot.claims_by_pool.get(pool.name, ())), kept(pool)
+    return replicas is not None and len(own.active) + len(own.disrupted) <= replicas
+
+
 def asked_for(snapshot: Snapshot, pool_name: str) -> frozenset[str]:
     """The names of the pool's claims that are being created and do not show yet."""
     claims = (action.claim for action in snapshot.under_way if isinstance(action, CreateNodeClaim))

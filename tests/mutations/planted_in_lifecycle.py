@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.bug import Bug, Edit, rule
 
 _EXPECTATIONS = "tests/unit/lifecycle/test_expectations.py"
+_GIVING_WAY = "tests/unit/lifecycle/test_giving_way.py"
 
 BUGS = (
     Bug(
@@ -96,7 +97,7 @@ BUGS = (
                 "    return [one for one in rows if one.up]\n    able, away = [one for one in rows if one.up], ",
             ),
         ),
-        (f"{_EXPECTATIONS}::test_a_node_gives_way_to_pods_that_are_more_important",),
+        (f"{_GIVING_WAY}::test_a_node_gives_way_to_pods_that_are_more_important",),
     ),
     Bug(
         "node gives way only until another is up",
@@ -108,7 +109,7 @@ BUGS = (
                 "if False:\n            break",
             ),
         ),
-        (f"{_EXPECTATIONS}::test_a_node_gives_way_to_pods_that_are_more_important",),
+        (f"{_GIVING_WAY}::test_a_node_gives_way_to_pods_that_are_more_important",),
     ),
     Bug(
         "what was forgotten is not told again",
