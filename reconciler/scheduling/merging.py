@@ -1,4 +1,5 @@
 """Few nodes, made fewer: one takes over all that is on others, or is emptied onto the others, where that costs less.
+Where two small ones cost clearly less than one that is large, it is parted.
 
 Nodes that were filled lane by lane are each the best for what was there first. Here whole nodes are looked at, those
 with pods that belong together among them.
@@ -6,9 +7,13 @@ with pods that belong together among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, permutations, product
+from math import prod
 
 from api import labels
+from api.requirements import Requirements
 from reconciler.scheduling.bins import Bin
 from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.groups import AFFINITY, Group
@@ -21,6 +26,10 @@ from reconciler.scheduling.template import Template
 _FEW = 16
 #: To ask the costs of so many nodes is as much work as to look for one seat.
 _COSTS_A_SEAT = 6
+#: A node with pods that can be parted in more ways than these is left whole.
+_WAYS = 256
+#: An answer with a node more has to be better by this share; among answers as good as that, fewer nodes are better.
+_BAND = 0.01
 #: Nodes that go, and those that come instead.
 _Step = tuple[Sequence[Bin], Sequence[Bin]]
 
@@ -70,8 +79,9 @@ class _Costs:
 def _better(bins: Sequence[Bin], costs: _Costs) -> list[Bin] | None:
     """The cheapest nodes that one step leads to, if they cost less than these."""
     most, best = 0, None
-    for gone, come in (*_taken_over(bins, costs), *_emptied(bins, costs), *_moved(bins, costs)):
-        gain = sum(map(costs.sure, gone)) - sum(map(costs.sure, come))
+    band = int(_BAND * sum(map(costs.sure, bins)))
+    for gone, come in (*_taken_over(bins, costs), *_emptied(bins, costs), *_moved(bins, costs), *_parted(bins, costs)):
+        gain = sum(map(costs.sure, gone)) - sum(map(costs.sure, come)) - band * (len(come) > len(gone))
         if gain > most:
             most, best = gain, (gone, come)
     if best is None:
@@ -155,6 +165,39 @@ def _moved(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
                 target.add(item, number, joint)
                 if costs.of(target) is not None:
                     yield [source, other], [left, target]
+
+
+def _parted(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
+    """The pods of one node go on two, those kinds together that need each other.
+
+    Not within limits: two nodes may take more of them than one.
+    """
+    for full in bins:
+        content = Counter[Item]()
+        for item, number in full.content:
+            content[item] += number
+        if full.template.remaining is not None or prod(number + 1 for number in content.values()) > _WAYS:
+            continue
+        bound = [(a, b) for a, b in permutations(content, 2) if _follows(a, b)]
+        for amounts in islice(product(*(range(number + 1) for number in content.values())), 1, None):
+            here = +Counter(dict(zip(content, amounts, strict=True)))
+            rest = content - here
+            if not rest or any((a in here) != (b in here) or (a in rest) != (b in rest) for a, b in bound):
+                continue
+            one = _alone(full.template, here)
+            if one is not None and costs.of(one) is not None and costs.sure(one) < costs.sure(full):
+                other = _alone(full.template, rest)
+                if other is not None and costs.of(other) is not None:
+                    yield [full], [one, other]
+
+
+def _alone(template: Template, content: Mapping[Item, int]) -> Bin | None:
+    """A node with these pods, of which it is known that they may be together, and with nothing that others want."""
+    joint: Requirements | None = template.requirements
+    for item in content:
+        served = template.serve(item.requirements)
+        joint = template.join(joint, served) if joint is not None and served is not None else None
+    return Bin.filled(template, joint, list(content.items())) if joint is not None else None
 
 
 def _groups(item: Item) -> list[Group]:

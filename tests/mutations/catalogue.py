@@ -1,8 +1,8 @@
 """Behaviours of the catalogues, each with the bug that its test dies of; and the draw that says of which.
 
-A seed draws thirty of all numbers of a catalogue, whatever is built so far, so a number that is drawn stays drawn. One
-that has a test needs a bug here, and one that gets a test later will (`test_mutations.py` says so). The scheduler's
-referee, who looks at every answer that its tests get, is left out: a test has to see by itself what its name says.
+A seed puts all numbers of a catalogue in an order, and the first thirty that are built are drawn: each needs a bug here
+(`test_mutations.py` says so). The scheduler's referee, who looks at every answer that its tests get, is left out: a test
+has to see by itself what its name says.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ class Behaviours:
         return cls(catalogue, dict(sorted(bugs.items())), tests)
 
     def drawn(self, seed: int) -> list[int]:
-        """Thirty numbers of the catalogue, in the order in which they are drawn."""
-        return random.Random(seed).sample(self.catalogue.numbers, DRAWN)
+        """Thirty numbers of the catalogue that are not to come, in the order in which they are drawn."""
+        numbers = self.catalogue.numbers
+        shuffled = random.Random(seed).sample(numbers, len(numbers))
+        return [number for number in shuffled if number not in self.catalogue.to_come][:DRAWN]
 
     def broken(self, numbers: Iterable[int]) -> list[Bug]:
         """The bugs of these numbers, of those that have one."""

@@ -79,9 +79,8 @@ def test_a_test_that_dies_of_anything_but_an_assertion_has_found_nothing() -> No
 
 
 @CATALOGUES
-def test_a_draw_does_not_depend_on_what_is_built(name: str) -> None:
-    """The same numbers on every machine and for ever, whichever of them have tests."""
-    first = {"scheduling": [146, 130, 61, 161, 99, 172], "disruption": [146, 130, 61, 161, 99, 158]}
+def test_a_draw_is_the_same_on_every_machine_and_leaves_out_what_is_to_come(name: str) -> None:
+    first = {"scheduling": [146, 130, 61, 161, 99, 172], "disruption": [146, 130, 61, 161, 158, 10]}
     assert BROKEN[name].drawn(SEED)[:6] == first[name]
     assert len({*BROKEN[name].drawn(SEED)}) == DRAWN
 
