@@ -82,10 +82,7 @@ class Bound:
     @property
     def problems(self) -> list[str]:
         found = [] if self.pods == self.world.pods else [f"{self.pods} of {self.world.pods} pods are bound"]
-        return [
-            *found,
-            *(f"node {name} has none of the pods it was made for, nor their like" for name in self.forsaken),
-        ]
+        return [*found, *self.forsaken]
 
 
 def bound(
@@ -217,12 +214,17 @@ def _node(claim: Json, sitting: Sequence[Json], stays: bool, region: Region) -> 
 
 
 def _forsaken(nodes: Sequence[Node], pods: Sequence[Json]) -> Iterable[str]:
-    """Nodes that stay, and to which neither one of the pods they were made for came, nor one of the same workload."""
+    """Nodes that stay and have neither a pod that they were made for nor one of the same workload, in words."""
     of_mark = {pod_mark(pod["metadata"]["uid"]): _workload(pod) for pod in pods}
     for node in nodes:
         wanted = Counter(of_mark[mark] for mark in node.planned if mark in of_mark)
         if node.stays and not any(workload in wanted for workload, _ in node.came):
-            yield node.name
+            came = {workload for workload, _ in node.came}
+            yield f"node {node.name}, made for {_listed(wanted)}, has {_listed(came)}"
+
+
+def _listed(workloads: Iterable[str]) -> str:
+    return " and ".join(sorted(workloads)) or "nobody"
 
 
 # --- pods ---------------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def test_a_world_whose_planned_nodes_joined_far_apart_is_late(seconds: int, late
 def test_a_node_to_which_nobody_came_is_told() -> None:
     pods = [pod("1", "node-a"), pod("2", "node-a"), pod("3", "node-a")]
     row = judged(pods, [claim("a", "1", "2"), claim("b", "3")])
-    assert row.problems == ["node b has none of the pods it was made for, nor their like"]
+    assert row.problems == ["node b, made for w00/web, has nobody"]
 
 
 def test_a_node_that_went_was_paid_for_all_the_same() -> None:
@@ -105,7 +105,7 @@ def test_a_node_that_went_was_paid_for_all_the_same() -> None:
 def test_a_node_that_only_others_took_is_told() -> None:
     pods = [pod("1", "node-a"), pod("2", "node-b"), pod("3", "node-a", "db")]
     row = judged(pods, [claim("a", "1", "2"), claim("b", "3")])
-    assert row.problems == ["node b has none of the pods it was made for, nor their like"]
+    assert row.problems == ["node b, made for w00/db, has w00/web"]
 
 
 def test_a_pod_without_a_node_is_told() -> None:

@@ -1,8 +1,8 @@
 """Behaviours of the catalogues, each with the bug that its test dies of; and the draw that says of which.
 
-A seed puts all numbers of a catalogue in an order, and the first thirty that are built are drawn: each needs a bug here
-(`test_mutations.py` says so). The scheduler's referee, who looks at every answer that its tests get, is left out: a test
-has to see by itself what its name says.
+A seed puts all numbers of a catalogue in an order, and the first thirty that are built are drawn: each needs a bug
+here (as `test_mutations.py` says). The scheduler's referee, who looks at all answers that its tests get, is left out: a
+test has to see by itself what its name says.
 """
 
 from __future__ import annotations
