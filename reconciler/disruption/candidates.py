@@ -178,11 +178,11 @@ def pod_blockers(view: View, on_node: tuple[Pod, ...]) -> Iterator[Blocker]:
     now = view.snapshot.now
     for pod in on_node:
         if pod.metadata.unreadable:
-            yield Blocker("Unreadable", f"pod {pod.key} cannot be read: {pod.metadata.unreadable}", pod=pod.key)
+            yield Blocker("Unreadable", f"{pods.named(pod)} cannot be read: {pod.metadata.unreadable}", pod=pod.key)
         elif labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now):
             until = min(pods.protection_ends(pod), default=None)
             yield Blocker(
-                "PodDoNotDisrupt", f"pod {pod.key} is annotated {labels.DO_NOT_DISRUPT}", until=until, pod=pod.key
+                "PodDoNotDisrupt", f"{pods.named(pod)} is annotated {labels.DO_NOT_DISRUPT}", until=until, pod=pod.key
             )
     for pod in on_node:
         holding = view.pdbs.blocking(pod, now)

@@ -226,7 +226,7 @@ def _stop_for_pods(view: View, name: str, claim: NodeClaim, node: Node, command:
     snapshot, on_node = view.snapshot, view.pods_on(node.name)
     come = [pod for pod in on_node if _unforeseen(pod, command)]
     if come:
-        return _Stop("PodArrived", f"pod {come[0].key} has come to the node")
+        return _Stop("PodArrived", f"{pods.named(come[0])} has come to the node")
     until = snapshot.nominated_until.get(name)
     if command.reason == EMPTY and until is not None and until > snapshot.now:
         return _Stop("Nominated", "a pending pod is expected on this node")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.judgement.values import Fact, Stage
-from reconciler.lifecycle.drain import must_go, waiting_pods, wave_of
+from reconciler.lifecycle.drain import forced_at, must_go, waiting_pods, wave_of
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.volumes import attached
 from reconciler.model import pods
@@ -83,10 +83,10 @@ def _pods(snapshot: Snapshot, waiting: list[Pod], deadline: datetime | None) -> 
     wave = min(wave_of(pod) for pod in waiting)
     for pod in waiting:
         text, at = _held(snapshot, pod, wave, deadline)
-        forced = _forced(pod, deadline)
+        forced = forced_at(pod, deadline)
         if forced is not None and at is None and pod.metadata.deletion_timestamp is None:
             text, at = f"{text}; deleted by force at", forced
-        yield Fact(f"pod {pod.key} {text}", at)
+        yield Fact(f"{pods.named(pod)} {text}", at)
 
 
 def _held(snapshot: Snapshot, pod: Pod, wave: int, deadline: datetime | None) -> tuple[str, datetime | None]:
@@ -106,8 +106,3 @@ def _held(snapshot: Snapshot, pod: Pod, wave: int, deadline: datetime | None) ->
     if holding:
         return f"is held by PodDisruptionBudget {holding[0]}", None
     return "is being evicted", None
-
-
-def _forced(pod: Pod, deadline: datetime | None) -> datetime | None:
-    grace = pod.spec.termination_grace_period_seconds
-    return None if deadline is None or grace is None else deadline - timedelta(seconds=grace)

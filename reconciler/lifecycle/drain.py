@@ -54,8 +54,14 @@ def must_go(pod: Pod, now: datetime, deadline: datetime | None) -> bool:
         return False
     if pod.metadata.deletion_timestamp is not None:
         return pod.metadata.deletion_timestamp > max(deadline, now + _SECOND)
+    forced = forced_at(pod, deadline)
+    return forced is not None and now >= forced
+
+
+def forced_at(pod: Pod, deadline: datetime | None) -> datetime | None:
+    """When the pod is deleted whatever stands in its way, so that its grace is over by the drain's deadline."""
     grace = pod.spec.termination_grace_period_seconds
-    return grace is not None and now >= deadline - timedelta(seconds=grace)
+    return None if deadline is None or grace is None else deadline - timedelta(seconds=grace)
 
 
 def wave_of(pod: Pod) -> int:
@@ -117,8 +123,8 @@ def _turning_points(view: View, pod: Pod, deadline: datetime | None) -> list[dat
     points = []
     if pod.metadata.deletion_timestamp is not None:
         points.append(pod.metadata.deletion_timestamp + pods.STUCK_AFTER + _SECOND)
-    elif deadline is not None and pod.spec.termination_grace_period_seconds is not None:
-        points.append(deadline - timedelta(seconds=pod.spec.termination_grace_period_seconds))
+    elif (forced := forced_at(pod, deadline)) is not None:
+        points.append(forced)
     points += pods.protection_ends(pod)
     wait = view.snapshot.not_before.get(f"eviction/{pod.key}")
     return points if wait is None else [*points, wait]

@@ -178,16 +178,17 @@ def _drain_stage(progress: Progress, nodes: tuple[Node, ...], deadline: datetime
     view, claim = progress.view, progress.claim
     known = claim.condition("Drained")
     cause = claim.condition("DisruptionReason")
-    words = cause.reason if cause is not None and cause.status == TRUE else "Forceful Termination"
-    waits = [wait for node in nodes if (wait := drain(view, node, deadline, words)) is not None]
+    why = cause.reason if cause is not None and cause.status == TRUE else "Forceful Termination"
+    waits = [wait for node in nodes if (wait := drain(view, node, deadline, why)) is not None]
+    words = f"over by {rfc3339(deadline)}, whatever stands in its way" if deadline is not None else ""
     if waits:
-        return progress.condition("Drained", UNKNOWN, "Draining").also(joined(waits)), False
+        return progress.condition("Drained", UNKNOWN, "Draining", words).also(joined(waits)), False
     if known is not None and known.status == TRUE:
         return progress, True
     since = known.last_transition_time if known is not None else None
     settled = (since or view.now) + view.snapshot.settings.min_drain_time
     if view.snapshot.now < settled:
-        return progress.condition("Drained", UNKNOWN, "Draining").also(Plan(next_due=settled)), False
+        return progress.condition("Drained", UNKNOWN, "Draining", words).also(Plan(next_due=settled)), False
     return progress.condition("Drained", TRUE), True
 
 

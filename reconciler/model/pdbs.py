@@ -63,9 +63,9 @@ Selecting = tuple[str, Selector]
 def why_held(pod: Pod, holding: Sequence[str]) -> str:
     """For a person, how the budgets of these keys (one or more) keep the pod."""
     if len(holding) > 1:
-        several = f"pod {pod.key} has several PodDisruptionBudgets, which eviction does not support"
+        several = f"{pods.named(pod)} has several PodDisruptionBudgets, which eviction does not support"
         return f"{several}: {', '.join(holding)}"
-    return f"PodDisruptionBudget {holding[0]} does not let pod {pod.key} go"
+    return f"PodDisruptionBudget {holding[0]} does not let {pods.named(pod)} go"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,17 @@ def active(pod: Pod) -> bool:
     return not terminal(pod) and not terminating(pod)
 
 
+def named(pod: Pod) -> str:
+    """The pod for a person, with whose it is: `pod default/web-5d9c7-x2x4k of Deployment web`."""
+    owner = next((o for o in pod.metadata.owner_references if o.controller), None)
+    if owner is None:
+        return f"pod {pod.key}"
+    template = pod.metadata.labels.get("pod-template-hash", "")
+    if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
+        return f"pod {pod.key} of Deployment {owner.name.removesuffix(f'-{template}')}"
+    return f"pod {pod.key} of {owner.kind} {owner.name}"
+
+
 def _owned_by(pod: Pod, api_version: str, kind: str) -> bool:
     return any(o.api_version == api_version and o.kind == kind for o in pod.metadata.owner_references)
 

@@ -27,7 +27,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     3: (
         "Nobody hears which pod is protected.",
-        (Edit("reconciler/disruption/candidates.py", 'f"pod {pod.key} is annotated', 'f"a pod is annotated'),),
+        (Edit("reconciler/disruption/candidates.py", 'f"{pods.named(pod)} is annotated', 'f"a pod is annotated'),),
     ),
     4: (
         "A grace period waives the protection of pods whoever asks.",

@@ -162,9 +162,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is too much is replaced.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "    if replicas is None or len(own.active) + len(own.disrupted) > replicas:",
-                "    if replicas is None:",
+                "reconciler/model/replicas.py",
+                "    return replicas is not None and len(own.active) + len(own.disrupted) <= replicas",
+                "    return replicas is not None",
             ),
         ),
     ),
@@ -187,7 +187,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/repair.py",
-                "    if known is not None and datetime.fromisoformat(known) <= snapshot.now:",
+                "    if known is not None and known <= snapshot.now:",
                 "    if known is not None:",
             ),
         ),

@@ -81,7 +81,7 @@ def test_it_says_how_long_its_drain_may_take() -> None:
     world.tick()
     condition = announced(world)
     assert condition is not None
-    assert "its drain is over 1h later (terminationGracePeriod)" in condition.message
+    assert "its drain is over by 2026-03-04T13:02:00Z (terminationGracePeriod of 1h)" in condition.message
 
 
 @pytest.mark.parametrize(

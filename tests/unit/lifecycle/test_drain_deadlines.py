@@ -11,6 +11,8 @@ from reconciler.model import kinds
 from tests.unit.lifecycle.drains import draining, forced
 from tests.unit.lifecycle.world import NOW, node_claim, pod, prepared, text
 
+PROTECTED = {"annotations": {labels.DO_NOT_DISRUPT: "true"}}
+
 
 def test_the_deadline_is_written_down_once() -> None:
     world = draining(grace="5m")
@@ -36,6 +38,15 @@ def test_the_deadline_is_told_on_the_claim_when_it_is_written_down() -> None:
     assert text(NOW + timedelta(minutes=5)) in event.message
     world.obey(plan)
     assert world.decide().events == ()
+
+
+def test_the_status_says_by_when_the_drain_is_over() -> None:
+    world = draining(pod("web", "node-a", meta=PROTECTED), grace="5m")
+    world.settle()
+    condition = world.claim().condition("Drained")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("Unknown", "Draining")
+    assert condition.message == f"over by {text(NOW + timedelta(minutes=5))}, whatever stands in its way"
 
 
 def test_past_the_deadline_a_pod_is_not_cut_again_and_again() -> None:

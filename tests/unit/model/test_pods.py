@@ -275,3 +275,24 @@ def test_a_toleration_of_a_value_is_for_that_value() -> None:
 )
 def test_critical(name: str, expected: bool) -> None:
     assert pods.critical(pod(priorityClassName=name)) is expected
+
+
+# --- whose it is ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("kind", "owner", "template", "whose"),
+    [
+        ("ReplicaSet", "web-5d9c7", "5d9c7", " of Deployment web"),
+        ("ReplicaSet", "web-5d9c7", "", " of ReplicaSet web-5d9c7"),
+        ("ReplicaSet", "5d9c7", "5d9c7", " of ReplicaSet 5d9c7"),
+        ("StatefulSet", "db", "", " of StatefulSet db"),
+        ("", "", "", ""),
+    ],
+)
+def test_a_pod_is_named_with_whose_it_is(kind: str, owner: str, template: str, whose: str) -> None:
+    references = [
+        {"apiVersion": "v1", "kind": "Other", "name": "no-controller", "uid": "1"},
+        {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": "2", "controller": True},
+    ]
+    meta = {"name": "a", "namespace": "default", "ownerReferences": references[: 2 if kind else 1]}
+    one = decode(Pod, {"metadata": {**meta, "labels": {"pod-template-hash": template} if template else {}}})
+    assert pods.named(one) == f"pod default/a{whose}"
