@@ -183,6 +183,11 @@ def test_a_cheaper_offering_makes_no_answer_dearer() -> None:
     assert {seed: ratio for seed in SOME if (ratio := risen(seed, LITTLE)) > BAND} == {}
 
 
+def test_a_node_that_costs_more_than_two_smaller_ones_becomes_these() -> None:
+    """A large type that has become cheaper holds pods of one zone and of any: no cheaper node holds them all."""
+    assert risen(1399, ENOUGH) <= BAND
+
+
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_more_capacity_takes_nobodys_place_in_many_worlds() -> None:

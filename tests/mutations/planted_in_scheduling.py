@@ -136,4 +136,10 @@ BUGS = (
         ),
         ("tests/unit/scheduling/test_leftovers.py::test_a_larger_node_gives_back_what_the_smaller_one_had_of_limits",),
     ),
+    Bug(
+        "large nodes stay whole",
+        "Few nodes are made fewer, and never more, whatever two smaller ones would cost.",
+        (Edit("reconciler/scheduling/merging.py", ", *_parted(bins, costs)", ""),),
+        ("tests/laws/test_capacity_laws.py::test_a_node_that_costs_more_than_two_smaller_ones_becomes_these",),
+    ),
 )
