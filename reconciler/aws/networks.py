@@ -22,13 +22,16 @@ PAGE: Final = {"PageSize": 500}
 
 def read_subnets(ec2: Any, terms: Sequence[SelectorTerm]) -> tuple[Subnet, ...]:
     """The subnets that the terms select, those with most free addresses first."""
-    found = {row["SubnetId"]: _subnet(row) for row in _select(ec2, "subnets", terms, {"id": "subnet-id"})}
+    found = {
+        row["SubnetId"]: _subnet(row) for row in _select(ec2, "describe_subnets", "Subnets", terms, {"id": "subnet-id"})
+    }
     return tuple(sorted(found.values(), key=lambda subnet: (-subnet.free_addresses, subnet.id)))
 
 
 def read_security_groups(ec2: Any, terms: Sequence[SelectorTerm]) -> tuple[SecurityGroup, ...]:
     """The security groups that the terms select, by ID."""
-    rows = _select(ec2, "security_groups", terms, {"id": "group-id", "name": "group-name"})
+    fields = {"id": "group-id", "name": "group-name"}
+    rows = _select(ec2, "describe_security_groups", "SecurityGroups", terms, fields)
     found = {row["GroupId"]: SecurityGroup(id=row["GroupId"], name=row.get("GroupName", "")) for row in rows}
     return tuple(found[key] for key in sorted(found))
 
@@ -52,15 +55,14 @@ def questions(terms: Sequence[SelectorTerm], fields: Mapping[str, str]) -> list[
     return asked + [tag_filters(term.tags) for term in by_tags]
 
 
-def _select(ec2: Any, what: str, terms: Sequence[SelectorTerm], fields: Mapping[str, str]) -> list[Any]:
-    answers = each(lambda filters: _describe(ec2, what, filters), questions(terms, fields))
-    return [row for answer in answers for row in answer]
+def _select(ec2: Any, operation: str, key: str, terms: Sequence[SelectorTerm], fields: Mapping[str, str]) -> list[Any]:
+    """The rows under `key` of all answers."""
 
+    def ask(filters: Filters) -> list[Any]:
+        with translated(f"ec2:Describe{key}"):
+            return pages(ec2, operation, key, Filters=filters, PaginationConfig=PAGE)
 
-def _describe(ec2: Any, what: str, filters: Filters) -> list[Any]:
-    key = "".join(word.capitalize() for word in what.split("_"))
-    with translated(f"ec2:Describe{key}"):
-        return pages(ec2, f"describe_{what}", key, Filters=filters, PaginationConfig=PAGE)
+    return [row for answer in each(ask, questions(terms, fields)) for row in answer]
 
 
 def _subnet(row: Mapping[str, Any]) -> Subnet:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import InvalidInstanceIdError
 from moto.ec2.responses import EC2Response
+from moto.iam.models import ManagedPolicy
 from moto.iam.responses import IamResponse
 
 from . import reservations
@@ -22,6 +24,22 @@ def extend(world: World, market: Market) -> None:
     for method in _lists(market) + _instances(world, market):
         setattr(EC2Response, method.__name__, method)
     IamResponse.list_instance_profiles = list_instance_profiles  # type: ignore[method-assign]
+    _read_documents()
+
+
+def _read_documents() -> None:
+    """A stack may give a policy as text. Source: CloudFormation template reference, AWS::IAM::ManagedPolicy (Json)."""
+    make = ManagedPolicy.create_from_cloudformation_json
+
+    def create_from_cloudformation_json(
+        resource_name: str, cloudformation_json: dict[str, Any], *rest: Any, **more: Any
+    ) -> Any:
+        properties = cloudformation_json["Properties"]
+        if isinstance(properties["PolicyDocument"], str):
+            properties["PolicyDocument"] = json.loads(properties["PolicyDocument"])
+        return make(resource_name, cloudformation_json, *rest, **more)
+
+    ManagedPolicy.create_from_cloudformation_json = staticmethod(create_from_cloudformation_json)  # type: ignore[assignment]
 
 
 def _lists(market: Market) -> list[Any]:

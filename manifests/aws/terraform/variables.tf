@@ -1,0 +1,34 @@
+variable "cluster_name" {
+  description = "Name of the EKS cluster."
+  type        = string
+}
+
+variable "namespace" {
+  description = "Namespace of the controller's ServiceAccount."
+  type        = string
+  default     = "kube-system"
+}
+
+variable "service_account" {
+  description = "Name of the controller's ServiceAccount."
+  type        = string
+  default     = "karpenter"
+}
+
+variable "pod_identity" {
+  description = "Whether a role is made for the controller and given to its ServiceAccount by EKS Pod Identity; if not, attach the policies of the outputs to a role of your own."
+  type        = bool
+  default     = true
+}
+
+variable "access_entry" {
+  description = "Whether nodes are let in by an EKS access entry; if not (authentication mode CONFIG_MAP), add the node role to the ConfigMap kube-system/aws-auth."
+  type        = bool
+  default     = true
+}
+
+variable "tags" {
+  description = "Tags of everything that is made here."
+  type        = map(string)
+  default     = {}
+}
