@@ -18,6 +18,7 @@ _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "run": ("run", "run", _PASS_ON),
     "webhook": ("run", "webhook", _PASS_ON),
     "why": ("why", "why", _PASS_ON),
+    "preflight": ("preflight", "preflight", _PASS_ON),
     "demo": ("show", "demo", None),
     "catalogue": ("catalogue", "command", None),
 }

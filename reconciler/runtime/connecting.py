@@ -12,6 +12,7 @@ from typing import Any
 import boto3
 from botocore.utils import InstanceMetadataRegionFetcher
 
+from reconciler.aws.clients import Clients
 from reconciler.aws.cloud import AwsCloud
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
@@ -38,6 +39,11 @@ def client(options: Options, where: Where, on_poison: Callable[[Kind, str], None
         path, context = where.kubeconfig or None, where.context or None
         return KubeClient.from_kubeconfig(path, context, on_poison=on_poison, qps=qps, burst=burst)
     return KubeClient.in_cluster(on_poison=on_poison, qps=qps, burst=burst)
+
+
+def clients(options: Options) -> Clients:
+    """AWS by itself. Raises SettingsError."""
+    return Clients(options.region or _region(), endpoint_url=options.aws_endpoint_url or None)
 
 
 def cloud(options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = at_once) -> AwsCloud:

@@ -241,13 +241,13 @@ class Installation:
     def helm(self, *arguments: str) -> str:
         return self.control_plane.helm(*arguments).stdout
 
-    def kerf(self, *arguments: str) -> str:
-        """What a command of ours prints for somebody with this AWS account and these settings."""
+    def kerf(self, *arguments: str, code: int = 0) -> str:
+        """What a command of ours prints for somebody with this AWS account and these settings; it exits so."""
         command, environment = (*KERF, *arguments), self._environment()
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return done.stdout
 
     def get(self, kind: str, *arguments: str) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.runtime.preflight.cluster import WRITES
+
 from .control_plane import ControlPlane
 from .installation import CLUSTER_NAME, NAMESPACE, ROOT, Installation
 
@@ -198,6 +200,30 @@ def test_while_the_webhook_is_down_only_new_specs_have_to_wait(kerf: Installatio
     finally:
         kerf.start_webhook()
     assert "created" in kerf.kubectl("apply", "--dry-run=server", "-f", "-", input_=_SPARE)
+
+
+# --- before anything else ---------------------------------------------------------------------------------------
+def test_a_preflight_finds_nothing_wrong_and_names_the_right_that_is_taken_away(kerf: Installation) -> None:
+    account = str(kerf.account())
+    told = kerf.kerf("preflight", "--kubeconfig", account)
+    print(f"\n{told}")
+    assert re.search(r"^0 of \d+ are wrong, 0 doubtful$", told, re.MULTILINE)
+    assert re.search(r"^  ok    EC2NodeClass default: \d+ subnets in us-west-2a, ", told, re.MULTILINE)
+    with kerf.allowed_only([rule for rule in kerf.rules() if "pods/eviction" not in rule["resources"]]):
+        told = kerf.kerf("preflight", "--kubeconfig", account, code=1)
+    assert "  WRONG create pods/eviction: no leave\n" in told
+
+
+def test_a_preflight_asks_for_every_right_to_write_that_the_chart_gives(kerf: Installation) -> None:
+    given = {
+        (group, resource, verb)
+        for rule in kerf.rules()
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb in ("create", "patch", "delete") and not resource.endswith("webhookconfigurations")
+    }
+    assert given == {*WRITES}
 
 
 # --- why a pod waits, why a node stays ------------------------------------------------------------------------

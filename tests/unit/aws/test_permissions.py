@@ -19,10 +19,8 @@ from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import decode
 from reconciler.ec2 import tags
+from tests.unit.aws.policies import AWS, POLICIES, ROOT, allowed, statement, statements
 
-ROOT: Final = Path(__file__).parents[3]
-AWS: Final = ROOT / "manifests" / "aws"
-POLICIES: Final = sorted((AWS / "policies").glob("*.json"))
 SERVICES: Final = ("ec2", "eks", "iam", "pricing", "sqs", "ssm")
 #: What AWS does in our name when it is called so. Source: EC2 and IAM user guides, "Required permissions".
 IMPLIED: Final = {
@@ -73,21 +71,6 @@ def called() -> set[str]:
     known, names = operations(), called_names()
     direct = {action for method, action in known.items() if method in names}
     return direct.union(*(IMPLIED.get(action, set()) for action in direct))
-
-
-# --- what is allowed ----------------------------------------------------------------------------------------------
-def statements(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["Statement"]
-    return found
-
-
-def allowed() -> set[str]:
-    return {action for path in POLICIES for one in statements(path) for action in one["Action"]}
-
-
-def statement(sid: str) -> dict[str, Any]:
-    [found] = [one for path in POLICIES for one in statements(path) if one["Sid"] == sid]
-    return found
 
 
 def test_what_is_called_is_allowed_and_nothing_else() -> None:

@@ -1,0 +1,97 @@
+"""`kerf preflight`: whether a cluster and an account have what Kerf needs, and what to mend. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from api.v1.ec2nodeclass import EC2NodeClass
+    from reconciler.kube.client import KubeClient
+    from reconciler.runtime.preflight.findings import Finding
+    from reconciler.runtime.settings import Options
+
+_USAGE = """\
+kerf preflight [--kubeconfig FILE] [--context NAME] [settings]
+
+Looks at what Kerf needs before it is installed, or when something does not work: the API server and its kinds, the
+rights of whoever asks in the cluster and in the account, the interruption queue, and for each EC2NodeClass its subnets,
+security groups and images. It asks with your own credentials; to ask with the controller's, run it in its pod:
+kubectl exec -n NAMESPACE deploy/NAME -- kerf preflight. Nothing is changed: rights in EC2 are asked for by dry run.
+
+  --kubeconfig FILE   the cluster; as kubectl would without it
+  --context NAME      context of the kubeconfig
+
+Settings are those of `kerf run` (flags or variables); CLUSTER_NAME (--cluster-name) is required.
+Exit codes: 0 nothing is wrong; 1 something is; 2 the command is wrong."""
+
+_SIGNS: Final = {"ok": "  ok    ", "doubtful": "  ?     ", "wrong": "  WRONG "}
+
+
+def preflight(
+    context: typer.Context,
+    kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
+    kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
+) -> None:
+    """Whether a cluster and an account have what Kerf needs, and what to mend."""
+    if "--help" in context.args or "-h" in context.args:
+        typer.echo(_USAGE)
+        return
+    from reconciler.runtime import settings
+
+    try:
+        options = settings.parse(context.args, os.environ)
+        found = list(_told(_look(options, kubeconfig, kube_context)))
+    except settings.SettingsError as error:
+        typer.echo("\n".join(f"kerf preflight: {problem}" for problem in error.problems), err=True)
+        raise typer.Exit(2) from error
+    wrong = sum(one.how == "wrong" for one in found)
+    doubtful = sum(one.how == "doubtful" for one in found)
+    typer.echo(f"\n{wrong} of {len(found)} are wrong, {doubtful} doubtful")
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _told(findings: Iterable[Finding]) -> Iterator[Finding]:
+    for one in findings:
+        typer.echo(_SIGNS[one.how] + one.what + (f": {one.seen}" if one.seen else ""))
+        if one.fix and one.how != "ok":
+            typer.echo(f"          {one.fix}")
+        yield one
+
+
+def _look(options: Options, kubeconfig: str, kube_context: str) -> Iterator[Finding]:
+    """First the cluster, then the account. Raises SettingsError."""
+    from reconciler.model.kinds import Kind
+    from reconciler.ports import PortError
+    from reconciler.runtime import connecting
+    from reconciler.runtime.clock import SystemClock
+    from reconciler.runtime.preflight import account, cluster
+    from reconciler.runtime.preflight.findings import WRONG, Finding
+
+    def poisoned(kind: Kind, problem: str) -> None:
+        """Told of each object where it matters."""
+
+    try:
+        kube = connecting.client(options, connecting.Where(kubeconfig, kube_context), poisoned)
+    except PortError as error:
+        yield Finding("API server", WRONG, str(error), "name the cluster: --kubeconfig, --context")
+        return
+    known = list(cluster.look(kube, options.settings))
+    yield from known
+    yield from account.look(connecting.clients(options), options)
+    if known[0].how == WRONG:
+        return
+    try:
+        yield from account.look_at_classes(connecting.cloud(options, kube, SystemClock()), _classes(kube))
+    except PortError as error:
+        yield Finding("EC2NodeClasses", WRONG, str(error))
+
+
+def _classes(kube: KubeClient) -> list[EC2NodeClass]:
+    from reconciler.model import kinds
+
+    return list(kube.list(kinds.NODE_CLASS).items)

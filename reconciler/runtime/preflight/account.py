@@ -1,0 +1,108 @@
+"""The AWS side of a preflight: who asks, what may be called, the cluster's facts, the queue, and each node class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.aws import probes
+from reconciler.aws.clients import Clients
+from reconciler.aws.cloud import AwsCloud
+from reconciler.model.cloud import ClassFacts, ClusterFacts
+from reconciler.ports import AlreadyGone, Forbidden, PortError
+from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from reconciler.runtime.settings import Options
+
+_POLICIES: Final = "allow it to the controller's role: manifests/aws/policies"
+#: With fewer free addresses in all of its subnets a node class will soon launch nothing.
+_FEW_ADDRESSES: Final = 16
+
+#: By condition of an EC2NodeClass.
+_FIXES: Final = {
+    "SubnetsReady": "tag subnets as subnetSelectorTerms ask (usually karpenter.sh/discovery: NAME-OF-THE-CLUSTER)",
+    "SecurityGroupsReady": "tag a security group as securityGroupSelectorTerms ask",
+    "AMIsReady": "amiSelectorTerms have to name images of this region and of the cluster's Kubernetes version",
+}
+
+
+def look(clients: Clients, options: Options) -> Iterator[Finding]:
+    """Who asks, what may be called, and the queue; nothing more without credentials."""
+    try:
+        yield Finding("AWS", GOOD, f"{probes.caller(clients)} in {clients.region}")
+    except PortError as error:
+        yield Finding("AWS", WRONG, str(error), "give the controller credentials: EKS Pod Identity or IRSA")
+        return
+    for action, probe in probes.reads(clients, options.cluster_name, isolated_vpc=options.isolated_vpc).items():
+        yield _allowed(action, probes.outcome(action, probe))
+    yield from _queue(clients, options.interruption_queue)
+
+
+def look_at_classes(cloud: AwsCloud, classes: Sequence[EC2NodeClass]) -> Iterator[Finding]:
+    """The cluster's facts, and what AWS has for each class."""
+    try:
+        facts = cloud.cluster()
+    except PortError as error:
+        yield Finding("cluster", WRONG, str(error), "set CLUSTER_NAME to an EKS cluster's name, or CLUSTER_ENDPOINT")
+        return
+    yield Finding("cluster", GOOD, f"{facts.name}, Kubernetes {facts.kubernetes_version}, {facts.endpoint}")
+    for node_class in classes:
+        yield from _class(cloud, facts, node_class)
+
+
+def _allowed(action: str, error: PortError | None) -> Finding:
+    if error is None or isinstance(error, AlreadyGone):
+        return Finding(action, GOOD)
+    if isinstance(error, Forbidden):
+        return Finding(action, WRONG, str(error), _POLICIES)
+    return Finding(action, DOUBTFUL, f"could not be asked: {error}")
+
+
+def _queue(clients: Clients, queue: str) -> Iterator[Finding]:
+    if not queue:
+        fix = "set INTERRUPTION_QUEUE: without it spot nodes end without a warning"
+        yield Finding("interruption queue", DOUBTFUL, "none is named", fix)
+        return
+    for action, probe in probes.queue_reads(clients, queue).items():
+        error = probes.outcome(action, probe)
+        if isinstance(error, AlreadyGone):
+            yield Finding("interruption queue", WRONG, f"there is no queue {queue}", "create it: manifests/aws")
+            return
+        yield _allowed(action, error)
+
+
+# --- node classes -----------------------------------------------------------------------------------------------
+def _class(cloud: AwsCloud, cluster: ClusterFacts, node_class: EC2NodeClass) -> Iterator[Finding]:
+    what = f"EC2NodeClass {node_class.name}"
+    if node_class.metadata.unreadable:
+        yield Finding(what, WRONG, f"it cannot be read: {node_class.metadata.unreadable}", "kerf validate says more")
+        return
+    try:
+        facts = cloud.resolve(node_class, cluster)
+    except PortError as error:
+        yield Finding(what, WRONG, str(error))
+        return
+    for condition, (reason, message) in facts.problems.items():
+        yield Finding(what, WRONG, f"{reason}: {message}", _FIXES.get(condition, ""))
+    if not facts.problems:
+        yield _found(what, facts)
+    yield from _told_by_the_controller(what, node_class)
+
+
+def _found(what: str, facts: ClassFacts) -> Finding:
+    free = sum(subnet.free_addresses for subnet in facts.subnets)
+    zones = sorted({subnet.zone for subnet in facts.subnets})
+    seen = (
+        f"{len(facts.subnets)} subnets in {', '.join(zones)} with {free} free addresses, "
+        f"{len(facts.security_groups)} security groups, {len(facts.images)} images"
+    )
+    if free < _FEW_ADDRESSES:
+        return Finding(what, DOUBTFUL, seen, "nodes and their pods need addresses: add subnets")
+    return Finding(what, GOOD, seen)
+
+
+def _told_by_the_controller(what: str, node_class: EC2NodeClass) -> Iterator[Finding]:
+    """Conditions of the class that are False, as the controller left them."""
+    for condition in node_class.status.conditions:
+        if condition.status == "False" and condition.type != "Ready":
+            yield Finding(what, WRONG, f"{condition.type} is False: {condition.text}")

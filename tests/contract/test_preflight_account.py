@@ -1,0 +1,111 @@
+"""What `kerf preflight` finds in an account: by dry runs and reads, and by what AWS has for a node class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from api.v1.ec2nodeclass import EC2NodeClass, SelectorTerm
+from reconciler.aws import probes
+from reconciler.aws.clients import Clients
+from reconciler.runtime.preflight.account import look, look_at_classes
+from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from reconciler.runtime.settings import Options
+from tests.cluster.moto_aws import MotoAws
+from tests.unit.aws.policies import allowed
+
+from .cloud_accounts import MotoAccount
+from .launches import node_class
+
+pytestmark = pytest.mark.only_real("dry runs and permissions (in the sandbox there are none)")
+#: The SDK tries a call twice that may succeed.
+BOTH = 2
+
+
+@pytest.fixture
+def clients(aws: MotoAws) -> Clients:
+    return Clients(aws.region, aws.session(), aws.endpoint_url)
+
+
+@pytest.fixture
+def options(aws: MotoAws) -> Options:
+    return Options(cluster_name=aws.cluster_name, interruption_queue=aws.cluster_name)
+
+
+@pytest.fixture
+def real(aws: MotoAws) -> MotoAccount:
+    return MotoAccount(aws)
+
+
+def amiss(findings: Iterator[Finding]) -> list[Finding]:
+    return [one for one in findings if one.how != GOOD]
+
+
+def test_a_whole_account(clients: Clients, options: Options) -> None:
+    found = list(look(clients, options))
+    assert amiss(iter(found)) == []
+    assert found[0].what == "AWS"
+    assert found[0].seen.startswith("arn:aws:")
+
+
+def test_every_read_that_the_policies_allow_is_tried(clients: Clients, aws: MotoAws) -> None:
+    tried = {*probes.reads(clients, aws.cluster_name, isolated_vpc=False), *probes.queue_reads(clients, "q")}
+    reads = {one for one in allowed() if one.partition(":")[2].startswith(("Describe", "Get", "List", "Receive"))}
+    assert tried == reads
+
+
+def test_what_is_not_allowed_is_named_with_the_fix(aws: MotoAws, clients: Clients, options: Options) -> None:
+    aws.fail("DescribeSubnets", "UnauthorizedOperation", status=403)
+    (found,) = amiss(look(clients, options))
+    assert (found.what, found.how) == ("ec2:DescribeSubnets", WRONG)
+    assert "UnauthorizedOperation" in found.seen
+    assert "manifests/aws/policies" in found.fix
+
+
+def test_what_could_not_be_asked_is_doubtful(aws: MotoAws, clients: Clients, options: Options) -> None:
+    aws.fail("DescribeImages", "InternalError", status=500, times=BOTH)
+    (found,) = amiss(look(clients, options))
+    assert (found.what, found.how) == ("ec2:DescribeImages", DOUBTFUL)
+
+
+@pytest.mark.parametrize(("queue", "how"), [("", DOUBTFUL), ("nobody-made-it", WRONG)])
+def test_a_queue_that_is_not_named_or_not_there(clients: Clients, options: Options, queue: str, how: str) -> None:
+    (found,) = amiss(look(clients, replace(options, interruption_queue=queue)))
+    assert (found.what, found.how) == ("interruption queue", how)
+
+
+def test_a_message_that_is_seen_stays_for_the_controller(aws: MotoAws, clients: Clients, options: Options) -> None:
+    sqs = aws.client("sqs")
+    address = sqs.get_queue_url(QueueName=aws.cluster_name)["QueueUrl"]
+    sqs.send_message(QueueUrl=address, MessageBody="{}")
+    assert amiss(look(clients, options)) == []
+    assert len(sqs.receive_message(QueueUrl=address, WaitTimeSeconds=1)["Messages"]) == 1
+
+
+def test_without_credentials_nothing_more_is_asked(aws: MotoAws, clients: Clients, options: Options) -> None:
+    aws.fail("GetCallerIdentity", "InvalidClientTokenId", status=403)
+    (found,) = look(clients, options)
+    assert (found.what, found.how) == ("AWS", WRONG)
+
+
+# --- node classes -----------------------------------------------------------------------------------------------
+def test_a_class_for_which_everything_is_there(real: MotoAccount) -> None:
+    cluster, found = look_at_classes(real.cloud, [node_class(real)])
+    assert (cluster.how, found.how) == (GOOD, GOOD)
+    assert "subnets in" in found.seen
+    assert "images" in found.seen
+
+
+def test_what_a_class_does_not_find_is_named_with_the_fix(real: MotoAccount) -> None:
+    lost = _selecting(node_class(real), SelectorTerm(tags={"karpenter.sh/discovery": "another"}))
+    _, found = look_at_classes(real.cloud, [lost])
+    assert (found.how, found.what) == (WRONG, f"EC2NodeClass {lost.name}")
+    assert found.seen.startswith("SubnetsNotFound")
+    assert "karpenter.sh/discovery" in found.fix
+
+
+def _selecting(one: EC2NodeClass, term: SelectorTerm) -> EC2NodeClass:
+    return msgspec.structs.replace(one, spec=msgspec.structs.replace(one.spec, subnet_selector_terms=(term,)))
