@@ -1,4 +1,4 @@
-"""Manifests for worlds in the sandbox, from short forms: a node class, NodePools, Deployments."""
+"""Manifests for worlds in the sandbox, from short forms: a node class, NodePools, workloads."""
 
 from __future__ import annotations
 
@@ -35,18 +35,45 @@ def node_pool(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deployment(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A Deployment from its short form: `replicas`, `cpu`, `memory`, `annotations`, and anything of a pod spec."""
+    """A Deployment from its short form: `replicas`, `cpu`, `memory`, `annotations`, `alone` (one on a node at most),
+    and anything of a pod spec."""
+    return _workload("Deployment", name, given, replicas=given.get("replicas", 1))
+
+
+def stateful_set(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A StatefulSet from the same short form; each pod has a volume of the class `gp3`."""
+    spec = {"storageClassName": "gp3", "accessModes": ["ReadWriteOnce"], "resources": {}}
+    claims = [{"metadata": {"name": "data"}, "spec": spec}]
+    more = {"serviceName": name, "volumeClaimTemplates": claims}
+    return _workload("StatefulSet", name, given, replicas=given.get("replicas", 1), **more)
+
+
+def daemon_set(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A DaemonSet from the same short form, without `replicas`."""
+    return _workload("DaemonSet", name, {"cpu": "50m", "memory": "32Mi", **given})
+
+
+def storage_class() -> dict[str, Any]:
+    """The class `gp3`: EBS volumes, in the zone of the node to which the scheduler binds the first pod."""
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "gp3"}}
+    return {**kind, "provisioner": "ebs.csi.aws.com", "volumeBindingMode": "WaitForFirstConsumer"}
+
+
+_OWN_WORDS = ("replicas", "cpu", "memory", "annotations", "alone")
+
+
+def _workload(kind: str, name: str, given: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     requests = {"cpu": str(given.get("cpu", "500m")), "memory": given.get("memory", "512Mi")}
-    spec = {k: v for k, v in given.items() if k not in ("replicas", "cpu", "memory", "annotations")}
     app = {"app": name}
-    pod = {"containers": [{"name": "main", "image": "main", "resources": {"requests": requests}}], **spec}
+    pod = {"containers": [{"name": "main", "image": "main", "resources": {"requests": requests}}]}
+    pod |= {k: v for k, v in given.items() if k not in _OWN_WORDS}
+    if given.get("alone"):
+        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": app}}
+        pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    template = {"metadata": {"labels": app, "annotations": given.get("annotations", {})}, "spec": pod}
     return {
         "apiVersion": "apps/v1",
-        "kind": "Deployment",
+        "kind": kind,
         "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": given.get("replicas", 1),
-            "selector": {"matchLabels": app},
-            "template": {"metadata": {"labels": app, "annotations": given.get("annotations", {})}, "spec": pod},
-        },
+        "spec": {**more, "selector": {"matchLabels": app}, "template": template},
     }

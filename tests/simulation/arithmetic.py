@@ -1,19 +1,21 @@
-"""The rules by which the invariants judge, written out once more: what a budget allows, and which pods a node has to
-be rid of.
+"""The rules by which the invariants judge, written out once more: what a budget allows, which pods a node has to be rid
+of, and what sickness ends it at once.
 
-None of it is the controller's own arithmetic: a mistake there would blind both. Sources: disruption reference §1.3
-and §2.2.
+None of it is the controller's own arithmetic: a mistake there would blind both. Sources: disruption reference §1.3,
+§2.2 and §5.3.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from api import labels
 from api.v1.nodepool import Budget
 from reconciler.model.cloud import InstanceTypeInfo
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Node, Pod
+from tests.simulation.hours import holds
 
 #: A pod that is still there so long after it should have ended holds up nobody.
 _STUCK = timedelta(minutes=1)
@@ -22,18 +24,25 @@ _MEMORY_SHOWN = 91
 
 
 # --- budgets and limits -------------------------------------------------------------------------------------------
-def allowed(budgets: Iterable[Budget], nodes: int, reason: str) -> int:
-    """How many of so many nodes may be away for a reason: the strictest budget counts. No budget here has hours."""
+def allowed(budgets: Iterable[Budget], nodes: int, reason: str, now: datetime) -> int:
+    """How many of so many nodes may be away for a reason: the strictest budget counts, and one that cannot be read
+    lets nobody go."""
     numbers = [nodes]
     for budget in budgets:
-        assert budget.schedule is None
-        if budget.reasons is None or reason in budget.reasons:
-            numbers.append(_number(budget.nodes, nodes))
+        try:
+            number = _number(budget.nodes, nodes)
+            held = budget.schedule is None or holds(budget.schedule, budget.duration or "", now)
+        except ValueError:
+            return 0
+        if held and (budget.reasons is None or reason in budget.reasons):
+            numbers.append(number)
     return min(numbers)
 
 
 def _number(text: str, nodes: int) -> int:
     """A number, or a share that is rounded up."""
+    if not re.fullmatch(r"\d+%?", text, re.ASCII):
+        raise ValueError(f"{text!r} is neither a number nor a share")
     if not text.endswith("%"):
         return int(text)
     hundredths = int(text[:-1]) * nodes
@@ -80,4 +89,26 @@ def _stays(pod: Pod) -> bool:
         and one.key in (("", labels.DISRUPTED_TAINT) if one.operator == "Exists" else (labels.DISRUPTED_TAINT,))
         and (one.operator == "Exists" or not one.value)
         for one in pod.spec.tolerations
+    )
+
+
+# --- nodes --------------------------------------------------------------------------------------------------------
+#: For so many minutes a node may be so.
+_BORNE = {
+    ("Ready", "False"): 30,
+    ("Ready", "Unknown"): 30,
+    ("AcceleratedHardwareReady", "False"): 10,
+    ("StorageReady", "False"): 30,
+    ("NetworkingReady", "False"): 30,
+    ("KernelReady", "False"): 30,
+    ("ContainerRuntimeReady", "False"): 30,
+}
+
+
+def beyond_bearing(node: Node, now: datetime) -> bool:
+    """Whether the node has been sick for so long that it may be ended without its pods being asked."""
+    return any(
+        now >= row.last_transition_time + timedelta(minutes=_BORNE[row.type, row.status])
+        for row in node.status.conditions
+        if (row.type, row.status) in _BORNE and row.last_transition_time is not None
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from api import labels
+from api import durations, labels
 from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
@@ -25,7 +25,7 @@ from reconciler.sandbox.api_server import Record
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call
 from reconciler.sandbox.world import World
-from tests.simulation.arithmetic import allowed, at_work, holds_up_a_drain, size, wants_a_place
+from tests.simulation.arithmetic import allowed, at_work, beyond_bearing, holds_up_a_drain, size, wants_a_place
 from tests.simulation.rest import instance_of
 from tests.simulation.sight import INSTANCES
 from tests.simulation.trouble import Trouble, address, lives
@@ -43,6 +43,7 @@ _RESTS_ON = {
     "taint": ("nodes", "pods"),
     "owned": ("nodeclaims", INSTANCES),
     "drain": ("nodeclaims", "nodes", "pods", INSTANCES),
+    "deadline": ("nodeclaims", "nodes"),
     "orphan": ("nodeclaims", INSTANCES),
 }
 #: An object that controllers write more often than so in a while is being fought over.
@@ -110,6 +111,8 @@ class Invariants:
             self._pinned(new.value)
         if old is not None and new.value.metadata.deleting and not old.value.metadata.deleting:
             self._empty(new.value)
+        if _deadline_of(new.value) not in (None, _deadline_of(old.value) if old is not None else None):
+            self._promised(new.value)
 
     def _count_write(self, record: Record) -> None:
         """Nobody rewrites an object for ever, be it in turns with another controller."""
@@ -153,7 +156,8 @@ class Invariants:
         """No voluntary command starts beyond its pool's budget."""
         reason = _command(started)["reason"]
         pool = self._world.server.find(kinds.NODE_POOL, "", started.pool_name)
-        if reason == EXPIRED or pool is None or not self._looks("budget"):
+        free = reason == EXPIRED and not self._settings.expire_within_budgets
+        if free or pool is None or not self._looks("budget"):
             return
         claims = [c for c in self._values(kinds.NODE_CLAIM) if c.pool_name == started.pool_name]
         there = {n.spec.provider_id: n for n in self._values(kinds.NODE)}  # a claim that lost its Node is no node
@@ -162,7 +166,7 @@ class Invariants:
         away = {provider for provider, node in there.items() if node.metadata.deleting or not node.ready}
         marked = [c for c in counted if c.metadata.deleting or labels.COMMAND in c.metadata.annotations]
         going = [*marked, *(c for c in counted if c not in marked and c.status.provider_id in away)]
-        most = allowed(pool.value.spec.disruption.budgets, len(counted), reason)
+        most = allowed(pool.value.spec.disruption.budgets, len(counted), reason, self._world.clock.now())
         if len(going) > most:
             names = ", ".join(sorted(c.name for c in going))
             self._found.append(f"budget: {len(going)} of {most} allowed go for {reason}: {names}")
@@ -184,6 +188,19 @@ class Invariants:
         kept = [p.key for p in here if p.metadata.annotations.get(labels.DO_NOT_DISRUPT) == "true"]
         if kept:
             self._found.append(f"pinned: {reason} begins at {started.name}, which has {', '.join(kept)}")
+
+    def _promised(self, claim: NodeClaim) -> None:
+        """Pods have until the end of the grace period that the claim has from its deletion on; only a node that has
+        been sick for too long is ended at once. Where there is no grace period, there is no end."""
+        text, now = _deadline_of(claim), self._world.clock.now()
+        if not self._looks("deadline"):
+            return
+        sick = (n for n in self._values(kinds.NODE) if n.spec.provider_id == claim.status.provider_id)
+        if self._settings.gates.node_repair and any(beyond_bearing(node, now) for node in sick):
+            return
+        since, grace = claim.metadata.deletion_timestamp, durations.parse_nillable(claim.spec.termination_grace_period)
+        if since is None or grace is None or datetime.fromisoformat(str(text)) < since + grace:
+            self._found.append(f"deadline: {claim.name} is to be without pods by {text}, its grace period is {grace}")
 
     def _node_released(self, node: Node) -> None:
         """The controller lets a node go only when its instance is on its way out."""
@@ -327,7 +344,7 @@ class Invariants:
 
     def _deadline(self, node_name: str) -> datetime | None:
         for claim in self._values(kinds.NODE_CLAIM):
-            text = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
+            text = _deadline_of(claim)
             if claim.status.node_name == node_name and text is not None:
                 return datetime.fromisoformat(text)
         return None
@@ -335,6 +352,10 @@ class Invariants:
 
 #: What the controller writes again and again.
 _OWN = frozenset({"NodeClaim", "Node", "NodePool", "EC2NodeClass"})
+
+
+def _deadline_of(claim: NodeClaim) -> str | None:
+    return claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
 
 
 def _command(claim: NodeClaim) -> dict[str, Any]:

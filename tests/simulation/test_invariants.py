@@ -144,6 +144,12 @@ def _drain(scene: Scene) -> None:
     scene.call("terminate", scene.claim.instance_id, "cloud")
 
 
+def _deadline(scene: Scene) -> None:
+    """The pods of a claim without a grace period have no end by which they must be gone."""
+    scene.world.server.delete(kinds.NODE_CLAIM, "", scene.claim.name)
+    scene.patch(scene.claim, kinds.NODE_CLAIM, annotations={labels.TERMINATION_TIMESTAMP: "2026-01-01T01:00:00Z"})
+
+
 def _fight(scene: Scene) -> None:
     for turn in range(50):
         scene.patch(scene.claim, kinds.NODE_CLAIM, annotations={"turn": str(turn % 2)})
@@ -172,6 +178,7 @@ PLANTED: dict[str, Callable[[Scene], None]] = {
     "taint": lambda scene: scene.call("evict", f"pod/{scene.pod.key}"),
     "drain": lambda scene: scene.call("terminate", scene.claim.instance_id, "cloud"),
     "drain: .* is terminated under": _drain,
+    "deadline: .* its grace period is None": _deadline,
     "owned": lambda scene: scene.call("terminate", scene.claim.instance_id, "cloud"),
     "launch": lambda scene: scene.call("create_fleet", "unheard-of", "cloud"),
     "bug": lambda scene: scene.invariants.broken(["bug: planted"]),
@@ -252,19 +259,49 @@ def test_an_orphan_is_found_although_writes_are_refused_again_and_again() -> Non
 
 
 # --- the judge's own arithmetic -----------------------------------------------------------------------------------
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)  # a Monday
+
+
 @pytest.mark.parametrize(
     ("nodes", "there", "most"),
-    [("1", 3, 1), ("0", 3, 0), ("50%", 3, 2), ("5%", 10, 1), ("0%", 5, 0), ("100%", 4, 4), ("10%", 20, 2)],
+    [("1", 3, 1), ("0", 3, 0), ("50%", 3, 2), ("5%", 10, 1), ("0%", 5, 0), ("100%", 4, 4), ("10%", 20, 2), ("x", 5, 0)],
 )
 def test_what_a_budget_allows(nodes: str, there: int, most: int) -> None:
-    assert allowed([Budget(nodes=nodes)], there, "Empty") == most
+    assert allowed([Budget(nodes=nodes)], there, "Empty", NOON) == most
 
 
 def test_the_strictest_budget_that_is_about_the_reason_counts() -> None:
     budgets = [Budget(nodes="3"), Budget(nodes="2"), Budget(nodes="0", reasons=("Drifted",))]
-    assert allowed(budgets, 9, "Empty") == 2
-    assert allowed(budgets, 9, "Drifted") == 0
-    assert allowed((), 9, "Drifted") == 9
+    assert allowed(budgets, 9, "Empty", NOON) == 2
+    assert allowed(budgets, 9, "Drifted", NOON) == 0
+    assert allowed((), 9, "Drifted", NOON) == 9
+
+
+@pytest.mark.parametrize(
+    ("schedule", "duration", "held"),
+    [
+        ("0 12 * * *", "1m", True),
+        ("0 9 * * mon-fri", "3h", False),  # until noon, and no longer
+        ("0 9 * * mon-fri", "3h1m", True),
+        ("0 9 * * sat,sun", "8h", False),
+        ("0 9 * * 6", "51h", False),
+        ("0 9 * * 6", "52h", True),
+        ("30 */6 1 1 *", "24h", False),
+        ("0 0 6 * mon", "24h", True),  # either of the days will do
+        ("@weekly", "36h1m", True),
+        ("@hourly", "1m", True),
+        ("0 11 5 jan *", "90m", True),
+    ],
+)
+def test_when_a_budget_has_its_hours(schedule: str, duration: str, *, held: bool) -> None:
+    budgets = [Budget(nodes="0", schedule=schedule, duration=duration)]
+    assert allowed(budgets, 4, "Drifted", NOON) == (0 if held else 4)
+
+
+@pytest.mark.parametrize("schedule", ["0 9 * * tue-mon", "0 9 * *", "61 9 * * *", "0 9 * * someday"])
+def test_hours_that_cannot_be_read_let_nobody_go(schedule: str) -> None:
+    budgets = [Budget(nodes="2"), Budget(nodes="1", schedule=schedule, duration="1h", reasons=("Empty",))]
+    assert allowed(budgets, 4, "Drifted", NOON) == 0
 
 
 # --- at rest, and afterwards --------------------------------------------------------------------------------------
