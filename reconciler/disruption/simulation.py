@@ -1,9 +1,9 @@
 """What would become of the pods if some nodes went: the scheduler is asked, as it would be for pending pods.
 
 Pods that are pending, and those of nodes that are already on their way, take part, because they want the same room; but
-only the candidates' own pods decide the answer: what was stuck before is no reason to keep a node. So do the virtual
-pods of CapacityBuffers: a node whose end would take their room costs what it takes to make room again, and stays where
-there can be none. Source: disruption reference §3.1, §3.10.
+only the candidates' own pods decide the answer, and the latter where these would take their places: what was stuck
+before is no reason to keep a node. So do the virtual pods of CapacityBuffers: a node whose end would take their room
+costs what it takes to make room again, and stays where there can be none. Source: disruption reference §3.1, §3.10.
 """
 
 from __future__ import annotations
@@ -97,17 +97,23 @@ def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, manner: Ma
     """Take the candidates away and place their pods."""
     going = {c.key for c in candidates}
     moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
-    others = {pod.key: pod for pod in (*view.snapshot.pods.pending.values(), *_leaving(view, going))}
+    leaving = {pod.key: pod for pod in _leaving(view, going)}
+    others = {**view.snapshot.pods.pending, **leaving}
     virtual = {pod.key: pod for pod in virtual_pods(view.turn)}
     exclude = frozenset(going | view.commands.keys())
     wanted = {**virtual, **others, **moving}
     try:
         solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner)
+        seated = moving.keys() & solution.placed.keys()
+        homeless = leaving.keys() - moving.keys() - solution.placed.keys() if seated else set()
+        before = ask([wanted[key] for key in sorted(others)], exclude, manner) if homeless else solution
     except Exception as error:
         return Outcome(failed=broken(error))
-    staying = moving.keys() | (settled_pods(view.turn) if manner is not Manner.FREELY else ())
+    displaced = homeless & before.placed.keys()
+    owing = {*moving, *virtual, *displaced}
+    staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
     return Outcome(
-        tuple(node for node in solution.new_nodes if any(key in moving or key in virtual for key in node.pods)),
+        tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods)),
         _stranded(view, solution, staying),
     )
 

@@ -30,6 +30,21 @@ BUGS = (
         (rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
     ),
     Bug(
+        "one place for two",
+        "A node goes because its pods fit where those of a node go that is being replaced already.",
+        (
+            Edit(
+                "reconciler/disruption/simulation.py",
+                "    displaced = homeless & before.placed.keys()\n",
+                "    displaced = set[str]()\n",
+            ),
+        ),
+        (
+            "tests/unit/disruption/catalogue/test_simulation.py::"
+            "test_a_place_that_another_node_s_pod_goes_to_already_is_paid_for",
+        ),
+    ),
+    Bug(
         "back-off forgotten on restart",
         "That a replacement failed is remembered in memory only; a restarted controller tries again at once.",
         (

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
+from reconciler.disruption.command import Command, text_of
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.propose import propose
 from reconciler.disruption.simulation import Manner, Outcome, Scheduler, simulate
@@ -18,6 +19,7 @@ from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
 from reconciler.scheduling.solution import Solution
 from tests.unit.disruption import worlds as w
 
+COMMAND = text_of(Command(id="c", reason="Drifted", started=w.NOW, created=True))
 WAITS = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
 
 
@@ -76,6 +78,26 @@ def test_022_an_initialised_node_comes_before_one_that_is_not() -> None:
     answers: list[Solution] = []
     found = simulated(*w.pairs("a"), w.pod("web", "a"), *raw("b"), *w.pairs("c"), solutions=answers)
     assert (found.blocker, answers[0].placed) == (None, {"shop/web": "c"})
+
+
+def test_a_place_that_another_node_s_pod_goes_to_already_is_paid_for() -> None:
+    """It is the same to the scheduler which of two equal pods has the place: one of them needs a new node."""
+    large = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]}
+    under_way = w.claim("z", annotations={labels.COMMAND: COMMAND})
+    going = [under_way, w.node(under_way), w.pod("old", "z", **large), *w.pairs("free")]
+    found = simulated(*w.pairs("a"), w.pod("new", "a", **large), *going)
+    assert (found.blocker, len(found.new_nodes)) == (None, 1)
+    other = simulated(*w.pairs("a"), w.pod("web", "a", **large), *going, *w.pairs("more"))
+    assert (other.blocker, other.new_nodes) == (None, ())
+
+
+def test_what_had_no_place_before_is_nobody_s_debt() -> None:
+    huge = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1900m"}}}], **on("nowhere")}
+    under_way = w.claim("z", annotations={labels.COMMAND: COMMAND})
+    found = simulated(
+        *w.pairs("a"), w.pod("web", "a"), under_way, w.node(under_way), w.pod("old", "z", **huge), *w.pairs("b")
+    )
+    assert (found.blocker, found.new_nodes) == (None, ())
 
 
 def test_023_a_node_of_somebody_else_may_take_pods() -> None:
