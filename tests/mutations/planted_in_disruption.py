@@ -122,7 +122,7 @@ BUGS = (
         ),
         (
             "tests/unit/disruption/catalogue/test_repair.py::test_130_each_pool_is_judged_by_itself",
-            "tests/scenarios/test_scenarios.py::test_scenario[repair]",
+            "tests/scenarios/test_scenarios.py::test_scenario[repair/sick-nodes]",
         ),
     ),
     Bug(

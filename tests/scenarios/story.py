@@ -10,9 +10,9 @@ A scenario is a list of steps. Verbs:
 - `deploy`, `stateful`, `daemon` (workloads from their short form), `guard` (an app's PodDisruptionBudget), `scale`,
   `apply` (a manifest), `patch` and `annotate` (objects, unseen by the webhook), `static_pod`, `delete`, `abandon`
   (finalizers off first); one object is meant by its name, `first`, `every`, `of APP` (of a Node or NodeClaim: where a
-  pod of it is) or `in POOL`;
-- `stock_out`, `reclaim`, `rebalance`, `end_instance`, `stray` (an instance that has no claim), `sicken` (so many nodes
-  of those that are well), `cure` (all of them), `weather`;
+  pod of it is), `in POOL`, or `not NAME` (a claim that is not among those remembered);
+- `stock_out`, `withdraw` (a type), `reclaim`, `rebalance`, `end_instance`, `stray` (an instance that has no claim),
+  `sicken` (so many nodes of those that are well), `cure` (all of them), `condition` (of a node), `weather`;
 - `run` (virtual time), `until` (a day and hour in UTC), `idle` (time in which nothing may be written or told),
   `restart` (another controller takes over);
 - `remember` (the claims as they are now), `expect` (must hold at once; with `within` the world runs until it does),
@@ -35,6 +35,7 @@ from reconciler.model.settings import FeatureGates, Settings
 from reconciler.sandbox.api_server import Record
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.kubelets import NOT_READY
+from reconciler.sandbox.manifests import timestamp
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
 from tests.scenarios.player import Player
@@ -45,7 +46,6 @@ from tests.simulation.trouble import Trouble, lives
 from tests.worlds import daemon_set, deployment, node_class, node_pool, stateful_set, storage_class
 
 Step = Mapping[str, Any]
-STEP = timedelta(seconds=2)
 #: So long after the last step everybody who had to leave runs again.
 PATIENCE = timedelta(minutes=10)
 
@@ -188,13 +188,31 @@ class Story:
             self.world.ec2.instances[id_] = replace(model, id=id_, tags=tags, launched=now, visible_at=now, boots=False)
             self.world.ec2.tag(id_, {})
 
-    def do_sicken(self, count: int) -> None:
+    def do_sicken(self, given: int | Mapping[str, int]) -> None:
+        """So many nodes; or so many of each pool."""
         well = [one for one in self._chosen("Node", "every") if NOT_READY not in one.value.metadata.annotations]
-        for one in well[:count]:
+        rows = given.items() if isinstance(given, Mapping) else [("", given)]
+        for one in [one for pool, count in rows for one in [w for w in well if _of_pool(w, pool)][:count]]:
             self.world.server.patch(one.kind, *one.key, {"metadata": {"annotations": {NOT_READY: "true"}}})
 
     def do_cure(self, _: object) -> None:
         self.do_annotate({"Node": {"every": {NOT_READY: None}}})
+
+    def do_condition(self, given: Mapping[str, Mapping[str, str]]) -> None:
+        """A node's agent reports: a condition by its type, of a node."""
+        now = timestamp(self.world.clock.now())
+        for name, rows in given.items():
+            for one in self._chosen("Node", name):
+                kept = [c for c in one.manifest["status"]["conditions"] if c["type"] not in rows]
+                told = [{"type": t, "status": status, "lastTransitionTime": now} for t, status in rows.items()]
+                patch = {"status": {"conditions": [*kept, *told]}}
+                self.world.server.patch(one.kind, *one.key, patch, subresource="status")
+
+    def do_withdraw(self, instance_type: str) -> None:
+        """EC2 does not offer the type any more; what runs runs on."""
+        region = self.world.ec2.region
+        types = {name: info for name, info in region.types.items() if name != instance_type}
+        self.world.ec2.region = replace(region, types=types)
 
     def do_weather(self, given: Step) -> None:
         self.world.ec2.weather = replace(self.world.ec2.weather, **given)
@@ -227,9 +245,8 @@ class Story:
     def do_expect(self, given: Step) -> None:
         wanted = {what: value for what, value in given.items() if what != "within"}
         end = self.world.clock.now() + durations.parse(given.get("within", "0s"))
-        while (unmet := self.sights.unmet(wanted)) and self.world.clock.now() < end:
-            self.world.run(self.player, STEP)
-        if unmet:
+        self.world.run(self.player, end, stop_when=lambda: not self.sights.unmet(wanted))
+        if unmet := self.sights.unmet(wanted):
             raise Broken(self._told(str(unmet)))
 
     def do_always(self, given: Step) -> None:
@@ -257,7 +274,9 @@ class Story:
         elif word == "of":
             found = [one for one in there if _node_name(one) in self._nodes_of(rest)][:1]
         elif word == "in":
-            found = [one for one in there if one.value.metadata.labels.get(labels.NODEPOOL) == rest][:1]
+            found = [one for one in there if _of_pool(one, rest)][:1]
+        elif word == "not":
+            found = [one for one in there if one.key[1] not in self.sights.remembered[rest]][:1]
         else:
             found = {"every": there, "first": there[:1]}.get(name, [one for one in there if one.key[1] == name])
         if not found:
@@ -278,6 +297,11 @@ class Story:
             return [m for m in living if m.zone == which]
         meant = {claim.value.instance_id for claim in self._chosen("NodeClaim", which)}
         return [m for m in living if m.id in meant]
+
+
+def _of_pool(record: Record, pool: str) -> bool:
+    """Of any pool when none is named."""
+    return pool in ("", record.value.metadata.labels.get(labels.NODEPOOL))
 
 
 def _node_name(record: Record) -> str:
