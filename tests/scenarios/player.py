@@ -22,7 +22,7 @@ from tests.simulation.invariants import Invariants
 from tests.simulation.trouble import Trouble
 
 #: After so long without a change a world counts as calm; and what is looked at all the same, this often.
-CALM, AT_LEAST_EVERY = timedelta(minutes=5), timedelta(hours=1)
+CALM, AT_LEAST_EVERY = timedelta(minutes=5), timedelta(hours=3)
 
 
 class Player:

@@ -55,7 +55,7 @@ def test_an_event_in_an_idle_world_is_found() -> None:
 
 
 def test_something_due_in_a_calm_world_is_not_passed_by() -> None:
-    """A controller that sleeps for an hour at most wakes for what happens, and for what its plan says is due."""
+    """A controller that sleeps for hours wakes for what happens, and for what its plan says is due."""
     story = settled(annotations={labels.DO_NOT_DISRUPT: "4h"})
     story.do_edit({"general": {"labels": {"version": "two"}, "budgets": [{"nodes": "100%"}]}})
     story.do_expect({"conditions": {"NodePool general UpToDate": "False Blocked"}, "within": "1m"})
