@@ -4,7 +4,7 @@ From some minutes before its end the claim says so in a condition (`Expiring`): 
 its drain. Then its end is thought through once. Where its pods need new nodes, a command replaces it as it would one
 that has drifted; where they have room elsewhere, or nowhere, nothing is bought, and the condition says which. However
 that comes out, at its end the claim is deleted (`expiration.py`). Only with `EXPIRE_WITHIN_BUDGETS` both wait for the
-budgets of the NodePool, those without reasons.
+budgets of the NodePool, those without reasons; a claim that these held beyond its end has its successor first, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Candidate, bound_to_go, pod_blocker
-from reconciler.disruption.command import command_id
+from reconciler.disruption.command import command_id, failure_of
 from reconciler.disruption.commands import start
 from reconciler.disruption.expiration import End, end_of, expired
 from reconciler.disruption.pacing import backing_off, no_budget, settled, soon
@@ -53,11 +53,11 @@ def retirement(view: View, ledger: Ledger, ask: Solve) -> Plan:
             plans.append(guarded(view.snapshot, f"nodeclaim/{key}", partial(_announced, view, state, claim, ends[key])))
         elif view.snapshot.settings.expire_within_budgets and not ledger.remaining(state.pool_name, EXPIRED):
             plans.append(no_budget(view, state, EXPIRED))
+        elif _undecided(claim) and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim)):
+            waiting.append((state, claim))
         elif ends[key].at <= view.snapshot.now:  # without budgets it would be gone
             ledger.take(state.pool_name, key)
             plans.append(expired(view.snapshot, claim))
-        elif _undecided(claim):
-            waiting.append((state, claim))
     return joined([*plans, *_prepared(view, ledger, waiting, ask)])
 
 
@@ -104,6 +104,12 @@ def _noted(view: View, claim: NodeClaim, reason: str, message: str) -> PatchObje
 def _undecided(claim: NodeClaim) -> bool:
     known = claim.condition(EXPIRING)
     return known is not None and known.reason == EXPIRING
+
+
+def _held_beyond_its_end(view: View, claim: NodeClaim) -> bool:
+    """Budgets held it up, so a little longer does no harm: all that they held would else go within seconds, one after
+    the other. But a successor that cannot be had is not waited for."""
+    return view.snapshot.settings.expire_within_budgets and failure_of(claim.metadata.annotations) is None
 
 
 def _prepared(view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim]], ask: Solve) -> Iterator[Plan]:

@@ -42,6 +42,7 @@ BUGS = (
         (
             "tests/unit/disruption/catalogue/test_simulation.py::"
             "test_a_place_that_another_node_s_pod_goes_to_already_is_paid_for",
+            "tests/scenarios/test_scenarios.py::test_scenario[budgets/strictest-of-several]",
         ),
     ),
     Bug(
@@ -108,6 +109,21 @@ BUGS = (
         (
             "tests/simulation/test_retirement.py::"
             "test_the_successor_is_ready_before_the_first_pod_leaves_and_nothing_outlives_its_time",
+        ),
+    ),
+    Bug(
+        "held ones all at once",
+        "What budgets held beyond its end goes without a successor as soon as they open.",
+        (
+            Edit(
+                "reconciler/disruption/retirement.py",
+                " and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim)):\n",
+                " and ends[key].at > view.snapshot.now:\n",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_retirement.py::test_what_a_budget_held_beyond_its_end_has_its_successor_first",
+            "tests/scenarios/test_scenarios.py::test_scenario[expiration/within-budgets]",
         ),
     ),
     Bug(

@@ -9,7 +9,7 @@ import pytest
 
 from api import labels
 from api.v1.meta import Condition
-from reconciler.disruption.command import Command, command_of
+from reconciler.disruption.command import Command, Failure, command_of, text_of
 from reconciler.disruption.expiration import end_of
 from reconciler.model.plan import DeleteObject, Plan
 from reconciler.model.settings import FeatureGates, Settings
@@ -235,6 +235,22 @@ def test_what_has_expired_waits_for_a_budget_if_it_is_to() -> None:
     assert condition is not None
     assert "on, as its NodePool's budgets allow" in condition.message
     world.objects["nodepool/default"] = pool(budgets=[{"nodes": "1"}])
+    world.settle()
+    assert deleted(world)
+
+
+def test_what_a_budget_held_beyond_its_end_has_its_successor_first() -> None:
+    world = within("1", *aged(90), pod("p", "a"), *aged(90, "b"), pod("q", "b"), ask=on_new_nodes("m5.large"))
+    world.settle()
+    command = under_command(world)
+    assert command is not None
+    assert (command.reason, len(command.replacements)) == ("Expired", 1)
+    assert not any(deleted(world, name) for name in "ab")
+
+
+def test_a_successor_that_cannot_be_had_is_not_waited_for_beyond_the_end() -> None:
+    failed = {labels.COMMAND_FAILED: text_of(Failure(at=NOW - MINUTE))}
+    world = within("1", *aged(90, annotations=failed), pod("p", "a"), ask=never)
     world.settle()
     assert deleted(world)
 
