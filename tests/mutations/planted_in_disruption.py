@@ -97,6 +97,21 @@ BUGS = (
         ),
     ),
     Bug(
+        "a command that waits for nothing",
+        "A claim is deleted as soon as its node is tainted, with the replacements still to be created.",
+        (
+            Edit(
+                "reconciler/disruption/commands.py",
+                "    if not command.created:\n        return Plan(actions=_create(",
+                "    if not command.created and command.reason == EMPTY:\n        return Plan(actions=_create(",
+            ),
+        ),
+        (
+            "tests/simulation/test_crash_points.py::"
+            "test_nodes_that_go_have_a_successor_each_wherever_the_controller_is_killed[Drifted-0]",
+        ),
+    ),
+    Bug(
         "the old one first",
         "A node that expires goes before its successor is ready.",
         (

@@ -1,28 +1,37 @@
-"""The controller is killed at every mutating call of a scale-out and a scale-in, before and after the call took effect.
+"""The controller is killed at every mutating call of a scale-out and a scale-in, before and after the call took effect;
+and of the replacement of nodes that have drifted, expired or fallen sick.
 
 A new controller on the same world must reach the same end: every pod runs on exactly one instance per claim, then
-nothing is left. At no point are two instances made for one claim.
+nothing is left; or every node that had to go has one successor, and nothing remains of the commands. At no point are
+two instances made for one claim, budgets overdrawn or PodDisruptionBudgets broken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from reconciler.model.settings import Settings
+from api import labels
+from reconciler.model import kinds
+from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.faults import Call, Faults
+from reconciler.sandbox.manifests import timestamp
 from reconciler.sandbox.world import ControllerLike, World
 from tests.simulation.scripts import TYPES
+from tests.simulation.stage import ALONE, STILL
 from tests.simulation.trouble import READS, Killed
 from tests.worlds import deployment, node_class, node_pool
 
 REPLICAS = 5
 #: The calls are dealt to so many shares; `make test` plays every second one, and with them every second call.
 SHARES = 8
+#: The same of the replacement of nodes; `make test` plays the first.
+SHARES_OF_ENDS = 4
 #: What is bought is not tested here: few types, and few tries at a cheaper answer, for two hundred lives.
 SETTINGS = Settings("sandbox", interruption_queue="sandbox", improve=timedelta(milliseconds=10))
 SPREAD = {
@@ -34,10 +43,13 @@ SPREAD = {
 
 
 class KillAt(Faults):
-    """Kills at the k-th mutating call (from 0), before it or after; events do not count. `None` only counts."""
+    """Kills at the k-th mutating call (from 0), before it or after; events do not count. `None` only counts.
+
+    While `idle` nothing counts and nobody dies.
+    """
 
     def __init__(self, at: int | None = None, when: str = "before") -> None:
-        self.at, self.when, self.count = at, when, 0
+        self.at, self.when, self.count, self.idle = at, when, 0, False
         self.struck: Call | None = None
 
     def before(self, call: Call) -> None:
@@ -51,7 +63,7 @@ class KillAt(Faults):
             self._strike(call)
 
     def _mutating(self, call: Call) -> bool:
-        return call.verb not in READS and call.verb != "emit"
+        return not self.idle and call.verb not in READS and call.verb != "emit"
 
     def _strike(self, call: Call) -> None:
         if self.struck is None and self.at is not None and self.count - 1 == self.at:
@@ -76,9 +88,13 @@ class Life:
         end = self.world.clock.now() + timedelta(minutes=minutes)
         while True:
             try:
-                return self.world.run(self.controller, end)
+                return self.world.run(self.controller, end, stop_when=self.look)
             except Killed:
                 self.controller = self._successor(self.world)
+
+    def look(self) -> bool:
+        """Asked whenever the world has done what it had to do; True would end the life."""
+        return False
 
     def run(self) -> dict[str, Any]:
         """A scale-out and a scale-in; what was there at the height and at the end."""
@@ -149,3 +165,143 @@ class _Dead:
 
     def tick(self) -> None:
         """Nothing."""
+
+
+# --- nodes that come to their end, each with a successor ----------------------------------------------------------
+OPEN = replace(SETTINGS, gates=FeatureGates(node_repair=True))
+#: So many nodes, with a pod each; the budget of the pods lets one of them go at a time.
+NODES = 2
+
+
+def _drift(world: World) -> None:
+    label = {"spec": {"template": {"metadata": {"labels": {"version": "next"}}}}}
+    world.server.patch(kinds.NODE_POOL, "", "general", label)
+
+
+def _sicken(world: World) -> None:
+    """The node monitoring agent has found something half an hour ago, on one of the nodes."""
+    record = world.server.select(kinds.NODE, "", "", "")[0]
+    since = timestamp(world.clock.now() - timedelta(minutes=30))
+    rows = [
+        *record.manifest["status"]["conditions"],
+        {"type": "KernelReady", "status": "False", "lastTransitionTime": since},
+    ]
+    world.server.patch(kinds.NODE, "", record.value.name, {"status": {"conditions": rows}}, subresource="status")
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Why nodes go: what their pool says of that, how long they are left alone before, and what happens to them then.
+
+    `replaced` nodes go, at most `at_once` of them together. At least so many nodes are `ready` all the while, and as
+    many pods run but for one.
+    """
+
+    pool: Mapping[str, Any] = field(default_factory=dict)
+    alone_minutes: float = 0.0
+    begin: Callable[[World], None] = lambda world: None
+    replaced: int = NODES
+    at_once: int = NODES
+    ready: int = NODES
+
+
+ENDS = {
+    "Drifted": End(begin=_drift, at_once=1),
+    "Expired": End(pool={"expireAfter": "20m"}, alone_minutes=14),
+    "Unhealthy": End(begin=_sicken, replaced=1, at_once=1, ready=NODES - 1),
+}
+
+
+class Succession(Life):
+    """Nodes of which some come to an end; nobody dies before that begins."""
+
+    def __init__(self, faults: KillAt, end: End) -> None:
+        super().__init__(faults, _open)
+        self.controller = _open(self.world)
+        self._faults, self._end = faults, end
+        self.fewest_ready, self.fewest_running, self.most_going = NODES, NODES, 0
+
+    def look(self) -> bool:
+        if not self._faults.idle:
+            claims, pods = (self._values(kind) for kind in (kinds.NODE_CLAIM, kinds.POD))
+            ready = sum(claim.is_true("Initialized") and not claim.metadata.deleting for claim in claims)
+            running = sum(pod.status.phase == "Running" and not pod.metadata.deleting for pod in pods)
+            self.fewest_ready = min(self.fewest_ready, ready)
+            self.fewest_running = min(self.fewest_running, running)
+            self.most_going = max(self.most_going, sum(map(_going, claims)))
+        return False
+
+    def run(self) -> dict[str, Any]:
+        """What was there when all was over."""
+        self._faults.idle = True
+        self.world.apply(node_class())
+        disruption = {**STILL, "budgets": [{"nodes": "1"}]}
+        self.world.apply(node_pool("general", {"disruption": disruption, **self._end.pool}))
+        self.world.apply(deployment("web", {"replicas": NODES, **ALONE}))
+        self.world.apply(_PDB)
+        self.live(4 + self._end.alone_minutes)
+        old = {claim.name for claim in self._values(kinds.NODE_CLAIM)}
+        assert len(old) == NODES
+        self._end.begin(self.world)
+        self._faults.idle = False
+        self.live(8)
+        return {**self.picture(), "old": len(old & {claim.name for claim in self._values(kinds.NODE_CLAIM)})}
+
+    def problems(self) -> list[str]:
+        """What must not have been at any time, and marks that a command has left behind."""
+        told = [f"claim {name} had two instances" for name in self.doubled()]
+        if self.fewest_ready < self._end.ready:
+            told.append(f"only {self.fewest_ready} nodes were ready")
+        if self.fewest_running < NODES - 1:
+            told.append(f"only {self.fewest_running} pods ran")
+        if self.most_going > self._end.at_once:
+            told.append(f"{self.most_going} nodes went at once")
+        told += [f"{claim.name} bears a command" for claim in self._values(kinds.NODE_CLAIM) if _going(claim)]
+        return told + [f"{node.name} is tainted" for node in self._values(kinds.NODE) if node.spec.taints]
+
+    def _values(self, kind: kinds.Kind) -> list[Any]:
+        return [record.value for record in self.world.server.select(kind, "", "", "")]
+
+
+def _open(world: World) -> ControllerLike:
+    return Controller(kube=world.kube, cloud=world.cloud, clock=world.clock, settings=OPEN, inline=True)
+
+
+def _going(claim: Any) -> bool:
+    """As budgets count."""
+    if claim.is_true("InstanceTerminating"):
+        return False
+    return claim.metadata.deleting or labels.COMMAND in claim.metadata.annotations or claim.is_true("DisruptionReason")
+
+
+_PDB = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1},
+}
+
+
+@pytest.mark.parametrize(
+    "share", [pytest.param(share, marks=pytest.mark.long) if share else share for share in range(SHARES_OF_ENDS)]
+)
+@pytest.mark.parametrize("why", ENDS)
+def test_nodes_that_go_have_a_successor_each_wherever_the_controller_is_killed(why: str, share: int) -> None:
+    """A call that was refused has no effect after which to die."""
+    end, counting = ENDS[why], KillAt()
+    undisturbed = Succession(counting, end)
+    expected = undisturbed.run()
+    assert (expected["running"], expected["old"]) == (NODES, NODES - end.replaced)
+    assert expected["instances ever"] == NODES + end.replaced
+    assert not undisturbed.problems()
+    found = {}
+    for at in range(share, counting.count, SHARES_OF_ENDS):
+        for when in ("before", "after"):
+            faults = KillAt(at, when)
+            life = Succession(faults, end)
+            picture = life.run()
+            assert faults.struck or faults.count > at, f"call {at} was never made: the run is not deterministic"
+            if picture != expected or life.problems():
+                found[f"{when} call {at}, {faults.struck}"] = (picture, life.problems())
+    print(f"\n{why}: {counting.count} mutating calls, share {share} of {SHARES_OF_ENDS}: {len(found)} ended otherwise")
+    assert not found
