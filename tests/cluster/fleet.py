@@ -1,0 +1,115 @@
+"""A NodePool, a Deployment whose pods want a node of it each, and the PodDisruptionBudget of these (`rolling.yaml`).
+
+How nodes come to their end is tried out on them: who goes, who follows, and how many pods run meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from .installation import Installation
+from .stages import NOT_READY
+
+MANIFEST: Final = Path(__file__).parent / "rolling.yaml"
+NAME: Final = "rolling"
+
+
+class Fleet:
+    """The objects of `rolling.yaml`, which are there already, all of one name. `kerf` is who looks after the nodes."""
+
+    def __init__(self, kerf: Installation, name: str = NAME) -> None:
+        self.kerf, self.name = kerf, name
+
+    # --- what people do ---------------------------------------------------------------------------------------------
+    def scale(self, replicas: int) -> None:
+        """So many pods, and with them nodes; return when the pods run and the nodes are initialized."""
+        self.kerf.kubectl("scale", "deployment", self.name, f"--replicas={replicas}")
+        self.kerf.wait(lambda: self.whole(replicas), 180, f"{replicas} pods run on initialized nodes")
+
+    def change_template(self, version: str) -> None:
+        """A label more in the template: every node drifts."""
+        patch = {"spec": {"template": {"metadata": {"labels": {"version": version}}}}}
+        self.kerf.kubectl("patch", "nodepool", self.name, "--type=merge", "-p", json.dumps(patch))
+
+    def allow(self, unavailable: int) -> None:
+        """How many pods may be away for the PodDisruptionBudget; 0: none will ever go."""
+        self._protect({"maxUnavailable": unavailable, "minAvailable": None})
+
+    def keep(self, available: int) -> None:
+        """How many pods have to be there for the PodDisruptionBudget."""
+        self._protect({"minAvailable": available, "maxUnavailable": None})
+
+    def _protect(self, spec: dict[str, Any]) -> None:
+        self.kerf.kubectl("patch", "pdb", self.name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def sicken(self, node: str, seconds_ago: float) -> datetime:
+        """The node's kubelet says that it is not ready; since when, as its condition has it from now on."""
+        return sicken(self.kerf, node, seconds_ago)
+
+    def heal(self, node: str) -> None:
+        self.kerf.kubectl("annotate", "node", node, f"{NOT_READY}-")
+
+    # --- what is there ----------------------------------------------------------------------------------------------
+    def whole(self, replicas: int) -> bool:
+        """So many pods run, each on a node of its own, and no node comes or goes."""
+        claims = self.claims()
+        ready = [c for c in claims if is_true(c, "Initialized") and "deletionTimestamp" not in c["metadata"]]
+        return len(ready) == len(claims) == replicas and len(self.running()) == replicas
+
+    def running(self) -> set[str]:
+        """UIDs of the pods that run and stay."""
+        return self.kerf.running(self.name)
+
+    def pool(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.kerf.kubectl("get", "nodepool", self.name, "-o", "json"))
+        return found
+
+    def claims(self) -> list[dict[str, Any]]:
+        return self.kerf.get("nodeclaims", "-l", f"karpenter.sh/nodepool={self.name}")
+
+    def claim(self, name: str) -> dict[str, Any] | None:
+        return next((claim for claim in self.claims() if claim["metadata"]["name"] == name), None)
+
+    def names(self) -> set[str]:
+        return {claim["metadata"]["name"] for claim in self.claims()}
+
+
+@contextmanager
+def fleet(kerf: Installation, name: str = NAME) -> Iterator[Fleet]:
+    """With the pool, its Deployment without pods, and their budget; afterwards all nodes are given back."""
+    manifest, found = MANIFEST.read_text().replace(NAME, name), Fleet(kerf, name)
+    kerf.kubectl("apply", "-f", "-", input_=manifest)
+    yield found
+    kerf.kubectl("delete", "--wait=false", "-f", "-", input_=manifest)
+    kerf.wait(lambda: not found.claims(), 180, "all nodes are given back")
+
+
+def condition(thing: dict[str, Any], type_: str) -> dict[str, Any]:
+    """Empty when it is not there."""
+    conditions: list[dict[str, Any]] = thing.get("status", {}).get("conditions", [])
+    return next((c for c in conditions if c["type"] == type_), {})
+
+
+def is_true(thing: dict[str, Any], type_: str) -> bool:
+    return condition(thing, type_).get("status") == "True"
+
+
+def sicken(kerf: Installation, node: str, seconds_ago: float) -> datetime:
+    """See `Fleet.sicken`."""
+    kerf.kubectl("annotate", "node", node, f"{NOT_READY}=true", "--overwrite")
+    kerf.wait(lambda: condition(_node(kerf, node), "Ready")["status"] == "False", 20, "the node is not ready")
+    since = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=seconds_ago)
+    row = {"type": "Ready", "status": "False", "lastTransitionTime": since.isoformat().replace("+00:00", "Z")}
+    patch = json.dumps({"status": {"conditions": [row]}})
+    kerf.kubectl("patch", "node", node, "--subresource=status", "--type=strategic", "-p", patch)
+    return since
+
+
+def _node(kerf: Installation, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(kerf.kubectl("get", "node", name, "-o", "json"))
+    return found
