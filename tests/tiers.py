@@ -62,7 +62,7 @@ def _files(*names: str) -> tuple[str, ...]:
 
 #: The tests on the real control plane mostly wait: in three parts, each with a plane of its own, they wait together.
 FAILURES = _files("crash_points", "drills", "kube_scheduler_worlds", "leadership", "operations")
-LIFE = _files("binding", "bootstrapper", "end_to_end")
+LIFE = _files("binding", "bootstrapper", "end_to_end", "ends")
 
 STAGES: tuple[tuple[Tier, ...], ...] = (
     (

@@ -99,18 +99,7 @@ def _check_instances(kerf: Installation) -> None:
         assert tags["karpenter.k8s.aws/ec2nodeclass"] == "default"
 
 
-# --- e: deletion, expiration, PDB, interruption -----------------------------------------------------------------
-def test_deleting_a_node_drains_it_first_and_ends_its_instance(kerf: Installation) -> None:
-    _scale(kerf, 10)
-    kerf.wait(lambda: len(kerf.running()) == 10, 90, "10 pods run")
-    node = _busiest(kerf)
-    instance = node["spec"]["providerID"].rsplit("/", 1)[-1]
-    kerf.kubectl("delete", "node", node["metadata"]["name"], "--wait=false")
-    kerf.wait(lambda: instance not in _ids(kerf) and len(kerf.running()) == 10, 120, "drained, ended, pods elsewhere")
-    assert kerf.events("Evicted"), "pods left by eviction, not by the node's end"
-    _empty(kerf)
-
-
+# --- e: expiration (other ends: test_ends.py) --------------------------------------------------------------------
 def test_an_expired_node_is_replaced(kerf: Installation) -> None:
     kerf.kubectl("apply", "-f", str(HERE / "expiring.yaml"))
     kerf.wait(lambda: _ready_nodes(kerf, "expiring") >= 1 and len(kerf.running("expiring")) == 1, 90, "the first node")
@@ -126,35 +115,6 @@ def test_an_expired_node_is_replaced(kerf: Installation) -> None:
     )
     print(f"\nexpired node replaced after {time.monotonic() - begun:.0f} s")
     kerf.kubectl("delete", "-f", str(HERE / "expiring.yaml"))
-    _empty(kerf)
-
-
-def test_a_pdb_that_allows_nothing_holds_a_drain_until_it_is_released(kerf: Installation) -> None:
-    _scale(kerf, 4)
-    kerf.wait(lambda: len(kerf.running()) == 4, 90, "4 pods run")
-    kerf.kubectl("apply", "-f", "-", input_=_PDB)
-    kerf.wait(lambda: "currentHealthy" in _one(kerf, "pdb", "web").get("status", {}), 30, "the budget is counted")
-    node = _busiest(kerf)
-    instance = node["spec"]["providerID"].rsplit("/", 1)[-1]
-    kerf.kubectl("delete", "node", node["metadata"]["name"], "--wait=false")
-    kerf.wait(
-        lambda: any(_tainted(n) for n in kerf.get("nodes", "-l", "karpenter.sh/nodepool")), 30, "the node is tainted"
-    )
-    time.sleep(10)
-    assert instance in _ids(kerf)
-    assert len(kerf.running()) == 4
-    kerf.kubectl("delete", "pdb", "web")
-    kerf.wait(lambda: instance not in _ids(kerf) and len(kerf.running()) == 4, 120, "the drain goes on")
-    _empty(kerf)
-
-
-def test_a_spot_interruption_drains_and_replaces_the_node(kerf: Installation) -> None:
-    _scale(kerf, 6)
-    kerf.wait(lambda: len(kerf.running()) == 6, 90, "6 pods run")
-    spot = [i["id"] for i in kerf.running_instances() if i["capacity_type"] == "spot"]
-    assert spot, "the pool allows spot and spot is cheaper"
-    kerf.aws.interrupt(spot[0])
-    kerf.wait(lambda: spot[0] not in _ids(kerf) and len(kerf.running()) == 6, 120, "drained and replaced")
     _empty(kerf)
 
 
@@ -304,17 +264,9 @@ def _is_true(thing: dict[str, Any], type_: str) -> bool:
     return any(c["type"] == type_ and c["status"] == "True" for c in conditions)
 
 
-def _tainted(node: dict[str, Any]) -> bool:
-    return any(t["key"] == "karpenter.sh/disrupted" for t in node["spec"].get("taints", []))
-
-
 def _busiest(kerf: Installation) -> dict[str, Any]:
     names = [p["spec"].get("nodeName", "") for p in kerf.get("pods", "-l", "app=web")]
     return _one(kerf, "node", max(sorted(set(names)), key=names.count))
-
-
-def _ids(kerf: Installation) -> set[str]:
-    return {i["id"] for i in kerf.running_instances()}
 
 
 def _print_cost(kerf: Installation, what: str) -> None:
@@ -323,14 +275,6 @@ def _print_cost(kerf: Installation, what: str) -> None:
     print(f"\n{what}: {len(instances)} nodes ({', '.join(types)}), ${kerf.cost_usd_per_hour():.3f} an hour")
 
 
-_PDB = """
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: web, namespace: default}
-spec:
-  maxUnavailable: 0
-  selector: {matchLabels: {app: web}}
-"""
 _SPARE = """
 apiVersion: karpenter.sh/v1
 kind: NodePool
