@@ -73,7 +73,7 @@ bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, ove
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
 
-crash-points: $(VENV)/.dev  ## the controller killed at every call of a scale-out and a scale-in, on real parts
+crash-points: $(VENV)/.dev  ## the controller killed at every call, on real parts: nodes come, go and are replaced
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m tests.cluster.crash_points
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import quote
 
+from api.labels import COMMAND, DISRUPTED_TAINT
 from reconciler.kube.client import KubeClient
 from tests.worlds import deployment, node_class, node_pool
 
 from .installation import CLUSTER_NAME, Installation
 
-#: A run's nodes: one in each of as many zones.
-NODES: Final = 2
-
+#: The pods of a run; with a zone for each, as many nodes.
+PODS: Final = 2
 
 #: Its pods do not tolerate a disrupted node, so they are evicted.
 AGENT: Final[dict[str, Any]] = {
@@ -34,6 +34,25 @@ AGENT: Final[dict[str, Any]] = {
 
 def objects(name: str) -> list[dict[str, Any]]:
     """A class, a pool, and a Deployment whose pods need a zone each."""
+    spread = {
+        "maxSkew": 1,
+        "minDomains": PODS,  # or the scheduler puts all on the first node, which the second may follow much later
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": name}},
+    }
+    return _objects(name, {"consolidateAfter": "0s"}, {"topologySpreadConstraints": [spread]})
+
+
+def one_node(name: str) -> list[dict[str, Any]]:
+    """A class, a pool that takes no node away for a saving, and pods that share a node, one of which may be away."""
+    metadata, selector = {"name": name, "namespace": "default"}, {"matchLabels": {"app": name}}
+    spec = {"selector": selector, "maxUnavailable": 1}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+    return [*_objects(name, {"consolidateAfter": "Never"}, {}), budget]
+
+
+def _objects(name: str, disruption: dict[str, Any], pods: dict[str, Any]) -> list[dict[str, Any]]:
     selector = [{"tags": {"karpenter.sh/discovery": CLUSTER_NAME}}]
     class_ = node_class()
     class_["metadata"]["name"] = name
@@ -42,39 +61,46 @@ def objects(name: str) -> list[dict[str, Any]]:
         "subnetSelectorTerms": selector,
         "securityGroupSelectorTerms": selector,
     }
-    pool = node_pool(name, {"disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}})
+    pool = node_pool(name, {"disruption": {"budgets": [{"nodes": "100%"}], **disruption}})
     pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = name
-    spread = {
-        "maxSkew": 1,
-        "minDomains": NODES,  # or the scheduler puts all on the first node, which the second may follow much later
-        "topologyKey": "topology.kubernetes.io/zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": name}},
-    }
-    short = {"replicas": NODES, "terminationGracePeriodSeconds": 1, "topologySpreadConstraints": [spread]}
-    return [class_, pool, deployment(name, short)]
+    return [class_, pool, deployment(name, {"replicas": PODS, "terminationGracePeriodSeconds": 1, **pods})]
 
 
 class World:
     """What the API server and EC2 have of one run, asked directly rather than through the proxy.
 
-    Whatever AWS has now, before the run begins, is none of the run's.
+    Whatever AWS has now, before the run begins, is none of the run's. It makes so many `nodes`. `fewest_running` pods
+    were seen to run at any time.
     """
 
-    def __init__(self, kerf: Installation, name: str) -> None:
+    def __init__(self, kerf: Installation, name: str, *, nodes: int = PODS) -> None:
         self._aws, self._name, self._of_pool = kerf.aws, name, f"karpenter.sh/nodepool={name}"
+        self._made, self.fewest_running = nodes, PODS
         self._kube = KubeClient.from_kubeconfig(kerf.control_plane.kubeconfig)
         self._instances_before = {one["id"] for one in kerf.aws.instances()}
         self._resources_before = self._resources()
 
     def amiss_at_height(self) -> list[str]:
         """What is not yet as it should be: all pods run, each claim has its node and its one instance."""
-        pods = self._objects("/api/v1/namespaces/default/pods", f"app={self._name}")
         claims, nodes = self._claims(), self._nodes("karpenter.sh/initialized=true")
-        amiss = _unlike("pods running", sum(p["status"].get("phase") == "Running" for p in pods), NODES)
-        amiss += _unlike("claims", len(claims), NODES)
+        amiss = _unlike("pods running", self._running(), PODS)
+        amiss += _unlike("claims", len(claims), self._made)
         amiss += [f"claim {name} has no node" for name, id_ in claims.items() if not id_ or id_ not in nodes]
         return amiss or self._amiss_in_ec2(set(claims.values()))
+
+    def amiss_after(self, old: str) -> list[str]:
+        """Of a claim that was to be replaced: that it is left, or its instance, or marks of its command."""
+        self.fewest_running = min(self.fewest_running, self._running())
+        claims = self._objects("/apis/karpenter.sh/v1/nodeclaims", self._of_pool)
+        names = {c["metadata"]["name"]: c["metadata"].get("annotations", {}) for c in claims}
+        amiss = [f"claim {old} is left"] if old in names else []
+        amiss += [f"claim {name} bears a command" for name, bears in names.items() if COMMAND in bears]
+        for node in self._objects("/api/v1/nodes", self._of_pool):
+            if any(taint["key"] == DISRUPTED_TAINT for taint in node["spec"].get("taints", [])):
+                amiss.append(f"node {node['metadata']['name']} is tainted")
+        live = {one["id"] for one in self._aws.instances("pending", "running")}
+        amiss += [f"instance {id_} is left" for id_ in sorted(live & self._instances_before)]
+        return amiss or self.amiss_at_height()
 
     def amiss_when_empty(self) -> list[str]:
         """Claims, nodes and instances that are left."""
@@ -102,7 +128,13 @@ class World:
             of_claim.setdefault(one["tags"].get("karpenter.sh/nodeclaim", ""), []).append(one["id"])
         had = [f"claim {name or '(none)'} had {', '.join(sorted(ids))}" for name, ids in sorted(of_claim.items())]
         twice = any(name and len(ids) > 1 for name, ids in of_claim.items())
-        return _unlike("instances ever", len(instances), NODES) + had if twice or len(instances) != NODES else []
+        amiss = twice or len(instances) != self._made
+        return _unlike("instances ever", len(instances), self._made) + had if amiss else []
+
+    def nodes_by_claim(self) -> dict[str, str]:
+        """Name of the node (empty: none yet) by name of claim."""
+        found = self._objects("/apis/karpenter.sh/v1/nodeclaims", self._of_pool)
+        return {c["metadata"]["name"]: c.get("status", {}).get("nodeName", "") for c in found}
 
     def live(self) -> list[str]:
         """IDs of the run's instances that cost money."""
@@ -136,6 +168,12 @@ class World:
         """Instance ID (empty: none yet) by name of claim."""
         found = self._objects("/apis/karpenter.sh/v1/nodeclaims", self._of_pool)
         return {c["metadata"]["name"]: _id(c.get("status", {}).get("providerID", "")) for c in found}
+
+    def _running(self) -> int:
+        """Pods that run and stay."""
+        pods = self._objects("/api/v1/namespaces/default/pods", f"app={self._name}")
+        alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        return sum(pod["status"].get("phase") == "Running" for pod in alive)
 
     def _nodes(self, selector: str = "") -> set[str]:
         """Instance IDs of the nodes that have these labels too."""

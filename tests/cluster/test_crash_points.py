@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from .control_plane import ControlPlane
-from .crash_points import Outcome, Point, Stage, every_point, mutating, stage, summary
+from .crash_killer import Point, mutating
+from .crash_points import KINDS, every_point, summary
+from .crash_runs import Outcome, Replacing, Runs, Scaling, Stage, stage
 from .crash_world import World
 from .proxy import AWS, KUBE, Request
 
@@ -24,6 +26,14 @@ IN = [
     Point(2, True, "TerminateInstances"),
     Point(1, False, "DeleteLaunchTemplate"),
 ]
+#: A command before its replacement is asked for, when that is launched, and when it is ready; then the drain.
+DRIFTED = [
+    Point(1, False, "POST nodeclaims"),
+    Point(1, True, "CreateFleet"),
+    Point(1, False, "DELETE nodeclaims"),
+    Point(1, True, "POST pods/eviction"),
+]
+SICK = [Point(1, True, "DELETE nodeclaims")]
 
 
 class Played:
@@ -32,12 +42,12 @@ class Played:
     def __init__(self, *outcomes: Outcome) -> None:
         self._outcomes = list(outcomes)
 
-    def run(self, out: Sequence[Point] = (), in_: Sequence[Point] = ()) -> Outcome:
+    def run(self, first: Sequence[Point] = (), second: Sequence[Point] = ()) -> Outcome:
         return self._outcomes.pop(0)
 
 
 @pytest.fixture(scope="module")
-def runs(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def on(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with stage(control_plane, tmp_path_factory.mktemp("crash")) as ready:
         yield ready
 
@@ -65,8 +75,8 @@ def test_what_counts_as_a_mutating_call(port: str, method: str, path: str, opera
 def test_the_search_ends_with_a_run_in_which_nobody_dies_and_tells_what_is_amiss_there(
     problems: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    green = Outcome((), (), (Point(1, False, struck="CreateFleet"),), (), 1.0)
-    last = Outcome((), (), (), problems, 1.0)
+    green = Outcome((Point(1, False, struck="CreateFleet"),), (), 1.0)
+    last = Outcome((), problems, 1.0)
     found = list(every_point(Played(green, last)))
     assert found == ([green, last] if problems else [green])
     assert ("all green" in summary(found)) is not bool(problems)
@@ -74,18 +84,28 @@ def test_the_search_ends_with_a_run_in_which_nobody_dies_and_tells_what_is_amiss
 
 
 @pytest.mark.cluster
-def test_a_controller_that_dies_eight_times_in_one_run_reaches_the_same_end(runs: Stage) -> None:
-    outcome = runs.run(OUT, IN)
+def test_a_controller_that_dies_eight_times_in_one_run_reaches_the_same_end(on: Stage) -> None:
+    _dies(Scaling(on), OUT, IN)
+
+
+@pytest.mark.cluster
+def test_a_node_that_is_replaced_has_one_successor_though_the_controller_dies_at_each_of_its_steps(on: Stage) -> None:
+    with Replacing(on) as runs:
+        _dies(runs, DRIFTED, SICK)
+
+
+def _dies(runs: Runs, first: Sequence[Point], second: Sequence[Point]) -> None:
+    outcome = runs.run(first, second)
     print(f"\n{len(outcome.struck)} deaths in {outcome.seconds:.1f} s: {'; '.join(map(str, outcome.struck))}")
-    assert [point.struck for point in outcome.struck] == [point.operation for point in OUT + IN]
+    assert [point.struck for point in outcome.struck] == [point.operation for point in (*first, *second)]
     assert not outcome.problems
 
 
 @pytest.mark.cluster
-def test_an_instance_that_nobody_owns_is_noticed(runs: Stage) -> None:
-    world = World(runs.kerf, "nobody")
+def test_an_instance_that_nobody_owns_is_noticed(on: Stage) -> None:
+    world = World(on.kerf, "nobody")
     assert world.amiss_when_empty() == world.amiss_at_end() == []
-    ec2 = runs.kerf.aws.client("ec2")
+    ec2 = on.kerf.aws.client("ec2")
     image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
     made = ec2.run_instances(ImageId=image, InstanceType="c6a.large", MinCount=1, MaxCount=1)["Instances"][0]
     assert world.amiss_when_empty() == [f"instance {made['InstanceId']} has no claim"]
@@ -98,8 +118,10 @@ def test_an_instance_that_nobody_owns_is_noticed(runs: Stage) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(3 * 3600)
 @pytest.mark.parametrize("share", range(SHARES))
-def test_every_call_of_a_run_may_be_the_last(runs: Stage, share: int) -> None:
-    outcomes = list(every_point(runs, share, SHARES))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_call_of_a_run_may_be_the_last(on: Stage, kind: str, share: int) -> None:
+    with KINDS[kind](on) as runs:
+        outcomes = list(every_point(runs, share, SHARES))
     print(summary(outcomes))
     assert outcomes
     assert not [(outcome.struck, outcome.problems) for outcome in outcomes if outcome.problems]
