@@ -12,7 +12,16 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetRequest, FleetResult, Instance, Message, Region
+from reconciler.model.cloud import (
+    ClassFacts,
+    ClusterFacts,
+    FleetRequest,
+    FleetResult,
+    Impairment,
+    Instance,
+    Message,
+    Region,
+)
 from reconciler.model.kinds import Kind, Ref
 
 
@@ -193,6 +202,10 @@ class Cloud(Protocol):
 
     def instances(self) -> Sequence[Instance]:
         """Every instance of this cluster that is not terminated, all pages."""
+        ...
+
+    def impairments(self) -> Sequence[Impairment]:
+        """What ails instances of this account and region, ours and others', all pages; sorted."""
         ...
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.aws import fleets, instances, networks, prices, profiles, reservations, types
+from reconciler.aws import fleets, instances, networks, prices, profiles, reservations, statuses, types
 from reconciler.aws.clients import Clients
 from reconciler.aws.cluster_facts import KnownFacts, read_cluster
 from reconciler.aws.images import ImageReader, UnsupportedAlias
@@ -26,6 +26,7 @@ from reconciler.model.cloud import (
     ClusterFacts,
     FleetRequest,
     FleetResult,
+    Impairment,
     Instance,
     Message,
     Region,
@@ -155,6 +156,9 @@ class AwsCloud:
     # --- instances --------------------------------------------------------------------------------------------------
     def instances(self) -> Sequence[Instance]:
         return instances.read_instances(self._clients.get("ec2"), self._known.name, self._give_way)
+
+    def impairments(self) -> Sequence[Impairment]:
+        return statuses.read_impairments(self._clients.get("ec2"))
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return fleets.create_fleet(self._clients, self._templates, request, may_act)

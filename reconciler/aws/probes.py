@@ -37,6 +37,7 @@ def reads(clients: Clients, cluster_name: str, *, isolated_vpc: bool) -> Mapping
     found: dict[str, Probe] = {
         "ec2:DescribeCapacityReservations": lambda: ec2.describe_capacity_reservations(**dry),
         "ec2:DescribeImages": lambda: ec2.describe_images(Owners=["self"], **dry),
+        "ec2:DescribeInstanceStatus": lambda: ec2.describe_instance_status(**dry),
         "ec2:DescribeInstances": lambda: ec2.describe_instances(**dry),
         "ec2:DescribeInstanceTypeOfferings": lambda: ec2.describe_instance_type_offerings(**dry),
         "ec2:DescribeInstanceTypes": lambda: ec2.describe_instance_types(**dry),

@@ -1,8 +1,8 @@
 """Disruption: what must go, what may go, and how far that has come. One snapshot in, one plan out.
 
-Forceful ends come first (interruption, expiration, repair, the surplus of static pools), then the commands under way,
-then what is left of old ones, the conditions that others read, and last new commands, as far as budgets allow, with a
-word on nodes that have to stay.
+Forceful ends come first (interruption, impairment, expiration, repair, the surplus of static pools), then the commands
+under way, then what is left of old ones, the conditions that others read, and last new commands, as far as budgets
+allow, with a word on nodes that have to stay.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.commands import heal, progress
 from reconciler.disruption.conditions import conditions
 from reconciler.disruption.expiration import expire
+from reconciler.disruption.impairment import impaired
 from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS, Method
 from reconciler.disruption.repair import repair
@@ -43,7 +44,9 @@ def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = No
 
 def forced_ends(snapshot: Snapshot, turn: Turn) -> Plan:
     """What must go now, whatever budgets say."""
-    forced = interrupt(snapshot) + expire(turn)
+    forced = interrupt(snapshot)
+    forced += impaired(snapshot, _deleted(forced))
+    forced += expire(turn)
     forced += repair(turn, _deleted(forced))
     return forced + guarded(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
 

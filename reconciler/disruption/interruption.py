@@ -62,7 +62,7 @@ def _read(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
     return guarded(snapshot, f"message/{found.message.id}", lambda: _one(snapshot, found, ended))
 
 
-def _states_of(snapshot: Snapshot, instance_id: str) -> Iterator[StateNode]:
+def states_of(snapshot: Snapshot, instance_id: str) -> Iterator[StateNode]:
     """The nodes whose claims have this instance, or will have it once their status says so."""
     for claim in snapshot.claims_by_instance.get(instance_id, ()):
         yield snapshot.state_nodes[claim.name]
@@ -71,7 +71,7 @@ def _states_of(snapshot: Snapshot, instance_id: str) -> Iterator[StateNode]:
 def _one(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
     """One message; `ended` are the claims that earlier messages of this plan delete."""
     kind = _KINDS.get(found.kind)
-    states = [state for id_ in sorted(set(found.instance_ids)) for state in _states_of(snapshot, id_)]
+    states = [state for id_ in sorted(set(found.instance_ids)) for state in states_of(snapshot, id_)]
     living = [s for s in states if s.claim is not None and not s.claim.metadata.deleting]
     if kind is None or not (kind.ends and living):
         unassigned = kind is not None and any(_unassigned(snapshot, i) for i in found.instance_ids)

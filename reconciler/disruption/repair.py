@@ -15,12 +15,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from api import labels
-from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.writes import annotate, guarded, leaving, told
+from reconciler.disruption.writes import guarded, leaving, over_at_once, told
 from reconciler.ec2.node_health import REPAIR_POLICIES
 from reconciler.model import kinds
-from reconciler.model.claims import deadline_of
 from reconciler.model.instants import rfc3339
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Node
@@ -72,9 +69,9 @@ def _one(snapshot: Snapshot, sums: Mapping[Any, int], key: str, sickness: Sickne
     too_many = _too_many(sums, state.pool_name)
     if too_many:
         return _blocked(snapshot, state, sickness, too_many)
-    if state.claim.metadata.deleting:
-        return _without_delay(snapshot, state.claim, sickness)
     reason = Reason("Unhealthy", str(sickness))
+    if state.claim.metadata.deleting:
+        return over_at_once(snapshot, state.claim, reason)
     deletion = DeleteObject(
         reason=reason,
         sources=frozenset({Source.NODE_CLAIMS, Source.NODES, Source.PODS}),
@@ -93,15 +90,6 @@ def _ours(state: StateNode) -> bool:
     if claim is None or node is None or not claim.managed:
         return False
     return not (claim.metadata.unreadable or node.metadata.unreadable)
-
-
-def _without_delay(snapshot: Snapshot, claim: NodeClaim, sickness: Sickness) -> Plan:
-    """The drain's deadline is now; one that is past is left as it is."""
-    known = deadline_of(claim)
-    if known is not None and known <= snapshot.now:
-        return NOTHING
-    deadline = {labels.TERMINATION_TIMESTAMP: rfc3339(snapshot.now)}
-    return Plan(actions=(annotate(claim, "SetDeadline", deadline, Reason("Unhealthy", str(sickness))),))
 
 
 # --- the breaker ------------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
 from reconciler.model.boundaries import broken
+from reconciler.model.claims import deadline_of
+from reconciler.model.instants import rfc3339
 from reconciler.model.objects import Node
-from reconciler.model.plan import DeleteObject, Event, PatchObject, Plan, Reason, Refusal
+from reconciler.model.plan import NOTHING, DeleteObject, Event, PatchObject, Plan, Reason, Refusal
 from reconciler.model.pods import DISRUPTED
 from reconciler.model.snapshot import Snapshot, StateNode
 
@@ -85,6 +87,15 @@ def told(
     """The same event on the Node and on the NodeClaim, where they exist."""
     subjects = [value for value in (state.node, state.claim) if value is not None]
     return tuple(Event(kinds.ref(v), v.metadata.uid, type_, reason, message, dedupe, dedupe_seconds) for v in subjects)
+
+
+def over_at_once(snapshot: Snapshot, claim: NodeClaim, reason: Reason) -> Plan:
+    """The drain of a claim that is being deleted has its deadline now; one that is past is left as it is."""
+    known = deadline_of(claim)
+    if known is not None and known <= snapshot.now:
+        return NOTHING
+    deadline = {labels.TERMINATION_TIMESTAMP: rfc3339(snapshot.now)}
+    return Plan(actions=(annotate(claim, "SetDeadline", deadline, reason),))
 
 
 def leaving(snapshot: Snapshot, state: StateNode) -> tuple[str, ...]:

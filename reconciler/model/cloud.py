@@ -289,6 +289,20 @@ class Message:
     sent: datetime | None = None
 
 
+#: What ails an instance: EC2's two status checks, or something that EC2 has scheduled for it.
+INSTANCE_CHECK, SYSTEM_CHECK, SCHEDULED = "instance_status", "system_status", "event_status"
+
+
+@dataclass(frozen=True, slots=True)
+class Impairment:
+    """What EC2's status checks say of an instance: a failing check since when, or a scheduled event in words."""
+
+    instance_id: str
+    category: str
+    since: datetime | None = None
+    text: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Interruption:
     """A parsed message: what happens (`spot_interrupted`, …) to which instances. Source: EventBridge events of EC2."""

@@ -21,7 +21,7 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
 from reconciler.model import devices, objects, storage, workloads
-from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Instance, Interruption
+from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Impairment, Instance, Interruption
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.journal import Journal
 from reconciler.model.overlays import PoolKey
@@ -260,6 +260,8 @@ class Snapshot:
     #: What failed fleet calls left, by launch group.
     launch_failures: Mapping[str, LaunchFailure] = field(default_factory=dict)
     interruptions: tuple[Interruption, ...] = ()
+    #: What ails instances, by ID; only of instances that something ails.
+    impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict)
     batch: Batch | None = None
     #: By key of `state_nodes`: a pod is expected there until then.
     nominated_until: Mapping[str, datetime] = field(default_factory=dict)

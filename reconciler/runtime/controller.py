@@ -75,6 +75,7 @@ class Controller:
             interpret=self._interpret,
             witness=self._witness,
             unbuilt=self.telemetry.types_failed,
+            ailing=self.telemetry.ailing,
         )
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Instance, Message, Region
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import Action
 from reconciler.model.snapshot import Proposal
@@ -62,6 +62,14 @@ class Described:
     """Every instance of the cluster, as of `at` (when Describe was asked)."""
 
     instances: Sequence[Instance]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What ails instances, all of it, as of `at`."""
+
+    impairments: Sequence[Impairment]
     at: datetime
 
 
@@ -130,6 +138,7 @@ News = (
     | Fresh
     | Withheld
     | Described
+    | Examined
     | Resolved
     | RegionRead
     | ClusterRead

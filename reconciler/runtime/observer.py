@@ -1,4 +1,5 @@
-"""Ask AWS at intervals: instances, the node classes' selectors, the region's types and prices, the interruption queue.
+"""Ask AWS at intervals: instances and what ails them, the node classes' selectors, the region's types and prices, the
+interruption queue.
 
 Each question is a chore with a key; a chore that is being asked is not asked twice, one that failed waits longer each
 time. Chores run in a pool, or inline in the sandbox; the answers go to the inbox. When the clock was set back, what was
@@ -23,6 +24,7 @@ from reconciler.runtime.inbox import (
     ChoreFailed,
     ClusterRead,
     Described,
+    Examined,
     Inbox,
     News,
     Received,
@@ -35,6 +37,7 @@ from reconciler.runtime.state import State
 INSTANCES_BUSY, INSTANCES_IDLE = timedelta(seconds=5), timedelta(seconds=60)
 REGION_EVERY = timedelta(hours=12)
 CLUSTER_EVERY = timedelta(minutes=5)
+STATUSES_EVERY = timedelta(minutes=1)
 #: Receiving waits for messages by itself (long polling); without threads there is a pause between two looks.
 QUEUE_EVERY_INLINE = timedelta(seconds=10)
 STEPS = Steps(timedelta(seconds=1), timedelta(seconds=60))
@@ -92,6 +95,7 @@ class Observer:
         yield Chore("region", self._every("region", REGION_EVERY, now), self._read_region)
         yield Chore("cluster", self._every("cluster", CLUSTER_EVERY, now), self._read_cluster)
         yield Chore("instances", self._every("instances", self._pace(), now), self._describe)
+        yield Chore("statuses", self._every("statuses", STATUSES_EVERY, now), self._examine)
         if state.settings.interruption_queue and self._may_act():  # who receives a message hides it from the leader
             pause = QUEUE_EVERY_INLINE if self._pool is None else timedelta(0)
             yield Chore("queue", self._every("queue", pause, now), self._receive)
@@ -122,6 +126,9 @@ class Observer:
 
     def _describe(self, at: datetime) -> News:
         return Described(tuple(self._cloud.instances()), at)
+
+    def _examine(self, at: datetime) -> News:
+        return Examined(tuple(self._cloud.impairments()), at)
 
     def _receive(self, at: datetime) -> News:
         return Received(tuple(self._cloud.receive()), at)

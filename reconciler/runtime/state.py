@@ -28,6 +28,7 @@ from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Action, Nomination, Plan, Source
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.runtime.ailments import Ailments
 from reconciler.runtime.backoff import Backoff
 from reconciler.runtime.batching import BatchWindow
 from reconciler.runtime.catalogues import Build, Catalogues
@@ -36,6 +37,7 @@ from reconciler.runtime.inbox import (
     Changed,
     ClusterRead,
     Described,
+    Examined,
     Fresh,
     Listed,
     News,
@@ -69,7 +71,7 @@ def _unseen(kind: Kind, old: Any | None, new: Any | None) -> None:
 class State:
     """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue.
 
-    `unbuilt` is told of a node class for which that failed.
+    `unbuilt` is told of a node class for which that failed, `ailing` of the category of each ailment that is new.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class State:
         interpret: Callable[[Message], Interruption | None],
         witness: Witness = _unseen,
         unbuilt: Callable[[str, Exception], None] = lambda name, error: None,
+        ailing: Callable[[str], None] = lambda category: None,
     ) -> None:
         self.settings = settings
         self.cluster = Cluster()
@@ -98,6 +101,7 @@ class State:
         self._watched = kinds.watched(settings)
         self._listed: set[str] = set()
         self._doubted: set[Source] = set()
+        self._ailments = Ailments(ailing)
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
         self._nominations: tuple[Nomination, ...] = ()
@@ -172,6 +176,10 @@ class State:
     def _(self, news: Described, now: datetime) -> None:
         self.fleet.described(news.instances, news.at)
         self._fresh(Source.INSTANCES.value, news.at, now)
+
+    @_take.register
+    def _(self, news: Examined, now: datetime) -> None:
+        self._ailments.examined(news.impairments, self.fleet.instances, news.at)
 
     @_take.register
     def _(self, news: Resolved, now: datetime) -> None:
@@ -328,6 +336,7 @@ class State:
             instances=self.fleet.instances,
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),
             launch_failures=MappingProxyType(self.fleet.failures(now)),
+            impairments=self._ailments.at(now),
             interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._nominated),

@@ -13,6 +13,7 @@ from reconciler.model.cloud import (
     ClusterFacts,
     FleetRequest,
     FleetResult,
+    Impairment,
     Instance,
     Message,
     Region,
@@ -61,6 +62,9 @@ class SandboxCloud:
 
     def instances(self) -> Sequence[Instance]:
         return self._request("instances", "", lambda: [one for one in self._ec2.describe() if self._ours(one)])
+
+    def impairments(self) -> Sequence[Impairment]:
+        return self._request("impairments", "", self._ec2.impairments)
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         def launch() -> FleetResult:

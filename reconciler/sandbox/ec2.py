@@ -16,11 +16,13 @@ from math import log
 from api import labels
 from api.v1.ec2nodeclass import BlockDeviceMapping, SelectorTerm
 from reconciler.model.cloud import (
+    SYSTEM_CHECK,
     CapacityReservation,
     FleetError,
     FleetRequest,
     FleetResult,
     HeldReservation,
+    Impairment,
     Instance,
     Message,
     Override,
@@ -135,6 +137,7 @@ class Ec2:
         self._fleets: dict[str, _Fleet] = {}
         self._queue: dict[str, _Queued] = {}
         self._sent = 0
+        self._impairments: list[Impairment] = []
         self._listeners: list[Callable[[Machine], None]] = []
 
     # --- steering -------------------------------------------------------------------------------------------------
@@ -166,6 +169,17 @@ class Ec2:
         action = {"instance-id": instance_id, "instance-action": "terminate"}
         self.send("aws.ec2", "EC2 Spot Instance Interruption Warning", action)
         self._agenda.at(self._now() + SPOT_NOTICE, lambda: self.end(machine, at_once=True))
+
+    def impair(self, instance_id: str, category: str = SYSTEM_CHECK) -> None:
+        """From now on EC2 says so of this instance, until it is ended or `recover`ed."""
+        self._impairments.append(Impairment(instance_id, category, self._now(), "reachability failed"))
+
+    def recover(self, instance_id: str) -> None:
+        self._impairments = [one for one in self._impairments if one.instance_id != instance_id]
+
+    def impairments(self) -> tuple[Impairment, ...]:
+        """Of instances that run."""
+        return tuple(one for one in self._impairments if self.instances[one.instance_id].state == "running")
 
     def send(self, source: str, detail_type: str, detail: Mapping[str, object]) -> None:
         """Put an EventBridge event into the interruption queue."""

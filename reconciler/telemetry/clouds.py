@@ -12,6 +12,7 @@ from reconciler.model.cloud import (
     ClusterFacts,
     FleetRequest,
     FleetResult,
+    Impairment,
     Instance,
     Message,
     Region,
@@ -51,6 +52,9 @@ class MeasuredCloud:
 
     def instances(self) -> Sequence[Instance]:
         return self._measured("List", self._cloud.instances)
+
+    def impairments(self) -> Sequence[Impairment]:
+        return self._measured("Examine", self._cloud.impairments)
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return self._measured("Create", lambda: self._cloud.create_fleet(request, may_act))

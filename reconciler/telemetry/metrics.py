@@ -148,6 +148,7 @@ class Metrics:
 
     def _others(self) -> None:
         self.received = self._counter("karpenter_interruption_received_messages_total", "message_type")
+        self.unhealthy_instances = self._counter("karpenter_interruption_instance_status_unhealthy_total", "category")
         self.deleted_messages = self._counter("karpenter_interruption_deleted_messages_total")
         self.scheduling = self._histogram("karpenter_scheduler_scheduling_duration_seconds", DURATIONS, "controller")
         self.launch_failures = self._counter(
@@ -199,6 +200,8 @@ _TOLD = {
     "karpenter_pods_provisioning_startup_duration_seconds": "From when a place was found for a pod until it ran.",
     "karpenter_pods_startup_duration_seconds": "From the creation of a pod until it ran.",
     "karpenter_scheduler_unfinished_work_seconds": "How long the look that is under way has taken so far.",
+    "karpenter_interruption_instance_status_unhealthy": "Instances that EC2 finds impaired, or has "
+    "scheduled something for; once until they recover.",
     "karpenter_interruption_received_messages": "Messages of the interruption queue, by kind.",
     "karpenter_interruption_deleted_messages": "Messages deleted from the interruption queue.",
     "karpenter_scheduler_scheduling_duration_seconds": "One look that placed pods.",

@@ -310,6 +310,10 @@ class Telemetry:
         """A message of the interruption queue."""
         self.metrics.received.labels(message_type).inc()
 
+    def ailing(self, category: str) -> None:
+        """EC2 finds something with an instance of ours, newly."""
+        self.metrics.unhealthy_instances.labels(category).inc()
+
     # --- what went wrong ----------------------------------------------------------------------------------------
     def watch_failed(self, kind: Kind, error: Exception) -> None:
         """Any thread may call it."""

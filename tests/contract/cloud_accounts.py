@@ -47,6 +47,14 @@ class Account(Protocol):
         """EC2 announces the end of a spot instance."""
         ...
 
+    def ail(self, instance_id: str) -> None:
+        """From now on the system's status check of an instance fails."""
+        ...
+
+    def recover(self, instance_id: str) -> None:
+        """It does not fail any more."""
+        ...
+
     def time_out(self, message: Message) -> None:
         """Whoever received a message has kept it for longer than it stays hidden from others."""
         ...
@@ -80,6 +88,12 @@ class SandboxAccount:
 
     def interrupt(self, instance_id: str) -> None:
         self._world.ec2.reclaim_spot(instance_id)
+
+    def ail(self, instance_id: str) -> None:
+        self._world.ec2.impair(instance_id)
+
+    def recover(self, instance_id: str) -> None:
+        self._world.ec2.recover(instance_id)
 
     def time_out(self, message: Message) -> None:
         self._world.run(None, VISIBILITY)
@@ -118,6 +132,12 @@ class MotoAccount:
 
     def interrupt(self, instance_id: str) -> None:
         self._aws.interrupt(instance_id)
+
+    def ail(self, instance_id: str) -> None:
+        self._aws.ail(instance_id, "system")
+
+    def recover(self, instance_id: str) -> None:
+        self._aws.recover(instance_id)
 
     def time_out(self, message: Message) -> None:
         sqs = self._aws.client("sqs")

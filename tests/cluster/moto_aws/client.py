@@ -158,6 +158,15 @@ class MotoAws:
         """Put an event about an instance into the queue; kinds are in events.py."""
         self.command("interrupt", {"instance_id": instance_id, "kind": kind, "terminate_after": terminate_after})
 
+    def ail(self, instance_id: str, what: str, *, seconds: float = 0.0, description: str = "") -> None:
+        """From now on a status check of an instance fails, or an event is scheduled; `what` as in ailments.py."""
+        given = {"instance_id": instance_id, "what": what, "seconds": seconds, "description": description}
+        self.command("ail", given)
+
+    def recover(self, instance_id: str) -> None:
+        """Nothing ails the instance any more."""
+        self.command("recover", instance_id)
+
     def terminate(self, instance_id: str) -> None:
         """EC2 ends an instance by itself, at once."""
         self.command("terminate", instance_id)

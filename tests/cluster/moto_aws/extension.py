@@ -11,7 +11,7 @@ from moto.ec2.responses import EC2Response
 from moto.iam.models import ManagedPolicy
 from moto.iam.responses import IamResponse
 
-from . import reservations
+from . import ailments, reservations
 from .fleet import create_fleet
 from .instance_rows import instance_row, passes
 from .market import Market
@@ -78,6 +78,13 @@ def _instances(world: World, market: Market) -> list[Any]:
             rows = [{"ReservationId": f"r-{one.id[2:]}", "Instances": [instance_row(one)]} for one in shown]
         return page_of(self, "DescribeInstances", "Reservations", rows, world.describe_page)
 
+    def describe_instance_status(self: Any) -> str:
+        self.error_on_dryrun()
+        with world.settled():
+            running = {one.id: one.placement for one in self.ec2_backend.all_instances() if one.state == "running"}
+            rows = ailments.rows(world.ailments, running, self._filters_from_querystring())
+        return page_of(self, "DescribeInstanceStatus", "InstanceStatuses", rows, world.describe_page)
+
     def describe_capacity_reservations(self: Any) -> str:
         with world.settled():
             instances = self.ec2_backend.all_instances()
@@ -99,7 +106,8 @@ def _instances(world: World, market: Market) -> list[Any]:
             self.ec2_backend.get_multi_instances_by_id([id_ for id_ in self._get_param("Resources") if id_[:2] == "i-"])
             return create_tags_as_moto(self)
 
-    return [create_fleet_, describe_instances, describe_capacity_reservations, terminate_instances, create_tags]
+    lists = [describe_instances, describe_instance_status, describe_capacity_reservations]
+    return [create_fleet_, *lists, terminate_instances, create_tags]
 
 
 def list_instance_profiles(self: Any) -> ActionResult:

@@ -28,6 +28,7 @@ from moto.moto_server.werkzeug_app import (
 )
 from werkzeug.serving import make_server
 
+from .ailments import Ailment
 from .events import interruption_body
 from .extension import extend
 from .instance_rows import tags_of
@@ -143,6 +144,15 @@ class Gate:
             timer = threading.Timer(request["terminate_after"], self._end, (request["instance_id"],))
             timer.daemon = True
             timer.start()
+
+    def control_ail(self, body: bytes) -> None:
+        with self.world.lock:
+            self.world.ailments.append(msgspec.json.decode(body, type=Ailment))
+
+    def control_recover(self, body: bytes) -> None:
+        name = msgspec.json.decode(body)
+        with self.world.lock:
+            self.world.ailments = [one for one in self.world.ailments if one.instance_id != name]
 
     def control_terminate(self, body: bytes) -> None:
         self._end(msgspec.json.decode(body))

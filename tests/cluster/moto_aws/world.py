@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from .ailments import Ailment
 from .reservations import Reserved
 from .settings import ACCOUNT, MotoSettings
 
@@ -65,6 +66,7 @@ class World:
     stock_outs: list[StockOut] = field(default_factory=list)
     #: Capacity reservations by ID.
     reservations: dict[str, Reserved] = field(default_factory=dict)
+    ailments: list[Ailment] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
     #: Client token → (digest of the request, result).
