@@ -128,6 +128,9 @@ class ShippedTypes:
     def cluster(self) -> ClusterFacts:
         return ClusterFacts(name="", endpoint="", kubernetes_version=_VERSION, region=self.zones[0][:-1])
 
+    def impairments(self) -> tuple[()]:
+        return ()
+
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
         """Subnets where the class's status has them, else in every zone."""
         known = {subnet.zone: subnet.zone_id for subnet in node_class.status.subnets}

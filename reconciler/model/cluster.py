@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -97,6 +97,8 @@ class Cluster:
         self._pdbs = PdbIndex(self._journal)
         self._overlays = Overlays()
         self._claims_of, self._nodes_of = by_name["claims_by_provider"].view, by_name["nodes_by_provider"].view
+        #: Claims by the instance that they have, or are to have; live, read-only.
+        self.claims_by_instance: Final = by_name["claims_by_instance"].view
         #: The resource version of each kind's latest complete list.
         self._listed_at: dict[str, int] = {}
 

@@ -6,18 +6,20 @@ but for what only its memory holds: what is out of stock, whom it nominated wher
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2 import catalogue
 from reconciler.model import kinds
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Region
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Region
 from reconciler.model.kinds import Kind
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Clock, Listing
-from reconciler.runtime.inbox import ClusterRead, Listed, RegionRead, Resolved
+from reconciler.ports import Clock, Forbidden, Listing
+from reconciler.runtime.inbox import ClusterRead, Examined, Listed, RegionRead, Resolved
 from reconciler.runtime.state import State
 
 
@@ -34,6 +36,8 @@ class Describes(Protocol):
 
     def cluster(self) -> ClusterFacts: ...
 
+    def impairments(self) -> Sequence[Impairment]: ...
+
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts: ...
 
 
@@ -47,6 +51,8 @@ def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Sna
     cluster = cloud.cluster()
     state.take(ClusterRead(cluster, now), now)
     state.take(RegionRead(cloud.region(), now), now)
+    with suppress(Forbidden):  # who looks need not be allowed all that the controller is
+        state.take(Examined(cloud.impairments(), now), now)
     for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
         if not node_class.metadata.unreadable:
             facts = cloud.resolve(node_class, cluster)

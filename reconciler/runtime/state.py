@@ -179,7 +179,7 @@ class State:
 
     @_take.register
     def _(self, news: Examined, now: datetime) -> None:
-        self._ailments.examined(news.impairments, self.fleet.instances, news.at)
+        self._ailments.examined(news.impairments, self.cluster.claims_by_instance, news.at)
 
     @_take.register
     def _(self, news: Resolved, now: datetime) -> None:

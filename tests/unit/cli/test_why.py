@@ -196,6 +196,18 @@ def test_a_node_of_a_live_cluster_is_told_of_and_left_as_it_was() -> None:
     assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
 
 
+def test_what_ec2_finds_with_the_instance_of_a_node_is_told() -> None:
+    world = living(worlds.deployment("web", {}))
+    (instance,) = world.ec2.instances
+    world.run(None, timedelta(minutes=2))
+    world.ec2.impair(instance)
+    world.run(None, timedelta(minutes=3))
+    (claim,) = [one["metadata"]["name"] for one in world.objects("NodeClaim")]
+    snapshot = look(world.kube, world.cloud, Settings("sandbox"), world.clock)
+    told = node_page.page(why_node(snapshot, claim), snapshot.now)
+    assert " goes now (InstanceStatusFailed: reachability failed)\n" in told
+
+
 def test_a_pod_whose_node_is_on_its_way_waits_for_it() -> None:
     world = living(worlds.deployment("web", {}))
     (pod,) = names(world)
