@@ -26,7 +26,9 @@ from reconciler.sandbox.faults import Call, Faults
 from tests.simulation.scripts import Fault
 from tests.simulation.sight import INSTANCES, Sight
 
-READS = frozenset({"list", "watch", "read", "get", "get_lease", "instances", "region", "cluster", "resolve", "receive"})
+READS = frozenset(
+    {"list", "watch", "read", "get", "get_lease", "instances", "region", "cluster", "resolve", "receive", "impairments"}
+)
 #: Written at any time without changing what anybody decides on.
 HARMLESS = frozenset({"emit", "put_lease", "delete_message"})
 #: What the controller's picture of the world is made of.
