@@ -16,7 +16,7 @@ POLL_OF_QUEUE_SECONDS: Final = 1
 WRITES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 #: News for people, leadership, and questions that are asked by POST.
 NO_STATE: Final = frozenset({"events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"})
-READS_OF_AWS: Final = ("Describe", "Get", "List", "Receive", "Assume")
+READS_OF_AWS: Final = ("Describe", "Get", "List", "Receive", "Assume", "GET ")
 
 
 def mutating(request: Request) -> bool:

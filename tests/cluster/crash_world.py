@@ -63,7 +63,8 @@ def _objects(name: str, disruption: dict[str, Any], pods: dict[str, Any]) -> lis
     }
     pool = node_pool(name, {"disruption": {"budgets": [{"nodes": "100%"}], **disruption}})
     pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = name
-    return [class_, pool, deployment(name, {"replicas": PODS, "terminationGracePeriodSeconds": 1, **pods})]
+    own = {"nodeSelector": {"karpenter.sh/nodepool": name}, "terminationGracePeriodSeconds": 1}
+    return [class_, pool, deployment(name, {"replicas": PODS, **own, **pods})]
 
 
 class World:
@@ -89,12 +90,12 @@ class World:
         return amiss or self._amiss_in_ec2(set(claims.values()))
 
     def amiss_after(self, old: str) -> list[str]:
-        """Of a claim that was to be replaced: that it is left, or its instance, or marks of its command."""
+        """Of a claim (by UID) that was to be replaced: that it is left, or its instance, or marks of its command."""
         self.fewest_running = min(self.fewest_running, self._running())
         claims = self._objects("/apis/karpenter.sh/v1/nodeclaims", self._of_pool)
-        names = {c["metadata"]["name"]: c["metadata"].get("annotations", {}) for c in claims}
-        amiss = [f"claim {old} is left"] if old in names else []
-        amiss += [f"claim {name} bears a command" for name, bears in names.items() if COMMAND in bears]
+        amiss = [f"claim {old} is left" for claim in claims if claim["metadata"]["uid"] == old]
+        bearing = [claim["metadata"] for claim in claims if COMMAND in claim["metadata"].get("annotations", {})]
+        amiss += [f"claim {meta['name']} bears a command" for meta in bearing]
         for node in self._objects("/api/v1/nodes", self._of_pool):
             if any(taint["key"] == DISRUPTED_TAINT for taint in node["spec"].get("taints", [])):
                 amiss.append(f"node {node['metadata']['name']} is tainted")
@@ -132,9 +133,9 @@ class World:
         return _unlike("instances ever", len(instances), self._made) + had if amiss else []
 
     def nodes_by_claim(self) -> dict[str, str]:
-        """Name of the node (empty: none yet) by name of claim."""
+        """Name of the node (empty: none yet) by UID of claim."""
         found = self._objects("/apis/karpenter.sh/v1/nodeclaims", self._of_pool)
-        return {c["metadata"]["name"]: c.get("status", {}).get("nodeName", "") for c in found}
+        return {c["metadata"]["uid"]: c.get("status", {}).get("nodeName", "") for c in found}
 
     def live(self) -> list[str]:
         """IDs of the run's instances that cost money."""

@@ -72,11 +72,12 @@ class Fleet:
     def claims(self) -> list[dict[str, Any]]:
         return self.kerf.get("nodeclaims", "-l", f"karpenter.sh/nodepool={self.name}")
 
-    def claim(self, name: str) -> dict[str, Any] | None:
-        return next((claim for claim in self.claims() if claim["metadata"]["name"] == name), None)
+    def claim(self, uid: str) -> dict[str, Any] | None:
+        return next((claim for claim in self.claims() if claim["metadata"]["uid"] == uid), None)
 
-    def names(self) -> set[str]:
-        return {claim["metadata"]["name"] for claim in self.claims()}
+    def uids(self) -> set[str]:
+        """Of its claims; the name of one that is gone may come again."""
+        return {claim["metadata"]["uid"] for claim in self.claims()}
 
 
 @contextmanager

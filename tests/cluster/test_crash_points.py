@@ -65,6 +65,7 @@ def on(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
         (AWS, "POST", "/", "DeleteMessage", True),
         (AWS, "POST", "/", "ReceiveMessage", False),
         (AWS, "POST", "/", "DescribeInstances", False),
+        (AWS, "GET", "/clusters/a", "GET /clusters/a", False),
     ],
 )
 def test_what_counts_as_a_mutating_call(port: str, method: str, path: str, operation: str, expected: bool) -> None:

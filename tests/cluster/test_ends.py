@@ -55,16 +55,16 @@ def fleet(ready: Fleet) -> Fleet:
 # --- deleted by hand --------------------------------------------------------------------------------------------
 def test_a_claim_and_a_node_that_are_deleted_wait_for_the_budget_of_their_pods(fleet: Fleet) -> None:
     kerf, (one, other) = fleet.kerf, fleet.claims()[:2]
-    going, instances = {_name(one), _name(other)}, {_instance(one), _instance(other)}
+    going, instances = {_uid(one), _uid(other)}, {_instance(one), _instance(other)}
     before, evicted = _instances_ever(kerf), len(kerf.events("Evicted"))
     fleet.allow(0)
-    kerf.kubectl("delete", "nodeclaim", _name(one), "--wait=false")
+    kerf.kubectl("delete", "nodeclaim", one["metadata"]["name"], "--wait=false")
     kerf.kubectl("delete", "node", _node(other), "--wait=false")
     kerf.wait(lambda: len(_refused(kerf, one, other)) == 2, 60, "both nodes say what holds them")
     assert len(fleet.running()) == NODES
     assert instances <= _live(kerf)
     fleet.allow(1)
-    fewest = _fewest_running(fleet, lambda: not going & fleet.names() and fleet.whole(NODES), 120)
+    fewest = _fewest_running(fleet, lambda: not going & fleet.uids() and fleet.whole(NODES), 120)
     assert fewest == NODES - 1, "one pod after the other"
     assert len(kerf.events("Evicted")) == evicted + 2
     assert not instances & _live(kerf)
@@ -82,14 +82,14 @@ def _refused(kerf: Installation, *claims: dict[str, Any]) -> set[str]:
 def test_the_successor_of_an_interrupted_node_is_asked_for_at_once(fleet: Fleet) -> None:
     """While the old instance is still there: EC2 gives it two minutes."""
     kerf, old = fleet.kerf, fleet.claims()[0]
-    known, before = fleet.names(), _instances_ever(kerf)
+    known, before = fleet.uids(), _instances_ever(kerf)
     assert old["metadata"]["labels"]["karpenter.sh/capacity-type"] == "spot", "the pool allows it and it is cheaper"
     begun = time.monotonic()
     kerf.aws.interrupt(_instance(old))
-    kerf.wait(lambda: bool(fleet.names() - known), 30, "a successor is asked for")
+    kerf.wait(lambda: bool(fleet.uids() - known), 30, "a successor is asked for")
     asked = time.monotonic() - begun
     assert _instance(old) in _live(kerf)
-    kerf.wait(lambda: _name(old) not in fleet.names() and fleet.whole(NODES), 120, "the node is replaced")
+    kerf.wait(lambda: _uid(old) not in fleet.uids() and fleet.whole(NODES), 120, "the node is replaced")
     print(f"\ninterrupted: successor asked for after {asked:.1f} s, replaced after {time.monotonic() - begun:.1f} s")
     assert kerf.events("TerminatingOnInterruption")
     assert _instances_ever(kerf) == before + 1
@@ -103,10 +103,10 @@ def test_a_node_that_is_not_ready_for_too_long_goes_whatever_the_budget_of_its_p
     fleet.allow(0)
     begun = time.monotonic()
     since = fleet.sicken(_node(old), BORNE.total_seconds() - 5)
-    kerf.wait(lambda: _deleted(fleet.claim(_name(old))) is not None, 30, "the sick node goes")
-    gone = _deleted(fleet.claim(_name(old)))
+    kerf.wait(lambda: _deleted(fleet.claim(_uid(old))) is not None, 30, "the sick node goes")
+    gone = _deleted(fleet.claim(_uid(old)))
     assert gone is None or gone >= since + BORNE
-    kerf.wait(lambda: _name(old) not in fleet.names() and fleet.whole(NODES), 120, "the sick node is replaced")
+    kerf.wait(lambda: _uid(old) not in fleet.uids() and fleet.whole(NODES), 120, "the sick node is replaced")
     print(f"\nsick node replaced {time.monotonic() - begun:.1f} s after it fell sick, five of them borne")
     told = f"condition Ready has been False since {since.isoformat().replace('+00:00', 'Z')}"
     assert any(told in message for message in kerf.events("NodeUnhealthy"))
@@ -126,8 +126,8 @@ def test_when_too_many_are_sick_none_goes_until_enough_are_well_again(fleet: Fle
     time.sleep(5)
     assert not any(_deleted(claim) for claim in fleet.claims())
     fleet.heal(_node(one))
-    kerf.wait(lambda: _name(other) not in fleet.names() and fleet.whole(NODES), 120, "the one that is left is replaced")
-    assert _name(one) in fleet.names()
+    kerf.wait(lambda: _uid(other) not in fleet.uids() and fleet.whole(NODES), 120, "the one that is left is replaced")
+    assert _uid(one) in fleet.uids()
     assert _instances_ever(kerf) == before + 1
 
 
@@ -148,12 +148,12 @@ def test_an_expired_node_has_its_successor_ready_before_it_goes_and_then_waits_f
         fleet.scale(1)
         fleet.keep(1)
         (old,) = fleet.claims()
-        known = fleet.names()
+        known = fleet.uids()
         kerf.wait(lambda: bool(_expiring(fleet, old)), LIFE.total_seconds(), "the claim says when it goes")
         said = _expiring(fleet, old)
-        kerf.wait(lambda: _deleted(fleet.claim(_name(old))) is not None, 60, "it goes")
-        (successor,) = [claim for claim in fleet.claims() if _name(claim) not in known]
-        gone = _deleted(fleet.claim(_name(old)))
+        kerf.wait(lambda: _deleted(fleet.claim(_uid(old))) is not None, 60, "it goes")
+        (successor,) = [claim for claim in fleet.claims() if _uid(claim) not in known]
+        gone = _deleted(fleet.claim(_uid(old)))
         assert is_true(successor, "Initialized")
         print(f"\nexpiring: {said}; successor ready {_since(successor, 'Initialized')}, deleted {gone}")
         assert BUDGET in said
@@ -162,12 +162,12 @@ def test_an_expired_node_has_its_successor_ready_before_it_goes_and_then_waits_f
         kerf.wait(lambda: bool(_refused(kerf, old)), 60, "the drain says what holds it")
         assert len(fleet.running()) == 1
         fleet.allow(1)
-        kerf.wait(lambda: _name(old) not in fleet.names() and fleet.whole(1), 120, "the old node goes")
-        assert fleet.names() == {_name(successor)}
+        kerf.wait(lambda: _uid(old) not in fleet.uids() and fleet.whole(1), 120, "the old node goes")
+        assert fleet.uids() == {_uid(successor)}
 
 
 def _expiring(fleet: Fleet, claim: dict[str, Any]) -> str:
-    found = fleet.claim(_name(claim))
+    found = fleet.claim(_uid(claim))
     return str(condition(found, "Expiring").get("message", "")) if found is not None else ""
 
 
@@ -188,11 +188,12 @@ def _fewest_running(fleet: Fleet, reached: Callable[[], bool], seconds: float) -
 def _marked(fleet: Fleet) -> list[str]:
     """Nodes of the fleet that still bear the taint of a disruption."""
     nodes = fleet.kerf.get("nodes", "-l", f"karpenter.sh/nodepool={fleet.name}")
-    return [_name(node) for node in nodes if any(t["key"] == "karpenter.sh/disrupted" for t in node["spec"]["taints"])]
+    going = [n for n in nodes if any(t["key"] == "karpenter.sh/disrupted" for t in n["spec"].get("taints", []))]
+    return [node["metadata"]["name"] for node in going]
 
 
-def _name(thing: dict[str, Any]) -> str:
-    return str(thing["metadata"]["name"])
+def _uid(thing: dict[str, Any]) -> str:
+    return str(thing["metadata"]["uid"])
 
 
 def _node(claim: dict[str, Any]) -> str:

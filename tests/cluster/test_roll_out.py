@@ -59,7 +59,7 @@ def test_a_roll_out_is_in_progress_until_the_last_node_is_replaced(fleet: Fleet)
 
 def test_what_holds_a_roll_out_is_named_and_it_goes_on_when_let_go(fleet: Fleet) -> None:
     fleet.scale(1)
-    old = fleet.names()
+    old = fleet.uids()
     fleet.allow(0)
     fleet.change_template("held")
 
@@ -73,7 +73,7 @@ def test_what_holds_a_roll_out_is_named_and_it_goes_on_when_let_go(fleet: Fleet)
     assert "timed out" in answer
     fleet.allow(1)
     fleet.kerf.kubectl("wait", "--for=condition=UpToDate", "nodepool/rolling", "--timeout=120s")
-    assert not old & fleet.names()
+    assert not old & fleet.uids()
     assert _kstatus(fleet.pool()) == CURRENT
 
 
@@ -92,7 +92,7 @@ def _rolled(fleet: Fleet, *, nodes: int, limit: float) -> Watched:
     kerf = fleet.kerf
     fleet.scale(nodes)
     kerf.kubectl("wait", "--for=condition=UpToDate", "nodepool/rolling", "--timeout=60s")
-    old, evicted = fleet.names(), len(kerf.events("Evicted"))
+    old, evicted = fleet.uids(), len(kerf.events("Evicted"))
     assert len(old) == nodes
     begun, seen = time.monotonic(), Watched()
     fleet.change_template("next")
@@ -107,7 +107,7 @@ def _rolled(fleet: Fleet, *, nodes: int, limit: float) -> Watched:
             time.sleep(0.5)
         waiting.result()
     seen.seconds = time.monotonic() - begun
-    assert not old & fleet.names(), "kubectl wait ended while a node of the old template was there"
+    assert not old & fleet.uids(), "kubectl wait ended while a node of the old template was there"
     assert _kstatus(fleet.pool()) == CURRENT
     assert seen.too_early == []
     assert seen.too_many == []
@@ -133,7 +133,7 @@ def _sample(fleet: Fleet, old: set[str], seen: Watched) -> None:
     if text and text not in seen.words:
         seen.words.append(text)
     judged = found.get("observedGeneration") == pool["metadata"]["generation"]
-    if judged and _kstatus(pool) == CURRENT and old & fleet.names():
+    if judged and _kstatus(pool) == CURRENT and old & fleet.uids():
         seen.too_early.append(text)
 
 
