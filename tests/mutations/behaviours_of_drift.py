@@ -186,7 +186,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A drain that has time left keeps it.",
         (
             Edit(
-                "reconciler/disruption/repair.py",
+                "reconciler/disruption/writes.py",
                 "    if known is not None and known <= snapshot.now:",
                 "    if known is not None:",
             ),
