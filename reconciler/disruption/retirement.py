@@ -130,7 +130,7 @@ def _prepared(view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, Nod
 def _one(view: View, ledger: Ledger, claim: NodeClaim, ask: Solve) -> Plan:
     found = bound_to_go(view, claim.name)
     if found is None or not found.movable:
-        return _decided(view, claim, _NOT_NEEDED, "no pods of its would want a place")
+        return _decided(view, claim, _NOT_NEEDED, "no pods of its may go and want a place")
     salt = command_id(claim.metadata.uid, EXPIRED, view.snapshot.now)
     if found.pool.static:
         successors = _member(view, found, salt)

@@ -175,8 +175,8 @@ def test_a_successor_that_fails_is_tried_again_after_a_while() -> None:
     ("pods", "ask", "reason", "words"),
     [
         ([pod("p", "a")], elsewhere("b"), "SuccessorNotNeeded", "its pods have room elsewhere"),
-        ([], never, "SuccessorNotNeeded", "no pods of its would want a place"),
-        ([pod("p", "a", owner="DaemonSet")], never, "SuccessorNotNeeded", "no pods of its would want a place"),
+        ([], never, "SuccessorNotNeeded", "no pods of its may go and want a place"),
+        ([pod("p", "a", owner="DaemonSet")], never, "SuccessorNotNeeded", "no pods of its may go and want a place"),
         ([pod("p", "a")], nowhere, "NoPlaceForPods", "pod shop/p: no room"),
     ],
     ids=["elsewhere", "empty", "daemons", "nowhere"],
