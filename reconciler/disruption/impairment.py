@@ -7,7 +7,7 @@ scheduled is drained as usual. As with interruptions no budget holds it up. Sour
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -18,7 +18,7 @@ from reconciler.model.cloud import SCHEDULED, Impairment
 from reconciler.model.plan import NOTHING, DeleteObject, Event, Plan, Reason, Source, joined
 from reconciler.model.snapshot import Snapshot, StateNode
 
-#: A check fails for so long before it counts.
+#: A check has failed for so long when it counts.
 BORNE: Final = timedelta(minutes=2)
 
 
@@ -35,11 +35,10 @@ def _one(snapshot: Snapshot, state: StateNode, found: tuple[Impairment, ...], en
     claim = state.claim
     if claim is None or not claim.managed or claim.metadata.unreadable or claim.name in ending:
         return NOTHING
-    until = {one: one.since + BORNE for one in found if one.category != SCHEDULED and one.since is not None}
-    failed = [one for one, end in until.items() if end <= snapshot.now]
+    failed = [one for one in found if _for_too_long(one, snapshot.examined_at)]
     reason = _reason(failed or [one for one in found if one.category == SCHEDULED])
     if reason is None:
-        return Plan(next_due=min(until.values(), default=None))
+        return NOTHING
     if claim.metadata.deleting:
         return over_at_once(snapshot, claim, reason) if failed else NOTHING
     deletion = DeleteObject(
@@ -50,6 +49,12 @@ def _one(snapshot: Snapshot, state: StateNode, found: tuple[Impairment, ...], en
         moved=leaving(snapshot, state),
     )
     return Plan(actions=(deletion,), events=tuple(_events(state, reason)))
+
+
+def _for_too_long(one: Impairment, seen_at: datetime | None) -> bool:
+    """When EC2 was asked, not now: since then the instance may have recovered."""
+    failing = one.category != SCHEDULED and one.since is not None and seen_at is not None
+    return failing and one.since + BORNE <= seen_at  # type: ignore[operator]
 
 
 def _reason(found: list[Impairment]) -> Reason | None:

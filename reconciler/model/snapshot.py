@@ -262,6 +262,8 @@ class Snapshot:
     interruptions: tuple[Interruption, ...] = ()
     #: What ails instances, by ID; only of instances that something ails.
     impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict)
+    #: When EC2 was asked for that.
+    examined_at: datetime | None = None
     batch: Batch | None = None
     #: By key of `state_nodes`: a pod is expected there until then.
     nominated_until: Mapping[str, datetime] = field(default_factory=dict)

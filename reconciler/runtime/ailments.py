@@ -19,11 +19,12 @@ class Ailments:
     def __init__(self, told: Callable[[str], None]) -> None:
         self._told = told
         self._found: dict[str, tuple[Impairment, ...]] = {}
-        self._at: datetime | None = None
+        #: When EC2 was asked last.
+        self.examined_at: datetime | None = None
 
     def examined(self, found: Iterable[Impairment], ours: Container[str], at: datetime) -> None:
         """All that EC2 finds with instances; only those that are `ours` are of interest."""
-        before, self._found, self._at = self._pairs(), {}, at
+        before, self._found, self.examined_at = self._pairs(), {}, at
         for one in found:
             if one.instance_id in ours:
                 self._found[one.instance_id] = (*self._found.get(one.instance_id, ()), one)
@@ -32,7 +33,7 @@ class Ailments:
 
     def at(self, now: datetime) -> Mapping[str, tuple[Impairment, ...]]:
         """By instance; nothing when nobody has been able to look for a while."""
-        if self._at is None or not timedelta(0) <= now - self._at <= KEPT:
+        if self.examined_at is None or not timedelta(0) <= now - self.examined_at <= KEPT:
             return {}
         return MappingProxyType(self._found)
 

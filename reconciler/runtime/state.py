@@ -337,6 +337,7 @@ class State:
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),
             launch_failures=MappingProxyType(self.fleet.failures(now)),
             impairments=self._ailments.at(now),
+            examined_at=self._ailments.examined_at,
             interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._nominated),

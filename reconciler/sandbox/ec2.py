@@ -173,9 +173,11 @@ class Ec2:
     def impair(self, instance_id: str, category: str = SYSTEM_CHECK) -> None:
         """From now on EC2 says so of this instance, until it is ended or `recover`ed."""
         self._impairments.append(Impairment(instance_id, category, self._now(), "reachability failed"))
+        self.changes += 1
 
     def recover(self, instance_id: str) -> None:
         self._impairments = [one for one in self._impairments if one.instance_id != instance_id]
+        self.changes += 1
 
     def impairments(self) -> tuple[Impairment, ...]:
         """Of instances that run."""

@@ -11,8 +11,9 @@ A scenario is a list of steps. Verbs:
   `apply` (a manifest), `patch` and `annotate` (objects, unseen by the webhook), `static_pod`, `delete`, `abandon`
   (finalizers off first); one object is meant by its name, `first`, `every`, `of APP` (of a Node or NodeClaim: where a
   pod of it is), `in POOL`, or `not NAME` (a claim that is not among those remembered);
-- `stock_out`, `withdraw` (a type), `reclaim`, `rebalance`, `end_instance`, `stray` (an instance that has no claim),
-  `sicken` (so many nodes of those that are well), `cure` (all of them), `condition` (of a node), `weather`;
+- `stock_out`, `withdraw` (a type), `reclaim`, `rebalance`, `impair` and `recover` (what EC2 says of instances),
+  `end_instance`, `stray` (an instance that has no claim), `sicken` (so many nodes of those that are well), `cure` (all
+  of them), `condition` (of a node), `weather`;
 - `run` (virtual time), `until` (a day and hour in UTC), `idle` (time in which nothing may be written or told),
   `restart` (another controller takes over);
 - `remember` (the claims as they are now), `expect` (must hold at once; with `within` the world runs until it does),
@@ -176,6 +177,16 @@ class Story:
     def do_end_instance(self, which: str) -> None:
         for machine in self._machines(which):
             self.world.ec2.end(machine)
+
+    def do_impair(self, given: Mapping[str, str]) -> None:
+        """EC2 says of these instances that a check of this category fails, or that something is scheduled."""
+        for which, category in given.items():
+            for machine in self._machines(which):
+                self.world.ec2.impair(machine.id, category)
+
+    def do_recover(self, which: str) -> None:
+        for machine in self._machines(which):
+            self.world.ec2.recover(machine.id)
 
     def do_stray(self, count: int) -> None:
         """As if it had been launched for a NodePool, by a controller that then forgot it."""

@@ -18,6 +18,7 @@ from api import durations, labels
 from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
+from reconciler.model.cloud import SCHEDULED
 from reconciler.model.kinds import Kind
 from reconciler.model.objects import Node, Pod
 from reconciler.model.settings import Settings
@@ -191,12 +192,14 @@ class Invariants:
 
     def _promised(self, claim: NodeClaim) -> None:
         """Pods have until the end of the grace period that the claim has from its deletion on; only a node that has
-        been sick for too long is ended at once. Where there is no grace period, there is no end."""
+        been sick or impaired for too long is ended at once. Where there is no grace period, there is no end."""
         text, now = _deadline_of(claim), self._world.clock.now()
         if not self._looks("deadline"):
             return
         sick = (n for n in self._values(kinds.NODE) if n.spec.provider_id == claim.status.provider_id)
-        if self._settings.gates.node_repair and any(beyond_bearing(node, now) for node in sick):
+        if self._impaired(claim) or (
+            self._settings.gates.node_repair and any(beyond_bearing(node, now) for node in sick)
+        ):
             return
         since, grace = claim.metadata.deletion_timestamp, durations.parse_nillable(claim.spec.termination_grace_period)
         if since is None or grace is None or datetime.fromisoformat(str(text)) < since + grace:
@@ -341,6 +344,12 @@ class Invariants:
 
     def _claims_of(self, machine: Machine) -> list[NodeClaim]:
         return [c for c in self._values(kinds.NODE_CLAIM) if instance_of(c) == machine.id]
+
+    def _impaired(self, claim: NodeClaim) -> bool:
+        """Whether EC2 has found the claim's instance impaired for two minutes."""
+        limit = self._world.clock.now() - timedelta(minutes=2)
+        mine = (one for one in self._world.ec2.impairments() if one.instance_id == claim.instance_id)
+        return any(one.category != SCHEDULED and one.since is not None and one.since <= limit for one in mine)
 
     def _deadline(self, node_name: str) -> datetime | None:
         for claim in self._values(kinds.NODE_CLAIM):

@@ -35,7 +35,7 @@ def going(one: NodeClaim) -> NodeClaim:
 
 
 def decided(one: NodeClaim, *found: Impairment) -> Plan:
-    return impaired(snapshot([one, node(one), pod("p", "a")], impairments=ailing(*found)))
+    return impaired(snapshot([one, node(one), pod("p", "a")], impairments=ailing(*found), examined_at=NOW))
 
 
 @pytest.mark.parametrize("category", [SYSTEM_CHECK, INSTANCE_CHECK])
@@ -51,10 +51,14 @@ def test_210_a_check_that_has_failed_for_two_minutes_ends_the_node(category: str
     }
 
 
-def test_210_before_that_it_is_only_looked_at_again() -> None:
-    plan = decided(claim("a"), check(ago=BORNE - SECOND))
-    assert plan.actions == ()
-    assert plan.next_due == NOW + SECOND
+def test_210_before_that_it_is_borne() -> None:
+    assert decided(claim("a"), check(ago=BORNE - SECOND)) == Plan()
+
+
+def test_what_was_seen_before_the_two_minutes_were_over_need_not_be_so_any_more() -> None:
+    one = claim("a")
+    seen = snapshot([one, node(one)], impairments=ailing(check()), examined_at=NOW - SECOND)
+    assert impaired(seen) == Plan()
 
 
 def test_210_its_drain_has_no_time_once_it_is_being_deleted_and_that_is_written_once() -> None:
@@ -86,11 +90,11 @@ def test_a_check_of_which_nobody_knows_since_when_is_not_believed() -> None:
 
 
 def test_instances_of_nobody_and_claims_that_cannot_be_read_are_left_alone() -> None:
-    assert impaired(snapshot([claim("b")], impairments=ailing(check()))).actions == ()
-    assert impaired(snapshot([torn(claim("a"))], impairments=ailing(check()))).actions == ()
+    assert impaired(snapshot([claim("b")], impairments=ailing(check()), examined_at=NOW)).actions == ()
+    assert impaired(snapshot([torn(claim("a"))], impairments=ailing(check()), examined_at=NOW)).actions == ()
 
 
 def test_a_claim_that_a_message_ends_is_ended_once() -> None:
     told = Interruption("spot_interrupted", ("i-a",), Message("m", "receipt", "{}"))
-    seen = snapshot([claim("a")], impairments=ailing(check()), interruptions=(told,))
+    seen = snapshot([claim("a")], impairments=ailing(check()), examined_at=NOW, interruptions=(told,))
     assert [a.key for a in forced_ends(seen, Memory().turn(seen)).actions] == ["DeleteObject nodeclaim/a"]
