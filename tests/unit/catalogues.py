@@ -1,4 +1,4 @@
-"""The two catalogues of numbered behaviours: which tests bear each number, and where Kerf says why it differs.
+"""The catalogues of numbered behaviours: which tests bear each number, and where Kerf says why it differs.
 
 A test bears a number by its name (`test_NNN_words`); a row `| NNN | why |` below the heading `## Where Kerf differs` of
 the room's document says why a behaviour is another one here. Where both are there, the test shows what Kerf does.
@@ -19,18 +19,18 @@ MAY_DIFFER = 20
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """`files` is a glob below the root; `to_come` are numbers of which nothing is built yet."""
+    """`files` are globs below the root; `to_come` are numbers that are not built, or not built completely, yet."""
 
     name: str
     numbers: range
-    files: str
+    files: tuple[str, ...]
     document: str
     to_come: Collection[int] = ()
 
     def tests(self) -> dict[int, list[str]]:
         """The test functions that bear each number, as pytest's node IDs."""
         found: dict[int, list[str]] = {}
-        for path in sorted(ROOT.glob(self.files)):
+        for path in sorted({path for pattern in self.files for path in ROOT.glob(pattern)}):
             for name in re.findall(r"^def (test_\d{3}_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
                 found.setdefault(int(name[5:8]), []).append(f"{path.relative_to(ROOT)}::{name}")
         return found
@@ -56,12 +56,12 @@ class Catalogue:
         return len(self.rows()) * MAY_DIFFER / (len(self.numbers) - len(self.to_come))
 
 
-SCHEDULING = Catalogue("scheduling", range(1, 234), "tests/unit/scheduling/test_catalogue_*.py", "docs/scheduling.md")
+SCHEDULING = Catalogue("scheduling", range(1, 234), ("tests/unit/scheduling/test_catalogue_*.py",), "docs/scheduling.md")
 #: Consolidation (62 to 109) is to come.
 DISRUPTION = Catalogue(
     "disruption",
     range(1, 170),
-    "tests/unit/disruption/catalogue/test_*.py",
+    ("tests/unit/disruption/catalogue/test_*.py",),
     "docs/disruption.md",
     to_come=range(62, 110),
 )
