@@ -24,6 +24,7 @@ _GATES = {
 }
 #: Names that are accepted and mean nothing any more (or nothing yet).
 _GATES_WITHOUT_EFFECT = frozenset({"Drift", "NodeClassCEL"})
+_PROVIDER_GATES = frozenset({"NodeClassCEL"})
 
 
 def text(value: str) -> str:
@@ -109,14 +110,25 @@ def leases(value: str) -> tuple[LeaseName, ...]:
     return tuple(LeaseName.parse(part) for part in filter(None, (p.strip() for p in value.split(","))))
 
 
-def gates(value: str) -> FeatureGates:
-    chosen: dict[str, bool] = {}
+def _switches(value: str) -> dict[str, bool]:
+    """`Name=true,Name=false`."""
+    found: dict[str, bool] = {}
     for part in filter(None, (p.strip() for p in value.split(","))):
         name, equals, text = part.partition("=")
         if not equals or (text not in _TRUE and text not in _FALSE):
             raise ValueError(f"{part!r} is not of the form Name=true or Name=false")
-        if name in _GATES:
-            chosen[_GATES[name]] = text in _TRUE
-        elif name not in _GATES_WITHOUT_EFFECT:
-            raise ValueError(f"no gate is named {name!r}; there are {', '.join(sorted(_GATES))}")
-    return FeatureGates(**chosen)
+        found[name] = text in _TRUE
+    return found
+
+
+def gates(value: str) -> FeatureGates:
+    found = _switches(value)
+    unknown = next((name for name in found if name not in _GATES and name not in _GATES_WITHOUT_EFFECT), None)
+    if unknown is not None:
+        raise ValueError(f"no gate is named {unknown!r}; there are {', '.join(sorted(_GATES))}")
+    return FeatureGates(**{_GATES[name]: on for name, on in found.items() if name in _GATES})
+
+
+def provider_gates(value: str) -> tuple[str, ...]:
+    """Those that are open, of the AWS provider's that are known; Karpenter passes over all others."""
+    return tuple(sorted(name for name, on in _switches(value).items() if on and name in _PROVIDER_GATES))

@@ -111,6 +111,9 @@ class Options:
     feature_gates: FeatureGates = field(
         default=FeatureGates(), metadata=_about("FEATURE_GATES", readers.gates, "Name=true,Name=false")
     )
+    aws_feature_gates: tuple[str, ...] = field(
+        default=(), metadata=_about("AWS_FEATURE_GATES", readers.provider_gates, "accepted, without effect")
+    )
     log_level: str = field(
         default="info",
         metadata=_about("LOG_LEVEL", readers.one_of("", "debug", "info", "error"), "debug, info or error"),

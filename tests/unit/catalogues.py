@@ -56,7 +56,9 @@ class Catalogue:
         return len(self.rows()) * MAY_DIFFER / (len(self.numbers) - len(self.to_come))
 
 
-SCHEDULING = Catalogue("scheduling", range(1, 234), ("tests/unit/scheduling/test_catalogue_*.py",), "docs/scheduling.md")
+SCHEDULING = Catalogue(
+    "scheduling", range(1, 234), ("tests/unit/scheduling/test_catalogue_*.py",), "docs/scheduling.md"
+)
 #: Consolidation (62 to 109) is to come.
 DISRUPTION = Catalogue(
     "disruption",
@@ -65,4 +67,46 @@ DISRUPTION = Catalogue(
     "docs/disruption.md",
     to_come=range(62, 110),
 )
-CATALOGUES = {each.name: each for each in (SCHEDULING, DISRUPTION)}
+#: What is missing, or is not there completely.
+AWS = Catalogue(
+    "aws",
+    range(1, 228),
+    ("tests/unit/aws/catalogue/test_*.py", "tests/contract/test_aws_catalogue_*.py"),
+    "docs/aws.md",
+    to_come=(
+        18,
+        19,
+        22,
+        24,
+        25,
+        35,
+        39,
+        40,
+        *range(42, 46),
+        *range(51, 64),
+        99,
+        108,
+        110,
+        112,
+        *range(115, 118),
+        119,
+        120,
+        151,
+        155,
+        158,
+        160,
+        164,
+        165,
+        167,
+        168,
+        173,
+        175,
+        *range(178, 181),
+        *range(183, 193),
+        *range(197, 205),
+        *range(209, 212),
+        *range(218, 223),
+        225,
+    ),
+)
+CATALOGUES = {each.name: each for each in (SCHEDULING, DISRUPTION, AWS)}
