@@ -74,7 +74,7 @@ class ImageReader:
         named = [term.ssm_parameter for term in terms if term.ssm_parameter]
         ids |= {id_ for id_ in (self._parameter(name) for name in named) if id_.startswith("ami-")}
         queries: list[dict[str, Any]] = [{"Filters": _by_id(ids)}] if ids else []
-        queries += [_query(term) for term in terms if not term.id and not term.ssm_parameter]
+        queries += [query(term) for term in terms if not term.id and not term.ssm_parameter]
         answers = each(self._describe, queries)
         return [image(row) for answer in answers for row in answer]
 
@@ -177,7 +177,7 @@ def _by_id(ids: Iterable[str]) -> Filters:
     return [{"Name": "image-id", "Values": sorted(ids)}]
 
 
-def _query(term: SelectorTerm) -> dict[str, Any]:
+def query(term: SelectorTerm) -> dict[str, Any]:
     """One DescribeImages for a term of tags, name and owner. A name alone is looked for among our own and Amazon's."""
     filters = tag_filters(term.tags)
     if term.name:

@@ -58,6 +58,12 @@ def aws() -> Iterator[MotoAws]:
         yield running
 
 
+@pytest.fixture
+def real(aws: MotoAws) -> MotoAccount:
+    """The real adapter on it, with full shelves."""
+    return MotoAccount(aws)
+
+
 @pytest.fixture(scope="package")
 def moto() -> Iterator[MotoAws]:
     """An AWS with many instance types, one for all the tests of the Cloud port that both sides get."""

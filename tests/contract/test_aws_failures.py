@@ -8,7 +8,7 @@ import pytest
 from api.v1.ec2nodeclass import ConnectionTracking, EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
 from reconciler.aws.cloud import AwsCloud
-from reconciler.ports import AlreadyGone, Forbidden, Invalid, Throttled, Unavailable
+from reconciler.ports import Forbidden, Invalid, Throttled, Unavailable
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud
@@ -22,17 +22,7 @@ PAGES = "answers in pages (the sandbox answers in one piece)"
 TEMPLATES = "launch templates in EC2 (the sandbox launches from the request)"
 PRICES = "prices that cannot be read (the sandbox knows its own)"
 IAM = "roles in IAM (the sandbox believes every role)"
-QUEUE = "a queue that is missing (the sandbox always has one)"
 IMAGES = "how images are published and named (the sandbox has a few releases by alias, name, ID and tag)"
-
-
-@pytest.fixture
-def real(aws: MotoAws) -> MotoAccount:
-    return MotoAccount(aws)
-
-
-def image_names(cloud: AwsCloud, real: MotoAccount, alias: str) -> set[str]:
-    return {one.name for one in cloud.resolve(node_class(real, alias=alias), cloud.cluster()).images}
 
 
 @pytest.mark.only_real(WIRE)
@@ -91,14 +81,6 @@ def test_prices_survive_a_price_list_that_is_out_of_reach(aws: MotoAws) -> None:
     assert fresh.on_demand["m5.large"] > 0
     assert fresh.spot["m5.large", "us-west-2a"] == fresh.on_demand["m5.large"]
     aws.clear_faults()
-
-
-@pytest.mark.only_real(TEMPLATES)
-def test_a_template_that_vanished_is_made_again(aws: MotoAws, real: MotoAccount) -> None:
-    real.cloud.create_fleet(request(real, "before"))
-    wanted = request(real, "after")
-    aws.client("ec2").delete_launch_template(LaunchTemplateName=wanted.templates[0].name)
-    assert len(real.cloud.create_fleet(wanted).instances) == 1
 
 
 @pytest.mark.only_real(TEMPLATES)
@@ -165,27 +147,6 @@ def test_another_role_takes_the_place_of_the_first(aws: MotoAws, real: MotoAccou
     real.cloud.ensure_instance_profile("changing", "with/path/second", "/karpenter/", {"a": "b"})
     roles = iam.get_instance_profile(InstanceProfileName="changing")["InstanceProfile"]["Roles"]
     assert [role["RoleName"] for role in roles] == ["second"]
-
-
-@pytest.mark.only_real(QUEUE)
-def test_a_missing_queue_is_gone_and_a_new_one_is_found(aws: MotoAws, real: MotoAccount) -> None:
-    sqs = aws.client("sqs")
-    assert real.cloud.receive() == ()
-    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=aws.cluster_name)["QueueUrl"])
-    with pytest.raises(AlreadyGone):
-        real.cloud.receive()
-    sqs.create_queue(QueueName=aws.cluster_name)
-    assert real.cloud.receive() == ()
-
-
-@pytest.mark.only_real(IMAGES)
-def test_latest_images_follow_a_release_and_pinned_ones_stay(aws: MotoAws, real: MotoAccount) -> None:
-    cloud = aws_cloud(aws)
-    latest, pinned = image_names(cloud, real, "al2023@latest"), image_names(cloud, real, "al2023@v20251001")
-    aws.release_images()
-    assert image_names(cloud, real, "al2023@latest").isdisjoint(latest)
-    assert image_names(cloud, real, "al2023@v20251001") == pinned
-    assert len(pinned) == 5
 
 
 @pytest.mark.only_real(IMAGES)

@@ -13,7 +13,7 @@ from moto.iam.responses import IamResponse
 
 from . import ailments, reservations
 from .fleet import create_fleet
-from .instance_rows import instance_row, passes
+from .instance_rows import filters_of, instance_row, passes
 from .market import Market
 from .wire import page_of
 from .world import World
@@ -73,7 +73,7 @@ def _instances(world: World, market: Market) -> list[Any]:
             if hidden.intersection(wanted):
                 raise InvalidInstanceIdError(sorted(hidden.intersection(wanted)))
             found = self.ec2_backend.get_multi_instances_by_id(wanted) if wanted else self.ec2_backend.all_instances()
-            filters = self._filters_from_querystring()
+            filters = filters_of(self)
             shown = [one for one in found if one.id not in hidden and passes(one, filters)]
             rows = [{"ReservationId": f"r-{one.id[2:]}", "Instances": [instance_row(one)]} for one in shown]
         return page_of(self, "DescribeInstances", "Reservations", rows, world.describe_page)

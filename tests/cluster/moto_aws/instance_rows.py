@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from moto.ec2.utils import passes_filter_dict
@@ -49,11 +49,16 @@ def tags_of(instance: Any) -> dict[str, str]:
     return dict(instance.ec2_backend.tags.get(instance.id, {}))
 
 
-def passes(instance: Any, filters: Mapping[str, Sequence[str]]) -> bool:
+def filters_of(response: Any) -> list[tuple[str, list[str]]]:
+    """All filters of a request. There may be two of one name, which moto takes for one."""
+    return [(one["Name"], one.get("Values", [])) for one in response._get_param("Filters", [])]
+
+
+def passes(instance: Any, filters: Sequence[tuple[str, Sequence[str]]]) -> bool:
     """Whether an instance passes all filters; those on tags and state are answered here."""
     tags = tags_of(instance)
     rest = {}
-    for name, values in filters.items():
+    for name, values in filters:
         if name == "tag-key":
             if not tags.keys() & set(values):
                 return False

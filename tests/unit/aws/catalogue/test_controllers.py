@@ -1,4 +1,4 @@
-"""What else is kept up: orphans, tags, prices, reservations' ends, what is known of the cluster (212 to 222)."""
+"""What else is kept up: orphans, tags, prices, reservations' ends, what is known of the cluster (62, 212 to 222)."""
 
 from __future__ import annotations
 
@@ -54,6 +54,19 @@ def test_212_one_that_a_claim_has_stays() -> None:
     world.pass_time(600)
     world.settle()
     assert world.done(TerminateInstance) == []
+
+
+def test_062_an_instance_that_ends_by_itself_is_not_asked_to() -> None:
+    world = running(node_claim("a"))
+    (id_,) = world.instances
+    world.instances[id_] = changed(world.instances[id_], state="shutting-down")
+    world.shutting_down[id_] = world.now
+    world.delete(kinds.ref(world.claim()))
+    for _ in range(6):
+        world.settle()
+        world.pass_time(10)
+    assert world.done(TerminateInstance) == []
+    assert world.get(kinds.NODE_CLAIM, "a") is None
 
 
 # --- tags -------------------------------------------------------------------------------------------------------

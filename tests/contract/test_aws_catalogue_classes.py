@@ -1,0 +1,163 @@
+"""Behaviours of the AWS catalogue over the wire: images, selectors, profiles, templates of classes (160 to 183)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
+from api.v1.meta import ObjectMeta
+from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.images import alias_sources, query
+from reconciler.model.cloud import ClassFacts
+from reconciler.ports import Forbidden, Unavailable
+from tests.cluster.moto_aws import MotoAws
+
+from .cloud_accounts import MotoAccount, aws_cloud
+from .launches import node_class, request
+
+BOTH = 2
+pytestmark = pytest.mark.only_real("behaviours of the AWS catalogue: codes and calls of AWS's own API")
+
+
+def resolved(cloud: AwsCloud, *terms: SelectorTerm, **spec: object) -> ClassFacts:
+    """What AWS makes of a class that selects images by these terms."""
+    made = EC2NodeClassSpec(**{"ami_selector_terms": terms, "instance_profile": "p", **spec})  # type: ignore[arg-type]
+    return cloud.resolve(EC2NodeClass(metadata=ObjectMeta(name="own", uid="own"), spec=made), cloud.cluster())
+
+
+def names(cloud: AwsCloud, *terms: SelectorTerm) -> set[str]:
+    return {image.name for image in resolved(cloud, *terms).images}
+
+
+# --- images -----------------------------------------------------------------------------------------------------
+def test_160_of_an_alias_what_is_published_counts_and_when_nothing_is_the_class_says_so(aws: MotoAws) -> None:
+    cloud, ssm = aws_cloud(aws), aws.client("ssm")
+    alias, paths = (
+        SelectorTerm(alias="bottlerocket@latest"),
+        [s.path for s in alias_sources("bottlerocket@latest", "1.36")],
+    )
+    kept = {path: ssm.get_parameter(Name=path)["Parameter"]["Value"] for path in paths}
+    for path in paths[:-1]:
+        ssm.delete_parameter(Name=path)
+    some = resolved(cloud, alias)
+    assert [image.id for image in some.images] == [kept[paths[-1]]]
+    assert "AMIsReady" not in some.problems
+    ssm.delete_parameter(Name=paths[-1])
+    assert resolved(cloud, alias).problems["AMIsReady"][0] == "AMINotFound"
+
+
+@pytest.mark.parametrize(
+    ("term", "owners"),
+    [
+        (SelectorTerm(name="a"), ["self", "amazon"]),
+        (SelectorTerm(name="a", owner="123456789012"), ["123456789012"]),
+        (SelectorTerm(tags={"a": "b"}), None),
+        (SelectorTerm(tags={"a": "b"}, owner="self"), ["self"]),
+    ],
+)
+def test_164_by_name_alone_only_our_own_images_and_amazons_are_looked_for(
+    term: SelectorTerm, owners: list[str] | None
+) -> None:
+    assert query(term).get("Owners") == owners
+
+
+def test_164_an_owner_that_is_named_is_the_only_one(aws: MotoAws) -> None:
+    cloud, name = aws_cloud(aws), "al2023-1.36-x86_64-standard-0"
+    assert names(cloud, SelectorTerm(name=name)) == {name}
+    assert names(cloud, SelectorTerm(name=name, owner="amazon")) == {name}
+    assert names(cloud, SelectorTerm(name=name, owner="self")) == set()
+
+
+def test_165_tags_of_one_term_belong_together_and_terms_are_alternatives(aws: MotoAws) -> None:
+    cloud, ec2 = aws_cloud(aws), aws.client("ec2")
+    found = {row["Name"]: row["ImageId"] for row in ec2.describe_images(Owners=["amazon"])["Images"]}
+    first, second = sorted(name for name in found if name.startswith("al2023"))[:2]
+    ec2.create_tags(Resources=[found[first]], Tags=[{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "1"}])
+    ec2.create_tags(Resources=[found[second]], Tags=[{"Key": "a", "Value": "1"}])
+    assert names(cloud, SelectorTerm(tags={"a": "1"})) == {first, second}
+    assert names(cloud, SelectorTerm(tags={"a": "1", "b": "*"})) == {first}
+    assert names(cloud, SelectorTerm(tags={"b": "1"}), SelectorTerm(id=found[second])) == {first, second}
+    assert names(cloud, SelectorTerm(tags={"a": "2"})) == set()
+
+
+def test_167_a_parameter_that_is_missing_is_passed_over_and_another_error_is_one(aws: MotoAws) -> None:
+    cloud, ssm = aws_cloud(aws), aws.client("ssm")
+    path = alias_sources("al2023@latest", "1.36")[0].path
+    image = ssm.get_parameter(Name=path)["Parameter"]["Value"]
+    ssm.put_parameter(Name="/team/image", Value=image, Type="String", Overwrite=True)
+    own = SelectorTerm(ssm_parameter="/team/image")
+    assert [one.id for one in resolved(cloud, SelectorTerm(ssm_parameter="/team/none"), own).images] == [image]
+    aws.fail("GetParameter", "AccessDeniedException")
+    with pytest.raises(Forbidden):
+        resolved(cloud, own)
+
+
+def test_168_what_the_latest_image_is_is_asked_each_time_and_what_a_pinned_one_is_once(
+    aws: MotoAws, real: MotoAccount
+) -> None:
+    cloud = aws_cloud(aws)
+
+    def ids(alias: str) -> set[str]:
+        aws.clear_calls()
+        return {image.id for image in resolved(cloud, SelectorTerm(alias=alias)).images}
+
+    pinned, latest = ids("al2023@v20251001"), ids("al2023@latest")
+    assert (ids("al2023@v20251001"), len(aws.calls("GetParameter"))) == (pinned, 0)
+    assert ids("al2023@latest") == latest
+    aws.release_images()
+    assert ids("al2023@latest").isdisjoint(latest)
+    assert ids("al2023@v20251001") == pinned
+
+
+# --- instance profiles ------------------------------------------------------------------------------------------
+def profile_of(real: MotoAccount, uid: str) -> tuple[str, EC2NodeClass]:
+    """Where the profiles of such a class live, and the class."""
+    return f"/karpenter/us-west-2/{real.cluster_name}/{uid}/", node_class(real, uid=uid)
+
+
+def test_173_a_profile_that_has_lost_its_role_is_mended(aws: MotoAws, real: MotoAccount) -> None:
+    cloud, iam = real.cloud, aws.client("iam")
+    path, of = profile_of(real, "mended")
+    cloud.ensure_instance_profile("mended", real.role, path, {"a": "b"})
+    iam.remove_role_from_instance_profile(InstanceProfileName="mended", RoleName=real.role)
+    assert cloud.resolve(of, cloud.cluster()).instance_profile == ""
+    iam.create_role(RoleName="stranger", AssumeRolePolicyDocument="{}")
+    iam.add_role_to_instance_profile(InstanceProfileName="mended", RoleName="stranger")
+    assert cloud.resolve(of, cloud.cluster()).instance_profile == ""
+    cloud.ensure_instance_profile("mended", real.role, path, {"a": "b"})
+    assert cloud.resolve(of, cloud.cluster()).instance_profile == "mended"
+
+
+def test_174_a_profile_with_the_right_role_is_only_read(aws: MotoAws, real: MotoAccount) -> None:
+    path, of = profile_of(real, "right")
+    real.cloud.ensure_instance_profile("right", real.role, path, {"a": "b"})
+    aws.clear_calls()
+    assert real.cloud.resolve(of, real.cloud.cluster()).instance_profile == "right"
+    assert {call.action for call in aws.calls() if call.service == "iam"} == {"ListInstanceProfiles"}
+
+
+def test_180_a_role_with_a_path_is_attached_by_its_last_segment(aws: MotoAws, real: MotoAccount) -> None:
+    path, of = profile_of(real, "segments")
+    named = replace(of, spec=replace(of.spec, role=f"deep/path/{real.role}"))
+    real.cloud.ensure_instance_profile("segments", f"deep/path/{real.role}", path, {"a": "b"})
+    made = aws.client("iam").get_instance_profile(InstanceProfileName="segments")["InstanceProfile"]
+    assert [role["RoleName"] for role in made["Roles"]] == [real.role]
+    assert real.cloud.resolve(named, real.cloud.cluster()).instance_profile == "segments"
+
+
+# --- templates --------------------------------------------------------------------------------------------------
+def test_183_templates_go_with_their_class_and_where_that_fails_it_is_told(aws: MotoAws, real: MotoAccount) -> None:
+    ec2, wanted = aws.client("ec2"), request(real, "of-default")
+    real.cloud.create_fleet(wanted)
+    (mine,) = wanted.templates
+    theirs = replace(mine, name="karpenter.k8s.aws/2", tags={**mine.tags, labels.TAG_NODECLASS: "other"})
+    moved = tuple(replace(override, template=theirs.name) for override in wanted.overrides)
+    real.cloud.create_fleet(replace(wanted, group="of-other", templates=(theirs,), overrides=moved))
+    aws.fail("DeleteLaunchTemplate", "InternalError", status=500, times=BOTH)
+    with pytest.raises(Unavailable):
+        real.cloud.delete_class_resources("default", "")
+    real.cloud.delete_class_resources("default", "")
+    left = {row["LaunchTemplateName"] for row in ec2.describe_launch_templates()["LaunchTemplates"]}
+    assert left == {theirs.name}

@@ -1,0 +1,140 @@
+"""Behaviours of the AWS catalogue over the wire: fleets, instances, the queue, the cluster (51 to 63, 209, 222)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api import labels
+from reconciler.aws.cloud import AwsCloud
+from reconciler.ports import AlreadyGone, Forbidden, Unavailable
+from tests.cluster.moto_aws import MotoAws
+
+from .cloud_accounts import MotoAccount, aws_cloud
+from .launches import listed, request
+
+#: The SDK tries a call twice.
+BOTH = 2
+UNKNOWN = "i-0123456789abcdef0"
+pytestmark = pytest.mark.only_real("behaviours of the AWS catalogue: codes and calls of AWS's own API")
+
+
+def test_006_the_instance_has_the_image_that_was_asked_for(real: MotoAccount) -> None:
+    wanted = request(real, "image")
+    (launched,) = real.cloud.create_fleet(wanted).instances
+    assert launched.image_id == wanted.templates[0].image_id
+    real.eventually(lambda: listed(real, launched.id) is not None)
+    shown = listed(real, launched.id)
+    assert shown is not None
+    assert shown.image_id == launched.image_id
+
+
+def test_051_a_template_that_has_vanished_is_made_again_and_the_call_repeated_once(
+    aws: MotoAws, real: MotoAccount
+) -> None:
+    real.cloud.create_fleet(request(real, "before"))
+    wanted = request(real, "after")
+    aws.client("ec2").delete_launch_template(LaunchTemplateName=wanted.templates[0].name)
+    aws.clear_calls()
+    assert len(real.cloud.create_fleet(wanted).instances) == 1
+    assert (len(aws.calls("CreateFleet")), len(aws.calls("CreateLaunchTemplate"))) == (2, 1)
+
+
+def test_055_only_instances_with_our_tags_are_listed(aws: MotoAws, real: MotoAccount) -> None:
+    ours = {labels.TAG_NODEPOOL: "p", labels.TAG_NODECLASS: "c", labels.TAG_EKS_CLUSTER: aws.cluster_name}
+    before = len(real.cloud.instances())
+    for count, tags in ((20, ours), (20, {key: ours[key] for key in ours if key != labels.TAG_NODEPOOL})):
+        run(aws, count, tags)
+    assert len(real.cloud.instances()) == before + 20
+
+
+def run(aws: MotoAws, count: int, tags: dict[str, str]) -> list[str]:
+    """Instances that somebody starts without a fleet."""
+    ec2 = aws.client("ec2")
+    image = ec2.describe_images(Filters=[{"Name": "architecture", "Values": ["x86_64"]}])["Images"][0]["ImageId"]
+    rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+    answer: dict[str, Any] = ec2.run_instances(
+        ImageId=image,
+        MinCount=count,
+        MaxCount=count,
+        InstanceType="m5.large",
+        TagSpecifications=[{"ResourceType": "instance", "Tags": rows}],
+    )
+    return [one["InstanceId"] for one in answer["Instances"]]
+
+
+def test_062_one_that_is_shutting_down_may_be_ended_and_one_that_is_gone_is_gone(real: MotoAccount) -> None:
+    (launched,) = real.cloud.create_fleet(request(real, "ended")).instances
+    real.cloud.terminate(launched.id)
+    real.cloud.terminate(launched.id)
+    real.eventually(lambda: listed(real, launched.id) is None)
+
+
+def test_063_what_ec2_does_not_know_is_gone_and_what_it_does_not_say_is_not(aws: MotoAws, real: MotoAccount) -> None:
+    with pytest.raises(AlreadyGone):
+        real.cloud.terminate(UNKNOWN)
+    with pytest.raises(AlreadyGone):
+        real.cloud.tag(UNKNOWN, {"a": "b"})
+    aws.fail("TerminateInstances", "InternalError", status=500, times=BOTH)
+    with pytest.raises(Unavailable):
+        real.cloud.terminate(UNKNOWN)
+    aws.fail("TerminateInstances", "UnauthorizedOperation", status=403)
+    with pytest.raises(Forbidden):
+        real.cloud.terminate(UNKNOWN)
+
+
+def test_209_a_queue_that_is_missing_or_may_not_be_read_is_an_error(aws: MotoAws, real: MotoAccount) -> None:
+    sqs = aws.client("sqs")
+    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=aws.cluster_name)["QueueUrl"])
+    with pytest.raises(AlreadyGone):
+        real.cloud.receive()
+    sqs.create_queue(QueueName=aws.cluster_name)
+    assert real.cloud.receive() == ()
+    aws.fail("ReceiveMessage", "AccessDeniedException", status=403)
+    with pytest.raises(Forbidden):
+        real.cloud.receive()
+
+
+def test_222_the_endpoint_is_the_one_that_is_set_else_what_eks_says(aws: MotoAws) -> None:
+    def cloud(endpoint: str) -> AwsCloud:
+        return AwsCloud(
+            cluster_name=aws.cluster_name,
+            region=aws.region,
+            cluster_endpoint=endpoint,
+            session=aws.session(),
+            endpoint_url=aws.endpoint_url,
+        )
+
+    assert cloud("").cluster().endpoint == aws.settings.endpoint
+    assert cloud("https://mine.example").cluster().endpoint == "https://mine.example"
+    call = f"GET /clusters/{aws.cluster_name}"
+    aws.fail(call, "AccessDeniedException", status=403)
+    with pytest.raises(Forbidden):
+        cloud("").cluster()
+    aws.fail(call, "AccessDeniedException", status=403)
+    assert cloud("https://mine.example").cluster().endpoint == "https://mine.example"
+
+
+def test_214_prices_that_cannot_be_read_are_those_known_and_pages_are_read_to_the_end(aws: MotoAws) -> None:
+    cloud = aws_cloud(aws)
+    truth = cloud.region()
+    assert len(aws.calls("GetProducts")) >= 2
+    aws.fail("GetProducts", "AccessDeniedException", times=2 * BOTH)
+    assert cloud.region().on_demand == truth.on_demand
+    aws.clear_faults()
+
+
+def test_214_in_an_isolated_vpc_nobody_asks_for_the_price_list_and_spot_is_read(aws: MotoAws) -> None:
+    cloud = AwsCloud(
+        cluster_name=aws.cluster_name,
+        region=aws.region,
+        isolated_vpc=True,
+        session=aws.session(),
+        endpoint_url=aws.endpoint_url,
+    )
+    aws.clear_calls()
+    known = cloud.region()
+    assert aws.calls("GetProducts") == []
+    assert aws.calls("DescribeSpotPriceHistory")
+    assert known.on_demand["m5.large"] > 0
