@@ -101,9 +101,7 @@ def _provider_reason(view: View, claim: NodeClaim) -> str | None:
     catalogue = snapshot.catalogues.get(node_class.name, ())
     ca_bundle = snapshot.cluster.ca_bundle if snapshot.cluster is not None else ""
     found = ec2_drift.reason(claim, node_class, instance, catalogue, ca_bundle)
-    if found == ec2_drift.RESERVATION_DRIFT:
-        return _reservation_reason(snapshot, node_class.name)
-    return found or ("" if instance is not None else None)
+    return _reservation_reason(snapshot, node_class.name) if found == ec2_drift.RESERVATION_DRIFT else found
 
 
 def _reservation_reason(snapshot: Snapshot, class_name: str) -> str | None:

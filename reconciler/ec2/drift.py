@@ -24,23 +24,22 @@ RESERVATION_DRIFT = "CapacityReservationDrift"
 def reason(
     claim: NodeClaim, node_class: EC2NodeClass, instance: Instance | None, catalogue: Catalogue, ca_bundle: str
 ) -> str | None:
-    """The first reason, in the order above, why the claim's instance has drifted; None when it has not."""
+    """The first reason, in the order above, why the claim's instance has drifted; "" when it has not.
+
+    None when there is none, but not all could be compared.
+    """
     if not claim.pool_name or node_class.metadata.deleting:
-        return None
+        return ""
     if _static(claim, node_class, ca_bundle):
         return NODE_CLASS_DRIFT
-    if _image(claim, node_class, catalogue):
-        return AMI_DRIFT
-    if instance is None:
-        return None
-    groups = {group.id for group in node_class.status.security_groups}
-    if groups and instance.security_group_ids and groups != set(instance.security_group_ids):
-        return SECURITY_GROUP_DRIFT
-    subnets = {subnet.id for subnet in node_class.status.subnets}
-    if subnets and instance.subnet_id and instance.subnet_id not in subnets:
-        return SUBNET_DRIFT
-    held, selected = instance.reservation, {row.id for row in node_class.status.capacity_reservations}
-    return RESERVATION_DRIFT if held is not None and held.id not in selected else None
+    verdicts = {
+        AMI_DRIFT: _image(claim, node_class, catalogue),
+        SECURITY_GROUP_DRIFT: _groups(node_class, instance),
+        SUBNET_DRIFT: _subnet(node_class, instance),
+        RESERVATION_DRIFT: _reservation(node_class, instance),
+    }
+    found = next((name for name, drifted in verdicts.items() if drifted), None)
+    return found or (None if None in verdicts.values() else "")
 
 
 def _static(claim: NodeClaim, node_class: EC2NodeClass, ca_bundle: str) -> bool:
@@ -58,12 +57,34 @@ def _static(claim: NodeClaim, node_class: EC2NodeClass, ca_bundle: str) -> bool:
     return version != NODECLASS_HASH_VERSION or hashed != nodeclass_hash(node_class, ca_bundle)
 
 
-def _image(claim: NodeClaim, node_class: EC2NodeClass, catalogue: Catalogue) -> bool:
-    """Whether the class now maps the instance's type to another image."""
+def _image(claim: NodeClaim, node_class: EC2NodeClass, catalogue: Catalogue) -> bool | None:
+    """Whether the class now maps the instance's type to another image; None when one side is not known."""
     name = claim.metadata.labels.get(labels.INSTANCE_TYPE, "")
     place = bisect_left(catalogue, name, key=lambda t: t.name)
     instance_type = catalogue[place] if place < len(catalogue) and catalogue[place].name == name else None
     if instance_type is None or not claim.status.image_id or not node_class.status.amis:
-        return False
+        return None
     current = images.pick(instance_type.requirements, images.table(node_class.status.amis))
-    return current is not None and current != claim.status.image_id
+    return None if current is None else current != claim.status.image_id
+
+
+def _groups(node_class: EC2NodeClass, instance: Instance | None) -> bool | None:
+    wanted = {group.id for group in node_class.status.security_groups}
+    if instance is None or not wanted or not instance.security_group_ids:
+        return None
+    return wanted != set(instance.security_group_ids)
+
+
+def _subnet(node_class: EC2NodeClass, instance: Instance | None) -> bool | None:
+    wanted = {subnet.id for subnet in node_class.status.subnets}
+    if instance is None or not wanted or not instance.subnet_id:
+        return None
+    return instance.subnet_id not in wanted
+
+
+def _reservation(node_class: EC2NodeClass, instance: Instance | None) -> bool | None:
+    """Whether the class selects the instance's reservation no more; who is in none has not drifted."""
+    if instance is None:
+        return None
+    held, selected = instance.reservation, {row.id for row in node_class.status.capacity_reservations}
+    return held is not None and held.id not in selected
