@@ -26,8 +26,9 @@ NODECLASS_DEPENDENTS = (
     "InstanceProfileReady",
     "ValidationSucceeded",
     "PlacementGroupReady",
-    "CapacityReservationsReady",
 )
+#: One more dependent of an EC2NodeClass, with the gate ReservedCapacity.
+RESERVATIONS_READY = "CapacityReservationsReady"
 
 
 def initial(

@@ -13,6 +13,7 @@ from typing import Any, Final
 from reconciler.aws.clients import pages
 from reconciler.aws.errors import translated
 from reconciler.model.cloud import Gpu, InstanceTypeInfo
+from reconciler.ports import Unavailable
 
 ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 USAGE_CLASSES: Final = ("on-demand", "spot")
@@ -27,17 +28,18 @@ FIXED_BANDWIDTH: Final = re.compile(r"(?:(\d+)x )?([\d.]+) Gigabit")
 
 
 def read_types(ec2: Any) -> dict[str, InstanceTypeInfo]:
-    """All types of the region that could run a node, by name."""
+    """All types of the region that could run a node, by name. Raises Unavailable when EC2 tells of none."""
     with translated("ec2:DescribeInstanceTypes"):
         raw = pages(
             ec2, "describe_instance_types", "InstanceTypes", Filters=FILTERS, PaginationConfig={"PageSize": 100}
         )
+    _some(raw, "ec2:DescribeInstanceTypes: no instance types found")
     infos = map(type_info, raw)
     return {info.name: info for info in sorted(infos, key=lambda info: info.name) if info.architectures}
 
 
 def read_offerings(ec2: Any) -> dict[str, frozenset[str]]:
-    """The names of the zones in which each type is offered, by type."""
+    """The names of the zones in which each type is offered, by type. Raises Unavailable when none is."""
     with translated("ec2:DescribeInstanceTypeOfferings"):
         raw = pages(
             ec2,
@@ -46,10 +48,17 @@ def read_offerings(ec2: Any) -> dict[str, frozenset[str]]:
             LocationType="availability-zone",
             PaginationConfig={"PageSize": 1000},
         )
+    _some(raw, "ec2:DescribeInstanceTypeOfferings: no instance types offerings found")
     zones: dict[str, set[str]] = {}
     for row in raw:
         zones.setdefault(row["InstanceType"], set()).add(row["Location"])
     return {name: frozenset(zones[name]) for name in sorted(zones)}
+
+
+def _some(raw: Sequence[Any], words: str) -> None:
+    """A region without any type is an answer that went wrong: what was known is kept."""
+    if not raw:
+        raise Unavailable(words)
 
 
 def type_info(raw: Mapping[str, Any]) -> InstanceTypeInfo:

@@ -241,6 +241,7 @@ def _override(offering: Offering, subnet_id: str, template: LaunchTemplate) -> O
         image_id=template.image_id,
         template=template.name,
         price=offering.price,
+        zone_id=offering.zone_id,
     )
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from api.kubelet import rules as kubelet_rules
 from api.v1 import conditions
-from api.v1.conditions import FALSE, NODECLASS_DEPENDENTS, TRUE, UNKNOWN
+from api.v1.conditions import FALSE, NODECLASS_DEPENDENTS, RESERVATIONS_READY, TRUE, UNKNOWN
 from api.v1.ec2nodeclass import (
     EC2NodeClass,
     EC2NodeClassStatus,
@@ -53,19 +53,23 @@ def status(
     `reserved_capacity` no reservation is told of.
     """
     old, generation = node_class.status, node_class.metadata.generation
-    rows = conditions.initial(old.conditions, NODECLASS_DEPENDENTS, node_class.metadata.creation_timestamp)
+    known = old.conditions if reserved_capacity else conditions.drop(old.conditions, RESERVATIONS_READY)
+    dependents = (*NODECLASS_DEPENDENTS, *((RESERVATIONS_READY,) if reserved_capacity else ()))
+    rows = conditions.initial(known, dependents, node_class.metadata.creation_timestamp)
     if node_class.metadata.deleting:
         return replace(old, conditions=conditions.bump(rows, generation))
     if facts is None or facts.generation != generation:
-        return replace(old, conditions=_rooted(rows, generation, now))
+        return replace(old, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
     new = _resolved(node_class, facts, profile_name)
     new = new if reserved_capacity else replace(new, capacity_reservations=())
+    if reserved_capacity:
+        rows = _put(rows, RESERVATIONS_READY, (TRUE, RESERVATIONS_READY, ""), generation, now)
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
     problem = facts.problems.get("ValidationSucceeded")
     verdict = (FALSE, *problem) if problem is not None else _validation(node_class, cluster, rows)
     rows = _put(rows, "ValidationSucceeded", verdict, generation, now)
-    return replace(new, conditions=_rooted(rows, generation, now))
+    return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
 
 
 def profile_for(node_class: EC2NodeClass, cluster: ClusterFacts) -> tuple[str, str, dict[str, str]]:
@@ -154,7 +158,6 @@ def _parts(
         yield type_, (TRUE, type_, "") if values else (FALSE, *facts.problems.get(type_, _MISSING[type_]))
     yield "InstanceProfileReady", _profile(facts, new)
     yield "PlacementGroupReady", _placement_group(node_class, facts)
-    yield "CapacityReservationsReady", (TRUE, "CapacityReservationsReady", "")
 
 
 def _profile(facts: ClassFacts, new: EC2NodeClassStatus) -> Verdict | None:
@@ -207,7 +210,3 @@ def _put(
         return rows
     state, reason, message = verdict
     return conditions.put(rows, type_, state, reason, generation=generation, now=now, message=message)
-
-
-def _rooted(rows: tuple[Condition, ...], generation: int, now: datetime) -> tuple[Condition, ...]:
-    return conditions.with_root(rows, NODECLASS_DEPENDENTS, generation=generation, now=now)

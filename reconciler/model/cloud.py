@@ -201,6 +201,7 @@ class Override(Value, frozen=True, kw_only=True):
     image_id: str
     template: str
     price: int = 0
+    zone_id: str = ""
 
 
 class FleetRequest(Value, frozen=True, kw_only=True):

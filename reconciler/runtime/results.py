@@ -33,7 +33,7 @@ SETTLES = timedelta(seconds=5)
 #: later, tries another one.
 REFUSED_SECONDS = 30.0
 #: Errors of a fleet call that repeating it cannot cure: they are left for lifecycle to see.
-_FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch"})
+_FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch", "template_missing"})
 _FINE = frozenset({"ok", "gone", "exists"})
 #: Not the subject's fault, or cured by looking again.
 _NO_BACKOFF = frozenset({"not_leading", "conflict"})

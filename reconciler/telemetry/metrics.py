@@ -154,6 +154,9 @@ class Metrics:
         self.launch_failures = self._counter(
             "karpenter_cloudprovider_instance_launch_failures_total", "zone", "zone_id", "capacity_type", "reason"
         )
+        self.termination_failures = self._counter(
+            "karpenter_cloudprovider_instance_termination_failures_total", "zone", "zone_id"
+        )
         call = ("controller", "method", "provider")
         self.cloud_calls = self._histogram("karpenter_cloudprovider_duration_seconds", Histogram.DEFAULT_BUCKETS, *call)
         self.cloud_errors = self._counter("karpenter_cloudprovider_errors_total", *call, "error")
@@ -208,6 +211,7 @@ _TOLD = {
     "karpenter_cloudprovider_duration_seconds": "One call of the cloud, by what it was for.",
     "karpenter_cloudprovider_errors": "Calls of the cloud that failed, by the error.",
     "karpenter_cloudprovider_instance_launch_failures": "Launches that gave no instance, by reason.",
+    "karpenter_cloudprovider_instance_termination_failures": "Instances that could not be ended when they should.",
     "operator_nodeclaim_status_condition_transitions": "Condition changes of node claims.",
     "operator_nodepool_status_condition_transitions": "Condition changes of node pools.",
     "operator_node_status_condition_transitions": "Condition changes of nodes.",

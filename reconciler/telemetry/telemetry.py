@@ -16,7 +16,6 @@ from api.v1.budgets import REASONS
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, overlays
-from reconciler.model.cloud import FleetResult
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import (
     INTERNAL_ERROR,
@@ -26,7 +25,6 @@ from reconciler.model.plan import (
     DeleteObject,
     Event,
     EvictPod,
-    LaunchInstances,
     PatchObject,
     Plan,
     Purchase,
@@ -37,6 +35,7 @@ from reconciler.ports import Clock, Kube, SeveralBudgets
 from reconciler.telemetry import disrupting
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger, silent
+from reconciler.telemetry.markets import Markets
 from reconciler.telemetry.metrics import SOLVER, Metrics
 from reconciler.telemetry.pod_times import PodTimes
 from reconciler.telemetry.repeats import Repeats
@@ -57,6 +56,8 @@ _CODES = {
 _GAUGES_EVERY_SECONDS = 5.0
 #: Pods of nodes that go have another pass well before this, for as long as they have no place.
 _NEXT_PASS = timedelta(seconds=30)
+#: Ways for an action to end that were wanted: it is so now.
+_FINE = frozenset({"ok", "gone", "exists"})
 #: Ways for an action to end that are nobody's fault and need no line in the log.
 _QUIET = frozenset({"ok", "gone", "exists", "conflict", "blocked", "world_changed"})
 #: Ways that looking again does not cure: somebody must do something, so they are events on the object as well.
@@ -105,6 +106,8 @@ class Telemetry:
         self.pods = PodTimes(metrics, clock)
         if single_pods:
             metrics.writers.append(self.pods.text)
+        self.markets = Markets(metrics)
+        metrics.writers.append(self.markets.text)
         self.witness = Witness(log, metrics, events, clock, self.turns, self.pods)
         self._repeats = Repeats()
         self._gauged = self._began = 0.0
@@ -132,6 +135,7 @@ class Telemetry:
         if plan.provisioned:
             self.metrics.scheduling.labels("provisioner").observe(time.perf_counter() - self._began)
         self.pods.decided(plan, snapshot)
+        self.markets.seen(snapshot)
         gauges = self.metrics.gauges
         gauges.replace(_HELD, {})
         self._scheduled(plan, snapshot)
@@ -205,10 +209,7 @@ class Telemetry:
         if isinstance(action, EvictPod):
             several = isinstance(error, SeveralBudgets)
             self.metrics.evictions.labels("500" if several else _CODES.get(outcome, outcome)).inc()
-        if isinstance(action, LaunchInstances) and isinstance(value, FleetResult):
-            for failure in value.errors:
-                where = (failure.zone, "", action.request.capacity_type, failure.code)
-                self.metrics.launch_failures.labels(*where).inc()
+        self.markets.done(action, value, error if outcome not in _FINE else None)
         if outcome == "ok":
             self._came_off(action, verb, known)
         elif outcome not in _QUIET:

@@ -8,7 +8,8 @@ import pytest
 
 from api import labels
 from reconciler.aws.cloud import AwsCloud
-from reconciler.ports import AlreadyGone, Forbidden, Unavailable
+from reconciler.aws.types import read_offerings, read_types
+from reconciler.ports import AlreadyGone, Forbidden, TemplateMissing, Unavailable
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud
@@ -39,6 +40,15 @@ def test_051_a_template_that_has_vanished_is_made_again_and_the_call_repeated_on
     aws.clear_calls()
     assert len(real.cloud.create_fleet(wanted).instances) == 1
     assert (len(aws.calls("CreateFleet")), len(aws.calls("CreateLaunchTemplate"))) == (2, 1)
+
+
+def test_052_one_that_has_vanished_again_is_told(aws: MotoAws, real: MotoAccount) -> None:
+    wanted = request(real, "vanishing")
+    aws.fail("CreateFleet", "InvalidLaunchTemplateName.NotFoundException", times=2)
+    aws.clear_calls()
+    with pytest.raises(TemplateMissing):
+        real.cloud.create_fleet(wanted)
+    assert len(aws.calls("CreateFleet")) == 2
 
 
 def test_055_only_instances_with_our_tags_are_listed(aws: MotoAws, real: MotoAccount) -> None:
@@ -138,3 +148,14 @@ def test_214_in_an_isolated_vpc_nobody_asks_for_the_price_list_and_spot_is_read(
     assert aws.calls("GetProducts") == []
     assert aws.calls("DescribeSpotPriceHistory")
     assert known.on_demand["m5.large"] > 0
+
+
+def test_120_a_region_without_types_is_an_answer_that_went_wrong() -> None:
+    with MotoAws(families=("none",)) as empty:
+        ec2 = empty.client("ec2")
+        with pytest.raises(Unavailable, match="no instance types found"):
+            read_types(ec2)
+        with pytest.raises(Unavailable, match="no instance types offerings found"):
+            read_offerings(ec2)
+        with pytest.raises(Unavailable):
+            aws_cloud(empty).region()

@@ -32,7 +32,8 @@ def verdict(found: EC2NodeClassStatus, type_: str) -> tuple[str, str]:
 def test_everything_found() -> None:
     found = status(node_class(), facts())
     assert {c.type: (c.status, c.reason, c.message) for c in found.conditions} == {
-        type_: ("True", type_, "") for type_ in (*conditions.NODECLASS_DEPENDENTS, "Ready")
+        type_: ("True", type_, "")
+        for type_ in (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY, "Ready")
     }
     assert found.conditions[-1].type == "Ready"
     assert {c.observed_generation for c in found.conditions} == {1}
@@ -166,7 +167,7 @@ def test_facts_of_another_generation_change_nothing_but_readiness() -> None:
 def test_before_any_facts_everything_is_awaited() -> None:
     found = status(node_class(), None)
     assert {c.type: c.status for c in found.conditions} == dict.fromkeys(
-        (*conditions.NODECLASS_DEPENDENTS, "Ready"), "Unknown"
+        (*conditions.NODECLASS_DEPENDENTS, conditions.RESERVATIONS_READY, "Ready"), "Unknown"
     )
 
 
@@ -298,4 +299,4 @@ def test_capacity_reservations_are_listed_by_id_without_their_numbers() -> None:
     ]
     fewer = tuple(copy(row, left=0) for row in rows)
     assert status(node_class(), facts(reservations=fewer)) == found
-    assert status(node_class(), facts(reservations=rows), reserved_capacity=False) == status(node_class(), facts())
+    assert status(node_class(), facts(reservations=rows), reserved_capacity=False).capacity_reservations == ()

@@ -249,3 +249,14 @@ def test_196_terms_for_reservations_are_filters_and_only_active_ones_are_asked_f
 def test_196_what_is_told_of_a_reservation(changes: dict[str, Any], state: str | None) -> None:
     rows = nodeclass.reservations(of_rows([row(**changes)], THEN))
     assert [(one.id, one.interruptible, one.state) for one in rows] == ([("cr-1", False, state)] if state else [])
+
+
+def test_197_without_the_gate_nothing_is_said_of_reservations() -> None:
+    of, (one,) = node_class(), of_rows([row()], THEN)
+    open_ = status(of, facts(reservations=(one,)))
+    assert verdict(open_, "CapacityReservationsReady") == ("True", "CapacityReservationsReady")
+    assert [found.id for found in open_.capacity_reservations] == ["cr-1"]
+    shut = status(replace(of, status=open_), facts(reservations=(one,)), reserved_capacity=False)
+    assert shut.capacity_reservations == ()
+    assert "CapacityReservationsReady" not in {condition.type for condition in shut.conditions}
+    assert verdict(shut, READY) == ("True", READY)

@@ -17,10 +17,17 @@ from reconciler.ec2.catalogue import build
 from reconciler.model import kinds
 from reconciler.model.memory import Memory
 from reconciler.model.plan import DeleteObject, TagInstance, TerminateInstance
+from reconciler.ports import Unavailable
+from reconciler.runtime.inbox import ChoreFailed, Inbox
+from reconciler.runtime.observer import REGION_EVERY, STEPS, Observer
+from reconciler.runtime.state import State
+from reconciler.sandbox.faults import Call, Faults
+from reconciler.sandbox.world import World as Sandbox
 from tests.unit.aws.test_aws_prices import product, spot_row
 from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, facts, info, node_class, region
 from tests.unit.lifecycle.nodes import launched
 from tests.unit.lifecycle.world import World, node_claim, prepared, running
+from tests.unit.runtime.clocks import SetBack
 
 OWN = {labels.TAG_NODEPOOL: "default", labels.TAG_NODECLASS: "default"}
 
@@ -133,6 +140,43 @@ def test_215_spot_in_a_zone_of_which_no_price_is_told_is_not_bought() -> None:
     spot = {o.zone: o.available for o in found.offerings if o.capacity_type == "spot"}
     assert spot == {ZONES[0]: True, ZONES[1]: True, ZONES[2]: False}
     assert {o.available for o in found.offerings if o.capacity_type == "on-demand"} == {True}
+
+
+class Failing(Faults):
+    """The region cannot be read while `down`."""
+
+    down = False
+
+    def before(self, call: Call) -> None:
+        if self.down and call.verb == "region":
+            raise Unavailable("ec2:DescribeInstanceTypes: no instance types found")
+
+
+def test_120_what_is_known_of_the_region_is_kept_while_it_cannot_be_read() -> None:
+    faults, inbox, clock = Failing(), Inbox(), SetBack()
+    known = State(SETTINGS, build=build, interpret=lambda _: None)
+    observer = Observer(Sandbox(faults=faults).cloud, clock, inbox, known)
+
+    def look() -> list[str]:
+        """What could not be asked."""
+        observer.run_due(clock.now())
+        news = inbox.drain()
+        for item in news:
+            if not isinstance(item, ChoreFailed):
+                known.take(item, clock.now())
+        return [item.key for item in news if isinstance(item, ChoreFailed)]
+
+    assert look() == []
+    before = known.catalogues.region
+    assert before is not None
+    faults.down = True
+    clock.sleep(REGION_EVERY.total_seconds())
+    assert look() == ["region"]
+    assert known.catalogues.region is before
+    faults.down = False
+    clock.sleep(STEPS.longest.total_seconds())
+    assert look() == []
+    assert known.catalogues.region == before
 
 
 # --- capacity reservations --------------------------------------------------------------------------------------

@@ -15,12 +15,18 @@ from reconciler.aws.instances import instance
 from reconciler.ec2 import errors, fleet
 from reconciler.model.cloud import FleetRequest, FleetResult
 from reconciler.model.instance_type import OfferingKey
+from reconciler.model.plan import LaunchInstances
+from reconciler.ports import TemplateMissing
 from reconciler.runtime.fleet import OUT_OF_STOCK, Fleet
+from reconciler.runtime.inbox import Done
+from reconciler.runtime.results import absorb
+from reconciler.runtime.state import State
 from tests.unit.aws.catalogue.pods import FAMILY, TYPE
 from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, catalogue, claim
 from tests.unit.ec2.fleet_requests import BOTH, CAPACITY_TYPE, GENERIC, names, problem, request, typed
 from tests.unit.ec2.test_fleet_choices import repriced
 from tests.unit.ec2.test_fleet_reservations import held
+from tests.unit.lifecycle.world import node_claim, prepared
 
 ICE = "InsufficientInstanceCapacity"
 
@@ -153,6 +159,24 @@ def test_048_no_instance_and_no_reason_is_no_lack_of_capacity() -> None:
     found = told(asked, {}).errors
     assert not errors.is_capacity(found)
     assert errors.launch_condition(found)[0] == "LaunchFailed"
+
+
+def test_052_a_template_that_vanishes_again_is_what_the_claim_says_and_another_call_is_made() -> None:
+    world = prepared(node_claim("a"))
+    world.obey(world.decide())
+    (action,) = world.decide().actions
+    assert isinstance(action, LaunchInstances)
+    known = State(world.settings, build=lambda *_: (), interpret=lambda _: None)
+    error = TemplateMissing("ec2:CreateFleet: InvalidLaunchTemplateName.NotFoundException: gone")
+    absorb(Done(action, "template_missing", world.now, error=error), known)
+    world.failures = dict(known.fleet.failures(world.now))
+    world.settle()
+    assert world.condition("Launched") == ("Unknown", "LaunchFailed")
+    before = world.claim().metadata.annotations[labels.LAUNCH_GROUP]
+    world.pass_time(5)
+    world.settle()
+    assert world.claim().is_true("Launched")
+    assert world.claim().metadata.annotations[labels.LAUNCH_GROUP] != before
 
 
 # --- strategies -------------------------------------------------------------------------------------------------
