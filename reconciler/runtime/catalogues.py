@@ -5,13 +5,13 @@ A class whose types cannot be worked out has no catalogue: they are not known, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.model.cloud import ClassFacts, Region
-from reconciler.model.instance_type import Catalogue
+from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
 
 RESOLVE_EVERY = timedelta(seconds=60)
@@ -96,6 +96,11 @@ class Catalogues:
     def resolved_at(self) -> Mapping[str, datetime]:
         """As of when the facts of each class are, by its name."""
         return {name: known.at for name, known in self._known.items()}
+
+    def offered(self, capacity_type: str) -> Iterator[OfferingKey]:
+        """Every type in every zone of the region, as this capacity type."""
+        known = self.region.zones_by_type if self.region is not None else {}
+        return ((name, zone, capacity_type) for name, zones in known.items() for zone in zones)
 
     def _renew_view(self) -> None:
         self._facts_view = {name: self._told(name, known.facts) for name, known in sorted(self._known.items())}

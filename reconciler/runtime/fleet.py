@@ -139,5 +139,10 @@ class Fleet:
             del self._failures[group]
         return self._failures
 
+    def close(self, keys: Iterable[OfferingKey], at: datetime) -> None:
+        """None of these can be had now."""
+        for key in keys:
+            self._sold_out(key, at)
+
     def _sold_out(self, key: OfferingKey, at: datetime) -> None:
         self._out_of_stock[key] = at + OUT_OF_STOCK

@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import singledispatch
 
+from api import labels
+from reconciler.ec2.errors import SPOT_ROLE_CODE
 from reconciler.model import kinds
 from reconciler.model.cloud import FleetError, FleetResult
 from reconciler.model.plan import (
@@ -124,6 +126,8 @@ def _(action: EvictPod, done: Done, state: State) -> None:
 def _(action: LaunchInstances, done: Done, state: State) -> None:
     if isinstance(done.value, FleetResult):
         state.fleet.launched(action.request, done.value, done.at)
+        if any(error.code == SPOT_ROLE_CODE for error in done.value.errors):
+            state.fleet.close(state.catalogues.offered(labels.SPOT), done.at)
         if len(done.value.instances) < len(action.request.members):
             state.actions.failed(subject(action), done.at)
 

@@ -13,16 +13,16 @@ from api import labels
 from reconciler.aws.fleets import parameters, result
 from reconciler.aws.instances import instance
 from reconciler.ec2 import errors, fleet
-from reconciler.model.cloud import FleetRequest, FleetResult
+from reconciler.model.cloud import FleetError, FleetRequest, FleetResult
 from reconciler.model.instance_type import OfferingKey
-from reconciler.model.plan import LaunchInstances
+from reconciler.model.plan import LaunchInstances, Reason
 from reconciler.ports import TemplateMissing
 from reconciler.runtime.fleet import OUT_OF_STOCK, Fleet
-from reconciler.runtime.inbox import Done
+from reconciler.runtime.inbox import Done, RegionRead
 from reconciler.runtime.results import absorb
 from reconciler.runtime.state import State
 from tests.unit.aws.catalogue.pods import FAMILY, TYPE
-from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, catalogue, claim
+from tests.unit.ec2.ec2_facts import NOW, SETTINGS, ZONES, catalogue, claim, region
 from tests.unit.ec2.fleet_requests import BOTH, CAPACITY_TYPE, GENERIC, names, problem, request, typed
 from tests.unit.ec2.test_fleet_choices import repriced
 from tests.unit.ec2.test_fleet_reservations import held
@@ -89,6 +89,32 @@ def test_034_then_what_is_on_demand_is_asked_for() -> None:
     one = claim("a", BOTH, typed("m5.large"))
     asked = request(one)
     assert request(one, out_of_stock=stock(asked, answer(asked, ICE))).capacity_type == "on-demand"
+
+
+SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+
+
+def test_035_without_leave_for_the_role_that_spot_needs_nothing_is_bought_on_spot() -> None:
+    one = claim("a", BOTH, typed("m5.large"))
+    asked = request(one)
+    known = State(SETTINGS, build=lambda *_: (), interpret=lambda _: None)
+    known.take(RegionRead(region(*GENERIC), NOW), NOW)
+    action = LaunchInstances(reason=Reason("Test"), request=asked, claims=("a",))
+    said = told(asked, answer(asked, SPOT_ROLE, ("m5.large", ZONES[0])))
+    assert errors.is_capacity(said.errors)
+    absorb(Done(action, "ok", NOW, said), known)
+    closed = known.fleet.out_of_stock(NOW)
+    assert set(closed) == {(name, zone, "spot") for name in GENERIC for zone in ZONES}
+    assert request(one, out_of_stock=closed).capacity_type == "on-demand"
+
+
+def test_035_that_is_told_of_the_claim() -> None:
+    world = prepared(node_claim("a"))
+    world.given, world.errors = 0, (FleetError(SPOT_ROLE, "no", "m5.large", "us-west-2a", capacity=True),)
+    for _ in range(2):
+        world.obey(world.decide())
+    (event,) = (e for e in world.decide().events if e.ref.kind == "NodeClaim")
+    assert (event.type, "service-linked role" in event.message) == ("Warning", True)
 
 
 def test_036_a_fleet_quota_closes_the_offering_that_was_named() -> None:
