@@ -16,7 +16,16 @@ from reconciler.aws.clients import Clients, tag_list
 from reconciler.aws.errors import translated
 from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.ec2.errors import CAPACITY_CODES, SPOT_ROLE_CODE
-from reconciler.model.cloud import INTERRUPTIBLE, FleetError, FleetRequest, FleetResult, Instance, Override
+from reconciler.model.cloud import (
+    EFA,
+    EFA_ONLY,
+    INTERRUPTIBLE,
+    FleetError,
+    FleetRequest,
+    FleetResult,
+    Instance,
+    Override,
+)
 from reconciler.ports import NotLeading, TemplateMissing
 
 MICRO: Final = 1_000_000
@@ -130,7 +139,17 @@ def _instances(request: FleetRequest, answer: Mapping[str, Any], launched: datet
                 security_group_ids=tuple(sorted(groups.get(override.template, ()))),
                 tags=tags,
                 reservation=request.reservation(override),
+                **_made(request, override),
             )
+
+
+def _made(request: FleetRequest, override: Override) -> dict[str, Any]:
+    """What the template of an override makes of a machine."""
+    template = next((one for one in request.templates if one.name == override.template), None)
+    if template is None:
+        return {}
+    efa = sum(one.interface_type in (EFA, EFA_ONLY) for one in template.network_interfaces)
+    return {"tenancy": template.tenancy, "efa": efa}
 
 
 def _chosen(request: FleetRequest, row: Mapping[str, Any]) -> Override:

@@ -28,6 +28,11 @@ _PLAIN: Final = {
     "spotInstanceRequestId": "SpotInstanceRequestId",
     "capacityReservationId": "CapacityReservationId",
 }
+_PLACED: Final = {
+    "AvailabilityZone": "availabilityZone",
+    "AvailabilityZoneId": "availabilityZoneId",
+    "Tenancy": "tenancy",
+}
 
 Row = dict[str, Any]
 
@@ -82,8 +87,7 @@ def _row(item: Element) -> Row:
             row[_PLAIN[name]] = part.text or ""
         elif name == "placement":
             found = _texts(part)
-            zone = {"AvailabilityZone": "availabilityZone", "AvailabilityZoneId": "availabilityZoneId"}
-            row["Placement"] = {key: found[own] for key, own in zone.items() if own in found}
+            row["Placement"] = {key: found[own] for key, own in _PLACED.items() if own in found}
         elif name == "instanceState":
             row["State"] = {"Name": _texts(part).get("name", "")}
         elif name == "launchTime":
@@ -92,6 +96,9 @@ def _row(item: Element) -> Row:
             row["SecurityGroups"] = [{"GroupId": _texts(group).get("groupId", "")} for group in part]
         elif name == "tagSet":
             row["Tags"] = [{"Key": tag.get("key", ""), "Value": tag.get("value", "")} for tag in map(_texts, part)]
+        elif name == "networkInterfaceSet":
+            kinds = (_texts(interface).get("interfaceType", "") for interface in part)
+            row["NetworkInterfaces"] = [{"InterfaceType": kind} for kind in kinds]
         elif name == "capacityReservationSpecification":
             preference = _texts(part).get("capacityReservationPreference", "")
             row["CapacityReservationSpecification"] = {"CapacityReservationPreference": preference}

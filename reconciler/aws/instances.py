@@ -10,7 +10,7 @@ from api import labels
 from reconciler.aws import instance_rows
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
-from reconciler.model.cloud import INTERRUPTIBLE, ONLY_RESERVED, HeldReservation, Instance
+from reconciler.model.cloud import EFA, EFA_ONLY, INTERRUPTIBLE, ONLY_RESERVED, HeldReservation, Instance
 from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
 #: Every state but `terminated`, in which EC2 still shows an instance for an hour.
@@ -51,6 +51,8 @@ def instance(row: Mapping[str, Any]) -> Instance:
         security_group_ids=tuple(sorted(group["GroupId"] for group in row.get("SecurityGroups", ()))),
         tags={tag["Key"]: tag["Value"] for tag in row.get("Tags", ())},
         reservation=_reservation(row) if kind == labels.RESERVED else None,
+        tenancy=placement.get("Tenancy") or "default",
+        efa=sum(one.get("InterfaceType") in (EFA, EFA_ONLY) for one in row.get("NetworkInterfaces", ())),
     )
 
 

@@ -17,14 +17,12 @@ from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping, ConnectionTrack
 from reconciler.aws.clients import Clients, pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
-from reconciler.model.cloud import INTERRUPTIBLE, ONLY_RESERVED, HeldReservation, LaunchTemplate
+from reconciler.model.cloud import EFA_ONLY, INTERRUPTIBLE, ONLY_RESERVED, HeldReservation, LaunchTemplate
 from reconciler.ports import AlreadyExists, AlreadyGone, TemplateMissing
 
 KNOWN_SECONDS: Final = 600.0
 #: Partitions whose EC2 does not know the field HttpProtocolIpv6.
 NO_METADATA_IPV6: Final = ("us-iso-", "us-isob-", "us-isof-")
-#: An interface for high-performance computing traffic alone.
-EFA_ONLY: Final = "efa-only"
 
 
 class LaunchTemplates:
@@ -98,6 +96,8 @@ def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
         "Monitoring": {"Enabled": template.detailed_monitoring},
         "MetadataOptions": _metadata(template, region),
         "NetworkInterfaces": _interfaces(template),
+        "Placement": {"Tenancy": template.tenancy},
+        "EnclaveOptions": {"Enabled": template.enclaves},
         "TagSpecifications": [
             {"ResourceType": kind, "Tags": tag_list(template.tags)} for kind in _tagged_kinds(template)
         ],

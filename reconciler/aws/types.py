@@ -93,6 +93,8 @@ def type_info(raw: Mapping[str, Any]) -> InstanceTypeInfo:
         placement_strategies=tuple(raw.get("PlacementGroupInfo", {}).get("SupportedStrategies", ())),
         processor_features=tuple(processor.get("SupportedFeatures", ())),
         all_interfaces=network.get("MaximumNetworkInterfaces", 0),
+        cards=_cards(network),
+        ena=network.get("EnaSupport", "unsupported") != "unsupported",
     )
 
 
@@ -104,6 +106,15 @@ def _max_interfaces(network: Mapping[str, Any]) -> int:
         if card.get("NetworkCardIndex") == default:
             return int(card["MaximumNetworkInterfaces"])
     return int(network.get("MaximumNetworkInterfaces", 0))
+
+
+def _cards(network: Mapping[str, Any]) -> tuple[int, ...]:
+    """How many interfaces each network card can have, by its number."""
+    by_number = {
+        card.get("NetworkCardIndex", 0): int(card["MaximumNetworkInterfaces"])
+        for card in network.get("NetworkCards", ())
+    }
+    return tuple(by_number.get(number, 0) for number in range(max(by_number, default=-1) + 1))
 
 
 def _ebs_bandwidth(ebs: Mapping[str, Any]) -> int | None:

@@ -13,10 +13,10 @@ from math import ceil
 from api import quantity
 from api.kubelet import reading as kubelet
 from api.resources import Resources, total
-from api.v1.ec2nodeclass import BlockDeviceMapping, EC2NodeClass
+from api.v1.ec2nodeclass import BlockDeviceMapping, EC2NodeClass, NetworkInterface
 from reconciler.ec2 import branch_interfaces, families
 from reconciler.ec2.families import Family
-from reconciler.model.cloud import InstanceTypeInfo
+from reconciler.model.cloud import EFA_ONLY, InstanceTypeInfo
 from reconciler.model.settings import Settings
 
 MIB, GIB, GB = 2**20, 2**30, 10**9
@@ -39,6 +39,7 @@ class Sizing:
     raid0: bool
     reserved_enis: int
     memory_overhead: Fraction
+    interfaces: tuple[NetworkInterface, ...] = ()
 
     @classmethod
     def of(cls, node_class: EC2NodeClass, settings: Settings) -> Sizing:
@@ -50,6 +51,7 @@ class Sizing:
             spec.instance_store_policy == "RAID0",
             settings.reserved_enis,
             Fraction(str(settings.vm_memory_overhead_percent)),
+            spec.network_interfaces or (),
         )
 
 
@@ -66,6 +68,7 @@ def capacity(info: InstanceTypeInfo, sizing: Sizing) -> Resources:
         "aws.amazon.com/neuron": sum(device.count for device in info.accelerators) if info.neuron_cores else 0,
         "aws.amazon.com/neuroncore": info.neuron_cores,
         **{resource: _gpus(info, maker) for maker, resource in _GPU_RESOURCES.items()},
+        EFA_RESOURCE: _efa(info, sizing),
     }
     if sizing.family.windows:
         extended["vpc.amazonaws.com/PrivateIPv4Address"] = info.ipv4_per_interface - 1
@@ -99,19 +102,23 @@ def pods(info: InstanceTypeInfo, sizing: Sizing) -> int:
     """How many pods kubelet will take."""
     limit = kubelet.count(sizing.kubelet, "maxPods")
     if limit is None:
-        limit = _eni_pods(info, sizing.reserved_enis) if sizing.family.eni_pods else 110
+        limit = _eni_pods(info, sizing, sizing.reserved_enis) if sizing.family.eni_pods else 110
     per_core = kubelet.count(sizing.kubelet, "podsPerCore") if sizing.family.pods_per_core else None
     return min(per_core * info.vcpus, limit) if per_core else limit
 
 
-def _eni_pods(info: InstanceTypeInfo, reserved: int) -> int:
-    """Pods by addresses: one of each interface is the interface's own; two pods use the host's network."""
-    usable = max(info.max_interfaces - reserved, 0)
+def _eni_pods(info: InstanceTypeInfo, sizing: Sizing, reserved: int) -> int:
+    """Pods by addresses: one of each interface is the interface's own; two pods use the host's network.
+
+    An interface for high-performance computing alone takes the place of one, and has no addresses.
+    """
+    taken = sum(one.interface_type == EFA_ONLY and not one.network_card_index for one in sizing.interfaces)
+    usable = max(info.max_interfaces - reserved - taken, 0)
     return usable * (info.ipv4_per_interface - 1) + 2 if usable else 0
 
 
 def _memory_pods(info: InstanceTypeInfo, sizing: Sizing) -> int:
-    return _eni_pods(info, 0) if sizing.family.eni_memory else pods(info, sizing)
+    return _eni_pods(info, sizing, 0) if sizing.family.eni_memory else pods(info, sizing)
 
 
 def _memory_mib(info: InstanceTypeInfo, sizing: Sizing) -> int:
@@ -148,7 +155,15 @@ def _size(mapping: BlockDeviceMapping) -> int:
     return ceil(quantity.parse(text)) if text and kubelet.is_quantity(text) else 0
 
 
+EFA_RESOURCE = "vpc.amazonaws.com/efa"
 _GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "habana": "habana.ai/gaudi"}
+
+
+def _efa(info: InstanceTypeInfo, sizing: Sizing) -> int:
+    """What the class lists, if it lists interfaces; else as many as the type can have."""
+    if sizing.interfaces:
+        return sum(one.interface_type == EFA_ONLY for one in sizing.interfaces)
+    return info.efa_interfaces
 
 
 def _gpus(info: InstanceTypeInfo, maker: str) -> int:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from api import labels
 from api.requirements import IN, Requirements, requirement
-from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.ec2nodeclass import EC2NodeClass, NetworkInterface
 from reconciler.ec2 import capacity, families, images, type_labels
 from reconciler.ec2.capacity import Sizing
-from reconciler.model.cloud import CapacityReservation, ClassFacts, InstanceTypeInfo, Region
+from reconciler.model.cloud import EFA_ONLY, CapacityReservation, ClassFacts, InstanceTypeInfo, Region
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering, Reservation
 from reconciler.model.settings import Settings
 
@@ -122,7 +122,19 @@ def _compatible(info: InstanceTypeInfo, node_class: EC2NodeClass, sizing: Sizing
     spec = node_class.spec
     if sizing.family is families.AL2023 and info.name.startswith("a1."):
         return False  # AL2023 needs a newer ARM core than a1 has
+    if spec.network_interfaces and not _wired(info, spec.network_interfaces):
+        return False
     if spec.connection_tracking is not None and info.hypervisor != "nitro":
         return False
     nested = spec.cpu_options is not None and spec.cpu_options.nested_virtualization == "enabled"
     return not nested or "nested-virtualization" in info.processor_features
+
+
+def _wired(info: InstanceTypeInfo, interfaces: Sequence[NetworkInterface]) -> bool:
+    """Whether the type has the network cards, and room on each, for these interfaces."""
+    if not info.ena or sum(one.interface_type == EFA_ONLY for one in interfaces) > info.efa_interfaces:
+        return False
+    return all(
+        one.network_card_index < len(info.cards) and one.device_index < info.cards[one.network_card_index]
+        for one in interfaces
+    )

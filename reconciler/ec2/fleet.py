@@ -20,6 +20,8 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.ec2 import candidates, images, tags, templates
 from reconciler.ec2.candidates import Candidates
+from reconciler.ec2.capacity import EFA_RESOURCE
+from reconciler.ec2.type_labels import TENANCIES, TENANCY
 from reconciler.model.cloud import ClusterFacts, FleetRequest, LaunchTemplate, Override
 from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
 from reconciler.model.settings import Settings
@@ -88,7 +90,7 @@ def plan(
             return chosen
         capacity_type = _capacity_type(wanted, chosen)
         chosen = candidates.of_capacity_type(chosen, capacity_type)
-        overrides, used = _overrides(claim, node_class, cluster, chosen, capacity_type, settings)
+        overrides, used = _overrides(claim, wanted, node_class, cluster, chosen, capacity_type, settings)
     except ValueError as error:  # a malformed requirement, quantity or user data
         return FleetProblem(CREATE, "LaunchFailed", f"Error getting launch template configs: {error}")
     if not overrides:
@@ -192,8 +194,14 @@ def _capacity_type(wanted: Requirements, chosen: Candidates) -> str:
     return next(first, labels.ON_DEMAND)
 
 
+def _tenancy(wanted: Requirements) -> str:
+    """On hardware that is shared, unless only that of one's own is allowed."""
+    return next((kind for kind in TENANCIES if wanted.allowed(TENANCY).has(kind)), TENANCIES[0])
+
+
 def _overrides(
     claim: NodeClaim,
+    wanted: Requirements,
     node_class: EC2NodeClass,
     cluster: ClusterFacts,
     chosen: Candidates,
@@ -208,15 +216,17 @@ def _overrides(
     for subnet in node_class.status.subnets:  # the roomy ones come first
         subnets.setdefault(subnet.zone, subnet.id)
     table = images.table(node_class.status.amis)
-    made: dict[tuple[str, int, str], LaunchTemplate] = {}
+    made: dict[tuple[str, int, int, str], LaunchTemplate] = {}
+    tenancy, networked = _tenancy(wanted), claim.requests()[EFA_RESOURCE] > 0
     rows: list[Override] = []
     for candidate in chosen:
         image_id, pods = images.pick(candidate.type.requirements, table), candidate.type.capacity["pods"]
         if image_id is None:
             continue
+        efa = candidate.type.capacity[EFA_RESOURCE] if networked else 0
         for offering in (o for o in candidate.offerings if o.zone in subnets):
             held = offering.reservation
-            shape = (image_id, pods, held.id if held is not None else "")
+            shape = (image_id, pods, efa, held.id if held is not None else "")
             if shape not in made:
                 made[shape] = templates.build(
                     claim,
@@ -227,6 +237,8 @@ def _overrides(
                     capacity_type=capacity_type,
                     reserved_capacity=settings.gates.reserved_capacity,
                     reservation=held,
+                    tenancy=tenancy,
+                    efa=efa,
                 )
             rows.append(_override(offering, subnets[offering.zone], made[shape]))
     rows.sort(key=lambda row: (row.price, row.instance_type, row.zone))

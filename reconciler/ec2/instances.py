@@ -8,22 +8,23 @@ from api import labels
 from api.resources import Resources
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
+from reconciler.ec2.capacity import EFA_RESOURCE
 from reconciler.model.cloud import Instance
 from reconciler.model.instance_type import InstanceType
 
 _TENANCY = f"{labels.AWS_GROUP}/instance-tenancy"
-_EFA = "vpc.amazonaws.com/efa"
 
 
 def claim_labels(
     instance: Instance, instance_type: InstanceType | None, node_class: EC2NodeClass | None
 ) -> dict[str, str]:
     """The labels that the instance gives its claim, keys sorted: those of its type, and where and how it runs."""
-    found: dict[str, str] = {labels.INSTANCE_TYPE: instance.instance_type, _TENANCY: "default"}
+    found: dict[str, str] = {labels.INSTANCE_TYPE: instance.instance_type}
     if instance_type is not None:
         for key, row in instance_type.requirements.items():
             if not row.complement and len(row.values) == 1:
                 found[key] = min(row.values)
+    found[_TENANCY] = instance.tenancy
     found[labels.ZONE] = instance.zone
     found[labels.CAPACITY_TYPE] = instance.capacity_type
     held = instance.reservation
@@ -41,20 +42,21 @@ def claim_labels(
 def claim_status(claim: NodeClaim, instance: Instance, instance_type: InstanceType | None) -> dict[str, Any]:
     """`providerID`, `imageID`, `capacity` and `allocatable` as a status patch writes them.
 
-    What is known already stays when the instance or its type no longer tells.
+    What is known already stays when the instance or its type no longer tells. Interfaces for high-performance computing
+    are told of where the instance has some.
     """
     status: dict[str, Any] = {
         "providerID": instance.provider_id,
         "imageID": instance.image_id or claim.status.image_id,
     }
     if instance_type is not None:
-        status["capacity"] = _texts(instance_type.capacity)
-        status["allocatable"] = _texts(instance_type.allocatable)
+        status["capacity"] = _texts(instance_type.capacity, instance)
+        status["allocatable"] = _texts(instance_type.allocatable, instance)
     return status
 
 
-def _texts(amounts: Resources) -> dict[str, str]:
-    shown = {name: value for name, value in amounts.items() if value and name != _EFA}
+def _texts(amounts: Resources, instance: Instance) -> dict[str, str]:
+    shown = {name: value for name, value in amounts.items() if value and (name != EFA_RESOURCE or instance.efa)}
     return Resources(shown).texts()
 
 

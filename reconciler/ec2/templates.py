@@ -11,14 +11,16 @@ import hashlib
 import msgspec
 from msgspec.structs import replace
 
-from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.ec2nodeclass import EC2NodeClass, NetworkInterface
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import bottlerocket, families, tags, userdata
 from reconciler.ec2.bootstrap import is_ipv6
-from reconciler.model.cloud import ONLY_RESERVED, ClusterFacts, HeldReservation, LaunchTemplate
+from reconciler.model.cloud import EFA, ONLY_RESERVED, ClusterFacts, HeldReservation, LaunchTemplate
 from reconciler.model.instance_type import Reservation
 
 PREFIX = "karpenter.k8s.aws/"
+#: Who asks for one of these gets a machine that can have enclaves; the second name is that of Karpenter 1.14.
+ENCLAVES = ("eks.amazonaws.com/nitro-sandbox", "eks.amazonaws.com/nip-slots")
 
 
 def build(
@@ -31,10 +33,13 @@ def build(
     capacity_type: str,
     reserved_capacity: bool = True,
     reservation: Reservation | None = None,
+    tenancy: str = "default",
+    efa: int = 0,
 ) -> LaunchTemplate:
     """The template of a claim's launch. Raises ValueError when the class's user data is malformed.
 
-    With the gate `reserved_capacity` a launch that is not into a `reservation` leaves open ones to others.
+    With the gate `reserved_capacity` a launch that is not into a `reservation` leaves open ones to others. `efa` counts
+    the interfaces for high-performance computing; where the class lists interfaces, the machine has those.
     """
     spec = node_class.spec
     nested = spec.cpu_options.nested_virtualization if spec.cpu_options is not None else None
@@ -54,11 +59,21 @@ def build(
         connection_tracking=spec.connection_tracking,
         nested_virtualization=nested or "",
         ipv6=is_ipv6(cluster.dns_ip),
-        network_interfaces=spec.network_interfaces or (),
+        network_interfaces=spec.network_interfaces or _efa(efa),
         capacity_reservations=ONLY_RESERVED if reservation is not None else "none" if reserved_capacity else "",
         reservation=_held(reservation) if reservation is not None else None,
+        enclaves=any(claim.requests()[name] for name in ENCLAVES),
+        tenancy=tenancy,
     )
     return replace(template, name=_name(template))
+
+
+def _efa(count: int) -> tuple[NetworkInterface, ...]:
+    """One on each network card; the first is the machine's own."""
+    return tuple(
+        NetworkInterface(network_card_index=card, device_index=min(card, 1), interface_type=EFA)
+        for card in range(count)
+    )
 
 
 def _held(reservation: Reservation) -> HeldReservation:

@@ -19,6 +19,7 @@ _PREFIX = f"{labels.AWS_GROUP}/"
 _GENERATION = re.compile(r"(^[a-z]+)(-[0-9]+tb)?([0-9]+).*\.")
 _KEBAB = re.compile(r"[^a-z0-9.]+")
 _ABSENT = {key: Requirement(key, False) for key in (*sorted(labels.AWS_LABELS), labels.WINDOWS_BUILD)}
+TENANCY = f"{_PREFIX}instance-tenancy"
 TENANCIES = ("default", "dedicated")
 
 
@@ -36,7 +37,7 @@ def requirements(info: InstanceTypeInfo, family: Family, region: str, zone_ids: 
     if ids:
         rows[labels.ZONE_ID] = Requirement(labels.ZONE_ID, False, frozenset(ids))
     rows.update((row.key, row) for row in _system(info, family))
-    rows[f"{_PREFIX}instance-tenancy"] = Requirement(f"{_PREFIX}instance-tenancy", False, frozenset(TENANCIES))
+    rows[TENANCY] = Requirement(TENANCY, False, frozenset(TENANCIES))
     for suffix, value in _values(info):
         rows[_PREFIX + suffix] = _one(_PREFIX + suffix, value)
     return Requirements(rows.values())

@@ -14,6 +14,8 @@ from api.v1.meta import Value
 
 #: A machine's preference, as EC2 is told it, when it is to run on reserved capacity or not at all.
 ONLY_RESERVED = "capacity-reservations-only"
+#: Interfaces for high-performance computing, with addresses for pods and without.
+EFA, EFA_ONLY = "efa", "efa-only"
 #: How EC2 calls a reservation whose owner may take machines back.
 INTERRUPTIBLE = "interruptible-capacity-reservation"
 
@@ -30,7 +32,8 @@ class Gpu:
 class InstanceTypeInfo:
     """One type as DescribeInstanceTypes tells it. Source: EC2 API, InstanceTypeInfo.
 
-    `max_interfaces` is of the default network card, `all_interfaces` of all cards (0 when that is the same);
+    `max_interfaces` is of the default network card, `all_interfaces` of all cards (0 when that is the same), `cards` of
+    each card in turn; `ena` says that its network can be had as the interfaces of a class are described;
     `accelerators` are the Neuron devices, else the inference accelerators; `neuron_cores` counts those of all devices.
     """
 
@@ -59,6 +62,8 @@ class InstanceTypeInfo:
     placement_strategies: tuple[str, ...] = ()
     processor_features: tuple[str, ...] = ()
     all_interfaces: int = 0
+    cards: tuple[int, ...] = ()
+    ena: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +172,8 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
 
     `ip_prefix_count` and `connection_tracking` go to its network interfaces; with `ipv6` (an IPv6 cluster) these take
     a primary IPv6 address and the prefixes are IPv6 ones. Without `network_interfaces` there is one.
-    `nested_virtualization` is the CPU option, "" for unset. `capacity_reservations` is the preference that EC2 is told
+    `nested_virtualization` is the CPU option, "" for unset; with `enclaves` a machine can have some of its own.
+    `capacity_reservations` is the preference that EC2 is told
     ("none": open reservations are not used up); "" says nothing. With a `reservation` machines are launched into that
     one only.
     """
@@ -190,6 +196,8 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     network_interfaces: tuple[NetworkInterface, ...] = ()
     capacity_reservations: str = ""
     reservation: HeldReservation | None = None
+    enclaves: bool = False
+    tenancy: str = "default"
 
 
 class Override(Value, frozen=True, kw_only=True):
@@ -245,7 +253,10 @@ class FleetError:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One EC2 instance of this cluster (terminated ones are not shown). A reserved one is in a `reservation`."""
+    """One EC2 instance of this cluster (terminated ones are not shown). A reserved one is in a `reservation`.
+
+    `efa` counts its interfaces for high-performance computing.
+    """
 
     id: str
     instance_type: str
@@ -259,6 +270,8 @@ class Instance:
     tags: Mapping[str, str] = field(default_factory=dict)
     zone_id: str = ""
     reservation: HeldReservation | None = None
+    tenancy: str = "default"
+    efa: int = 0
 
     @property
     def provider_id(self) -> str:

@@ -121,6 +121,7 @@ def _types() -> Iterator[tuple[str, tuple[InstanceTypeInfo, int]]]:
             clock_speed_ghz=2.5,
             ebs_bandwidth_mbps=2085,
             placement_strategies=("partition", "spread"),
+            cards=(interfaces,),
         )
         yield info.name, (info, _price(info))
 
@@ -163,4 +164,5 @@ def _type(family: _Family, size: str) -> InstanceTypeInfo:
         gpus=gpus,
         trunking=not metal,
         placement_strategies=("cluster", "partition", "spread"),
+        cards=(interfaces,),
     )

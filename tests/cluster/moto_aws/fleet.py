@@ -247,6 +247,9 @@ def _start(world: World, response: Any, order: Order, pool: Pool, fleet_id: str)
 def _finish(world: World, ec2: Any, order: Order, pool: Pool, instance: Any) -> None:
     """What moto leaves out: zone ID, spot request, profile, and a state that starts as pending."""
     instance.placement.availability_zone_id = ec2.get_subnet(pool.override["SubnetId"]).availability_zone_id
+    instance.placement.tenancy = pool.data.get("Placement", {}).get("Tenancy", "default")
+    kinds = [interface.get("InterfaceType", "interface") for interface in pool.data.get("NetworkInterfaces", [])]
+    instance.interface_types = kinds or ["interface"]
     volumes = [mapping.get("Ebs", {}).get("VolumeSize", 0) for mapping in pool.data.get("BlockDeviceMappings", [])]
     instance.largest_volume_gib = max(volumes, default=0)
     instance.hypervisor = "xen"  # EC2 says so of Nitro instances too

@@ -41,6 +41,7 @@ def instance_row(instance: Any) -> dict[str, Any]:
         "Tags": [{"Key": key, "Value": value} for key, value in tags_of(instance).items()],
         "Monitoring": {"State": instance.monitoring_state},
         "MetadataOptions": _metadata(instance.metadata_options),
+        "NetworkInterfaces": [{"InterfaceType": kind} for kind in getattr(instance, "interface_types", ["interface"])],
     }
 
 

@@ -27,7 +27,9 @@ _PLAIN = """
         <item><groupId>sg-1</groupId><groupName>a</groupName></item></groupSet>
       <tagSet><item><key>a</key><value>1 &amp; 2</value></item><item><key>empty</key><value/></item></tagSet>
       <networkInterfaceSet><item><subnetId>subnet-of-the-interface</subnetId>
-        <groupSet><item><groupId>sg-of-the-interface</groupId></item></groupSet></item></networkInterfaceSet>
+        <groupSet><item><groupId>sg-of-the-interface</groupId></item></groupSet>
+        <interfaceType>interface</interfaceType></item><item><interfaceType>efa</interfaceType></item>
+        <item><interfaceType>efa-only</interfaceType></item></networkInterfaceSet>
       <capacityReservationSpecification><capacityReservationPreference>open</capacityReservationPreference>
       </capacityReservationSpecification>
     </item>
@@ -35,7 +37,7 @@ _PLAIN = """
       <instanceId>i-2</instanceId><imageId>ami-1</imageId>
       <instanceState><code>0</code><name>pending</name></instanceState>
       <instanceType>m5.xlarge</instanceType><launchTime>2026-01-02T03:04:06.000Z</launchTime>
-      <placement><availabilityZone>us-west-2b</availabilityZone></placement>
+      <placement><availabilityZone>us-west-2b</availabilityZone><tenancy>dedicated</tenancy></placement>
       <instanceLifecycle>spot</instanceLifecycle><spotInstanceRequestId>sir-1</spotInstanceRequestId>
     </item>
   </instancesSet>
@@ -77,6 +79,12 @@ def test_the_same_instances_as_the_sdk_finds(body: bytes) -> None:
     rows, token = instance_rows.parse(body)
     assert [instance(row) for row in rows] == [instance(row) for r in theirs["Reservations"] for row in r["Instances"]]
     assert token == theirs.get("NextToken", "")
+
+
+def test_what_is_read_of_interfaces_and_tenancy() -> None:
+    first, second = (instance(row) for row in instance_rows.parse(page(_PLAIN))[0])
+    assert (first.efa, first.tenancy) == (2, "default")
+    assert (second.efa, second.tenancy) == (0, "dedicated")
 
 
 def test_a_long_page_is_read_in_steps_before_each_of_which_others_may_go_first() -> None:

@@ -68,6 +68,8 @@ def test_a_plain_template() -> None:
             "InstanceMetadataTags": "disabled",
         },
         "NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-2", "sg-1"]}],
+        "Placement": {"Tenancy": "default"},
+        "EnclaveOptions": {"Enabled": False},
         "TagSpecifications": [
             {"ResourceType": "network-interface", "Tags": [{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}]}
         ],

@@ -70,6 +70,13 @@ def test_only_the_default_network_card_counts_for_pods() -> None:
     assert info.all_interfaces > info.max_interfaces
 
 
+@pytest.mark.parametrize(("name", "cards"), [("m5.large", (3,)), ("p4d.24xlarge", (15, 15, 15, 15))])
+def test_how_many_interfaces_each_network_card_can_have(name: str, cards: tuple[int, ...]) -> None:
+    info = type_info(raw(name))
+    assert (info.cards, info.ena) == (cards, True)
+    assert not type_info(raw("t2.small")).ena
+
+
 def test_a_fixed_bandwidth_is_what_the_words_say() -> None:
     assert type_info(raw("m5.24xlarge")).network_bandwidth_mbps == 25_000
     assert type_info(raw("p4d.24xlarge")).network_bandwidth_mbps == 400_000

@@ -78,6 +78,8 @@ def info(name: str) -> InstanceTypeInfo:
         efa_interfaces=network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
         placement_strategies=tuple(raw["PlacementGroupInfo"]["SupportedStrategies"]),
         processor_features=tuple(processor.get("SupportedFeatures", ())),
+        cards=tuple(card["MaximumNetworkInterfaces"] for card in cards),
+        ena=network.get("EnaSupport") in ("supported", "required"),
     )
 
 

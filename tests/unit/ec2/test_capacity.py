@@ -16,6 +16,7 @@ from reconciler.model.settings import Settings
 from tests.unit.ec2.ec2_facts import SETTINGS, all_names, catalogue, info, node_class, one
 
 MIB, GIB = 2**20, 2**30
+EFA = "vpc.amazonaws.com/efa"
 
 #: type, pods, memory MiB, cpu reserved, memory reserved by kubelet MiB, branch interfaces, devices
 TYPES: list[tuple[str, int, int, int, int, int, dict[str, int]]] = [
@@ -44,12 +45,20 @@ TYPES: list[tuple[str, int, int, int, int, int, dict[str, int]]] = [
     ("i3.large", 29, 14444, 70, 574, 0, {}),
     ("r5.2xlarge", 58, 60620, 90, 893, 38, {}),
     ("m6i.8xlarge", 234, 121241, 150, 2829, 84, {}),
-    ("m6idn.32xlarge", 394, 484966, 390, 4589, 106, {}),
-    ("g4dn.8xlarge", 58, 121241, 150, 893, 58, {"nvidia.com/gpu": 1}),
-    ("p4d.24xlarge", 737, 1091174, 310, 8362, 62, {"nvidia.com/gpu": 8}),
+    ("m6idn.32xlarge", 394, 484966, 390, 4589, 106, {EFA: 2}),
+    ("g4dn.8xlarge", 58, 121241, 150, 893, 58, {"nvidia.com/gpu": 1, EFA: 1}),
+    ("p4d.24xlarge", 737, 1091174, 310, 8362, 62, {"nvidia.com/gpu": 8, EFA: 4}),
     ("inf1.xlarge", 38, 7577, 80, 673, 38, {"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 4}),
     ("inf2.xlarge", 58, 15155, 80, 893, 18, {"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2}),
-    ("trn1.32xlarge", 247, 484966, 390, 2972, 82, {"aws.amazon.com/neuron": 16, "aws.amazon.com/neuroncore": 32}),
+    (
+        "trn1.32xlarge",
+        247,
+        484966,
+        390,
+        2972,
+        82,
+        {"aws.amazon.com/neuron": 16, "aws.amazon.com/neuroncore": 32, EFA: 8},
+    ),
     ("m5.metal", 737, 363724, 310, 8362, 120, {}),
 ]
 

@@ -13,7 +13,7 @@ from api.v1 import hashes
 from api.v1.conditions import put
 from reconciler.aws.fleets import parameters
 from reconciler.ec2 import fleet
-from reconciler.ec2.instances import claim_labels, claim_status
+from reconciler.ec2.instances import claim_labels
 from reconciler.model import kinds
 from reconciler.model.cloud import CapacityReservation, HeldReservation, Instance, Subnet
 from reconciler.model.plan import DeleteObject, LaunchInstances
@@ -21,7 +21,7 @@ from reconciler.scheduling.reservations import machines_left
 from tests.unit.aws.catalogue.pods import BOUGHT, FAMILY, TYPE, asked, pod, row
 from tests.unit.ec2 import ec2_facts
 from tests.unit.ec2.ec2_facts import NOW, ZONES, catalogue, claim, facts, node_class, ready
-from tests.unit.ec2.fleet_requests import CLASS, names, problem, request, typed
+from tests.unit.ec2.fleet_requests import CLASS, problem, request, typed
 from tests.unit.lifecycle.world import CLUSTER, FACTS, World, node_claim, prepared
 from tests.unit.lifecycle.world import node_class as stored_class
 
@@ -205,13 +205,6 @@ def test_021_a_class_that_selects_nothing_holds_up_its_own_claims_only(missing: 
 
 
 OTHER = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "other"}
-
-
-def test_023_efa_that_nobody_asked_for_is_not_promised() -> None:
-    kind = ec2_facts.one("m5dn.24xlarge")
-    status = claim_status(claim(), instance("m5dn.24xlarge"), kind)
-    assert "vpc.amazonaws.com/efa" not in {**status["capacity"], **status["allocatable"]}
-    assert names(request(claim("a", typed("m5dn.24xlarge")), types=(kind,))) == ["m5dn.24xlarge"]
 
 
 # --- reservations -----------------------------------------------------------------------------------------------
