@@ -65,6 +65,11 @@ def nodeclass_hash(node_class: EC2NodeClass, ca_bundle: str) -> str:
     return str(_xor(parts))
 
 
+def text_hash(text: str) -> str:
+    """The decimal text of the hash of one text."""
+    return str(_string(text))
+
+
 def _class_spec(spec: EC2NodeClassSpec) -> int:
     fields = [
         ("PlacementGroupSelector", _placement_group(spec.placement_group_selector)),

@@ -15,7 +15,7 @@ from typing import Any
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.aws import fleets, instances, networks, prices, profiles, reservations, statuses, types
 from reconciler.aws.clients import Clients
-from reconciler.aws.cluster_facts import KnownFacts, read_cluster
+from reconciler.aws.cluster_facts import KnownFacts, check_version, read_cluster
 from reconciler.aws.images import ImageReader, UnsupportedAlias
 from reconciler.aws.interruptions import Queue
 from reconciler.aws.launch_templates import LaunchTemplates
@@ -82,6 +82,7 @@ class AwsCloud:
         self._images = ImageReader(self._clients)
         self._templates = LaunchTemplates(self._clients, cluster_name)
         self._queue = Queue(self._clients, interruption_queue, queue_wait_seconds)
+        self._profiles = profiles.Maker()
         self._prices_lock = threading.Lock()
         self._on_demand: dict[str, int] = {}
         self._spot: dict[tuple[str, str], int] = {}
@@ -110,7 +111,9 @@ class AwsCloud:
         )
 
     def cluster(self) -> ClusterFacts:
-        return read_cluster(self._clients, self._known)
+        facts = read_cluster(self._clients, self._known)
+        check_version(facts.kubernetes_version, self._logger)
+        return facts
 
     # --- node classes -----------------------------------------------------------------------------------------------
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
@@ -146,12 +149,14 @@ class AwsCloud:
         )
 
     def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
-        profiles.ensure(self._clients.get("iam"), name, role, path, tags)
+        self._profiles.ensure(self._clients.get("iam"), name, role, path, tags)
 
     def delete_class_resources(self, class_name: str, profile_path: str) -> None:
         self._templates.delete_of_class(class_name)
         if profile_path and not self._known.isolated_vpc:
-            profiles.delete_under(self._clients.get("iam"), profile_path)
+            iam = self._clients.get("iam")
+            profiles.delete_under(iam, profile_path)
+            profiles.delete_named(iam, profiles.legacy_name(self._clients.region, self._known.name, class_name))
 
     # --- instances --------------------------------------------------------------------------------------------------
     def instances(self) -> Sequence[Instance]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from reconciler.aws.clients import Clients
 from reconciler.aws.errors import translated
 from reconciler.model.cloud import ClusterFacts
-from reconciler.ports import AlreadyGone, Forbidden, PortError, Unavailable
+from reconciler.ports import AlreadyGone, Forbidden, Invalid, PortError, Unavailable
+from reconciler.telemetry.logs import Logger
+
+#: Major and minor version of the oldest and newest Kubernetes that is known to work.
+OLDEST: Final = (1, 26)
+NEWEST: Final = (1, 36)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,22 @@ def read_cluster(clients: Clients, known: KnownFacts) -> ClusterFacts:
 
 def _may_miss(error: PortError, isolated_vpc: bool) -> bool:
     return isinstance(error, AlreadyGone | Forbidden) or (isolated_vpc and isinstance(error, Unavailable))
+
+
+def check_version(version: str, log: Logger) -> None:
+    """Raises Invalid for a Kubernetes that is too old. One that is newer than those known is only told of."""
+    major, _, minor = version.partition(".")
+    if not (major.isdigit() and minor.isdigit()):
+        return
+    known = f"{version}; known are {_text(OLDEST)} to {_text(NEWEST)}"
+    if (int(major), int(minor)) < OLDEST:
+        raise Invalid(f"this Kubernetes is too old: {known}")
+    if (int(major), int(minor)) > NEWEST:
+        log.error("this Kubernetes is newer than those that this version was made for", version=known)
+
+
+def _text(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def merge(known: KnownFacts, described: Mapping[str, Any], region: str) -> ClusterFacts:

@@ -6,12 +6,25 @@ again by asking IAM for that path, whatever was or was not written to the class'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
 
+from api.v1 import hashes
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
-from reconciler.ports import AlreadyExists, AlreadyGone, Invalid
+from reconciler.ports import AlreadyExists, AlreadyGone, Invalid, PortError
+
+#: A role that IAM does not know is asked for again after this long.
+UNKNOWN_SECONDS: Final = 60.0
+#: Names that IAM takes.
+_NAME: Final = re.compile(r"[\w+=,.@-]{1,128}", re.ASCII)
+
+
+class RoleUnknown(Invalid):
+    """IAM has no such role."""
 
 
 def profile_path(region: str, cluster_name: str, class_uid: str) -> str:
@@ -30,38 +43,90 @@ def find(iam: Any, path: str, role: str, preferred: str) -> str:
     return preferred if preferred in names else min(names, default="")
 
 
-def ensure(iam: Any, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
-    """Make the profile and attach the role, taking off another one first. Raises Invalid when IAM has no such role."""
+class Maker:
+    """Makes profiles. Remembers which roles IAM did not know a moment ago. `elapsed` counts seconds from anywhere."""
+
+    def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self._elapsed = elapsed
+        self._unknown: dict[str, float] = {}
+
+    def ensure(self, iam: Any, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
+        """Make the profile and attach the role, taking off another one first; one without its role is not left behind.
+
+        Raises Invalid when IAM has no such role, for a while without asking again.
+        """
+        wanted = role_name(role)
+        if self._elapsed() < self._unknown.get(wanted, 0.0):
+            raise Invalid(f"iam:AddRoleToInstanceProfile: IAM did not know role {wanted} a moment ago")
+        try:
+            _ensure(iam, name, wanted, path, tags)
+        except RoleUnknown:
+            self._unknown[wanted] = self._elapsed() + UNKNOWN_SECONDS
+            raise
+
+
+def _ensure(iam: Any, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
     try:
         with translated("iam:CreateInstanceProfile"):
             iam.create_instance_profile(InstanceProfileName=name, Path=path, Tags=tag_list(tags))
-        attached = []
+        attached, new = list[str](), True
     except AlreadyExists:
         with translated("iam:GetInstanceProfile"):
-            attached = _roles(iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"])
-    wanted = role_name(role)
-    if attached == [wanted]:
+            attached, new = _roles(iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]), False
+    if attached == [role]:
         return
     for other in attached:
         _detach(iam, name, other)
     try:
+        _attach(iam, name, role)
+    except PortError:
+        if new:
+            with suppress(PortError):
+                _delete(iam, {"InstanceProfileName": name})
+        raise
+
+
+def _attach(iam: Any, name: str, role: str) -> None:
+    try:
         with translated("iam:AddRoleToInstanceProfile"):
-            iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=wanted)
+            iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
     except AlreadyGone as error:
-        raise Invalid(str(error)) from error
+        kind = RoleUnknown if "role" in str(error).partition("NoSuchEntity")[2].lower() else Invalid
+        raise kind(str(error)) from error
 
 
 def delete_under(iam: Any, path: str) -> None:
     """Delete every profile under a path, after taking off its roles."""
     for row in _list(iam, path):
-        name = row["InstanceProfileName"]
-        for role in _roles(row):
-            _detach(iam, name, role)
-        try:
-            with translated("iam:DeleteInstanceProfile"):
-                iam.delete_instance_profile(InstanceProfileName=name)
-        except AlreadyGone:
-            continue
+        _delete(iam, row)
+
+
+def delete_named(iam: Any, name: str) -> None:
+    """Delete one profile, after taking off its roles, if there is one and IAM can have one of this name."""
+    if not _NAME.fullmatch(name):
+        return
+    try:
+        with translated("iam:GetInstanceProfile"):
+            row = iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]
+    except AlreadyGone:
+        return
+    _delete(iam, row)
+
+
+def legacy_name(region: str, cluster_name: str, class_name: str) -> str:
+    """What the profile of a class was called before profiles had paths of their own."""
+    return f"{cluster_name}_{hashes.text_hash(region + class_name)}"
+
+
+def _delete(iam: Any, row: Mapping[str, Any]) -> None:
+    name = row["InstanceProfileName"]
+    for role in _roles(row):
+        _detach(iam, name, role)
+    try:
+        with translated("iam:DeleteInstanceProfile"):
+            iam.delete_instance_profile(InstanceProfileName=name)
+    except AlreadyGone:
+        return
 
 
 def _detach(iam: Any, name: str, role: str) -> None:

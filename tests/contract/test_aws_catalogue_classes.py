@@ -10,8 +10,9 @@ from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
 from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.images import alias_sources, query
+from reconciler.aws.profiles import UNKNOWN_SECONDS, Maker
 from reconciler.model.cloud import ClassFacts
-from reconciler.ports import Forbidden, Unavailable
+from reconciler.ports import Forbidden, Invalid, Unavailable
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud
@@ -145,6 +146,101 @@ def test_180_a_role_with_a_path_is_attached_by_its_last_segment(aws: MotoAws, re
     made = aws.client("iam").get_instance_profile(InstanceProfileName="segments")["InstanceProfile"]
     assert [role["RoleName"] for role in made["Roles"]] == [real.role]
     assert real.cloud.resolve(named, real.cloud.cluster()).instance_profile == "segments"
+
+
+def test_178_when_iam_does_not_say_what_there_is_nothing_is_made(aws: MotoAws, real: MotoAccount) -> None:
+    _, of = profile_of(real, "silent")
+    before = profiles(aws)
+    aws.fail("ListInstanceProfiles", "ServiceFailure", status=500, times=BOTH)
+    with pytest.raises(Unavailable):
+        real.cloud.resolve(of, real.cloud.cluster())
+    assert profiles(aws) == before
+
+
+def test_178_a_profile_whose_role_could_not_be_attached_is_not_left_behind(aws: MotoAws, real: MotoAccount) -> None:
+    path, _ = profile_of(real, "roleless")
+    aws.fail("AddRoleToInstanceProfile", "ServiceFailure", status=500, times=BOTH)
+    with pytest.raises(Unavailable):
+        real.cloud.ensure_instance_profile("roleless", real.role, path, {"a": "b"})
+    assert "roleless" not in profiles(aws)
+    real.cloud.ensure_instance_profile("roleless", real.role, path, {"a": "b"})
+    assert "roleless" in profiles(aws)
+
+
+def test_179_a_role_that_iam_does_not_know_is_asked_for_once_a_minute(aws: MotoAws, real: MotoAccount) -> None:
+    now = [0.0]
+    maker, iam = Maker(lambda: now[0]), aws.client("iam")
+
+    def ensure(role: str = "stranger-yet") -> None:
+        maker.ensure(iam, "of-a-stranger", role, "/karpenter/x/", {"a": "b"})
+
+    aws.clear_calls()
+    for _ in range(3):
+        with pytest.raises(Invalid, match="stranger-yet"):
+            ensure()
+        now[0] += UNKNOWN_SECONDS / 3 - 0.1
+    assert len(aws.calls("CreateInstanceProfile")) == 1
+    iam.create_role(RoleName="stranger-yet", AssumeRolePolicyDocument="{}")
+    now[0] += 1.0
+    ensure()
+    assert "of-a-stranger" in profiles(aws)
+
+
+def test_179_other_errors_are_not_remembered(aws: MotoAws) -> None:
+    maker, iam = Maker(), aws.client("iam")
+    aws.fail("AddRoleToInstanceProfile", "AccessDenied", status=403)
+    with pytest.raises(Forbidden):
+        maker.ensure(iam, "denied-once", "KarpenterNodeRole", "/karpenter/x/", {"a": "b"})
+    maker.ensure(iam, "denied-once", "KarpenterNodeRole", "/karpenter/x/", {"a": "b"})
+    assert "denied-once" in profiles(aws)
+
+
+LEGACY = "kerf-test_4067990795380418201"  # of region us-west-2 and class default, as Karpenter hashes them
+
+
+def profiles(aws: MotoAws) -> set[str]:
+    return {row["InstanceProfileName"] for row in aws.client("iam").list_instance_profiles()["InstanceProfiles"]}
+
+
+def test_182_with_its_class_go_its_profiles_and_that_from_before_they_had_paths(
+    aws: MotoAws, real: MotoAccount
+) -> None:
+    iam = aws.client("iam")
+    path, _ = profile_of(real, "ended")
+    for name in ("ended-1", "ended-2"):
+        real.cloud.ensure_instance_profile(name, real.role, path, {"a": "b"})
+    iam.create_instance_profile(InstanceProfileName=LEGACY)
+    iam.add_role_to_instance_profile(InstanceProfileName=LEGACY, RoleName=real.role)
+    others = profiles(aws) - {"ended-1", "ended-2", LEGACY}
+    real.cloud.delete_class_resources("default", path)
+    assert profiles(aws) == others
+    real.cloud.delete_class_resources("default", path)
+
+
+def test_184_a_name_that_iam_cannot_have_is_passed_over_and_an_isolated_vpc_asks_nothing(
+    aws: MotoAws, real: MotoAccount
+) -> None:
+    cloud = AwsCloud(
+        cluster_name="a/b",
+        region=aws.region,
+        session=aws.session(),
+        endpoint_url=aws.endpoint_url,
+    )
+    aws.clear_calls()
+    cloud.delete_class_resources("default", "/karpenter/us-west-2/nobody/")
+    assert {call.action for call in aws.calls() if call.service == "iam"} == {"ListInstanceProfiles"}
+    isolated = AwsCloud(
+        cluster_name=aws.cluster_name,
+        region=aws.region,
+        isolated_vpc=True,
+        session=aws.session(),
+        endpoint_url=aws.endpoint_url,
+    )
+    aws.clear_calls()
+    isolated.delete_class_resources("default", "/karpenter/us-west-2/nobody/")
+    _, of = profile_of(real, "isolated")
+    isolated.resolve(of, isolated.cluster())
+    assert [call for call in aws.calls() if call.service == "iam"] == []
 
 
 # --- templates --------------------------------------------------------------------------------------------------

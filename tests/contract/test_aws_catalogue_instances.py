@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from api import labels
 from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.types import read_offerings, read_types
-from reconciler.ports import AlreadyGone, Forbidden, TemplateMissing, Unavailable
+from reconciler.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Unavailable
+from reconciler.telemetry.logs import make_logger
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud
@@ -104,6 +106,34 @@ def test_209_a_queue_that_is_missing_or_may_not_be_read_is_an_error(aws: MotoAws
     aws.fail("ReceiveMessage", "AccessDeniedException", status=403)
     with pytest.raises(Forbidden):
         real.cloud.receive()
+
+
+def versioned(aws: MotoAws, version: str, **more: Any) -> AwsCloud:
+    return AwsCloud(
+        cluster_name=aws.cluster_name,
+        region=aws.region,
+        kubernetes_version=version,
+        session=aws.session(),
+        endpoint_url=aws.endpoint_url,
+        **more,
+    )
+
+
+def test_221_the_version_is_the_api_servers_or_with_an_eks_control_plane_what_eks_says(aws: MotoAws) -> None:
+    assert versioned(aws, "1.30").cluster().kubernetes_version == "1.30"
+    told = versioned(aws, "1.30", eks_control_plane=True).cluster().kubernetes_version
+    assert told == aws.settings.kubernetes_version
+
+
+def test_221_one_that_is_too_old_is_an_error_and_a_newer_one_is_told(aws: MotoAws) -> None:
+    with pytest.raises(Invalid, match=r"1\.25"):
+        versioned(aws, "1.25").cluster()
+    stream = io.StringIO()
+    log = make_logger("info", stream)
+    assert versioned(aws, "1.26", logger=log).cluster().kubernetes_version == "1.26"
+    assert stream.getvalue() == ""
+    assert versioned(aws, "1.37", logger=log).cluster().kubernetes_version == "1.37"
+    assert "1.37" in stream.getvalue()
 
 
 def test_222_the_endpoint_is_the_one_that_is_set_else_what_eks_says(aws: MotoAws) -> None:
