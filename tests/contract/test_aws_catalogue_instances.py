@@ -6,8 +6,10 @@ import io
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api import labels
+from api.v1.ec2nodeclass import NetworkInterface
 from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.types import read_offerings, read_types
 from reconciler.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Unavailable
@@ -74,6 +76,20 @@ def run(aws: MotoAws, count: int, tags: dict[str, str]) -> list[str]:
         TagSpecifications=[{"ResourceType": "instance", "Tags": rows}],
     )
     return [one["InstanceId"] for one in answer["Instances"]]
+
+
+def test_022_what_was_made_of_interfaces_and_whose_hardware_it_is_are_shown_later(real: MotoAccount) -> None:
+    wanted = request(real, "networked")
+    cards = tuple(
+        NetworkInterface(network_card_index=card, device_index=card, interface_type="efa") for card in range(2)
+    )
+    template = replace(wanted.templates[0], name="karpenter.k8s.aws/9", network_interfaces=cards, tenancy="dedicated")
+    moved = tuple(replace(override, template=template.name) for override in wanted.overrides)
+    (told,) = real.cloud.create_fleet(replace(wanted, templates=(template,), overrides=moved)).instances
+    real.eventually(lambda: listed(real, told.id) is not None)
+    shown = listed(real, told.id)
+    assert shown is not None
+    assert (told.efa, told.tenancy) == (shown.efa, shown.tenancy) == (2, "dedicated")
 
 
 def test_062_one_that_is_shutting_down_may_be_ended_and_one_that_is_gone_is_gone(real: MotoAccount) -> None:
