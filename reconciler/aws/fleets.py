@@ -177,4 +177,5 @@ def _error(row: Mapping[str, Any]) -> FleetError:
         instance_type=override.get("InstanceType", ""),
         zone=override.get("AvailabilityZone", ""),
         capacity=code in CAPACITY_CODES or code == SPOT_ROLE_CODE,
+        subnet_id=override.get("SubnetId", ""),
     )

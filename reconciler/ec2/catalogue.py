@@ -25,19 +25,19 @@ ImageTable = tuple[tuple[str, Requirements], ...]
 def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings: Settings) -> Catalogue:
     """The types that a node class can launch, sorted by name.
 
-    An offering is available when its price is known, its zone offers the type and has one of the class's subnets, and
+    An offering is available when its price is known, its zone offers the type and has a subnet that is not full, and
     the type can boot one of the class's images and do what the class asks of it. What is reserved costs next to nothing
     more, and is available as long as the reservation has a machine left.
     """
     sizing = Sizing.of(node_class, settings)
-    zone_ids = _zone_ids(facts)
+    zone_ids, shut = _zone_ids(facts), _shut(facts)
     table = images.table(images.listed(facts.images))
     infos = (region.types[name] for name in sorted(region.types))
     reserved: dict[str, list[CapacityReservation]] = {}
     for one in facts.reservations if settings.gates.reserved_capacity else ():
         reserved.setdefault(one.instance_type, []).append(one)
     return tuple(
-        _instance_type(info, node_class, region, sizing, zone_ids, table, reserved.get(info.name, ()))
+        _instance_type(info, node_class, region, sizing, zone_ids, shut, table, reserved.get(info.name, ()))
         for info in infos
         if type_labels.architecture(info)
     )
@@ -49,6 +49,7 @@ def _instance_type(
     region: Region,
     sizing: Sizing,
     zone_ids: dict[str, str],
+    shut: frozenset[str],
     table: ImageTable,
     reserved: Sequence[CapacityReservation],
 ) -> InstanceType:
@@ -57,14 +58,14 @@ def _instance_type(
     wanted = type_labels.requirements(info, sizing.family, region.name, reachable)
     usable = _compatible(info, node_class, sizing) and images.pick(wanted, table) is not None
     price = region.on_demand.get(info.name, 0) // _AS_GOOD_AS_FREE
-    held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable) for one in reserved)
+    held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
     full = capacity.capacity(info, sizing)
     return InstanceType(
         info.name,
         _with_reservations(wanted) if held else wanted,
         full,
         capacity.allocatable(full, capacity.overhead(info, sizing, full)),
-        (*_offerings(info, region, zone_ids, usable), *held),
+        (*_offerings(info, region, zone_ids, shut, usable), *held),
     )
 
 
@@ -87,7 +88,9 @@ def _with_reservations(wanted: Requirements) -> Requirements:
     return rest & [requirement(labels.CAPACITY_TYPE, IN, kinds)]
 
 
-def _offerings(info: InstanceTypeInfo, region: Region, zone_ids: dict[str, str], usable: bool) -> Iterator[Offering]:
+def _offerings(
+    info: InstanceTypeInfo, region: Region, zone_ids: dict[str, str], shut: frozenset[str], usable: bool
+) -> Iterator[Offering]:
     """One per zone of the region and capacity type, sorted by both; one of unknown price costs 0 and is unavailable."""
     offered = region.zones_by_type.get(info.name, frozenset())
     for zone in sorted({*region.zones, *offered}):
@@ -97,7 +100,7 @@ def _offerings(info: InstanceTypeInfo, region: Region, zone_ids: dict[str, str],
                 if capacity_type == labels.ON_DEMAND
                 else region.spot.get((info.name, zone))
             )
-            possible = usable and zone in offered and zone in zone_ids
+            possible = usable and zone in offered and zone in zone_ids and zone not in shut
             yield Offering(
                 info.name,
                 zone,
@@ -115,6 +118,12 @@ def _zone_ids(facts: ClassFacts) -> dict[str, str]:
     for subnet in sorted(facts.subnets, key=lambda s: s.id):
         known[subnet.zone] = known.get(subnet.zone) or subnet.zone_id
     return known
+
+
+def _shut(facts: ClassFacts) -> frozenset[str]:
+    """The zones whose subnets are all full."""
+    roomy = {subnet.zone for subnet in facts.subnets if subnet.id not in facts.full_subnets}
+    return frozenset(subnet.zone for subnet in facts.subnets) - roomy
 
 
 def _compatible(info: InstanceTypeInfo, node_class: EC2NodeClass, sizing: Sizing) -> bool:

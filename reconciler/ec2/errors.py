@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from reconciler.model.cloud import FleetError
 
+#: The subnet has no address left: nothing at all can be launched there.
+SUBNET_CODE = "InsufficientFreeAddressesInSubnet"
 #: Nothing to be had of this offering now; another one, or later, may do.
 CAPACITY_CODES = frozenset(
     {
@@ -17,7 +19,7 @@ CAPACITY_CODES = frozenset(
         "VcpuLimitExceeded",
         "UnfulfillableCapacity",
         "Unsupported",
-        "InsufficientFreeAddressesInSubnet",
+        SUBNET_CODE,
         "MaxFleetCountExceeded",
         "ReservationCapacityExceeded",
     }
@@ -46,11 +48,7 @@ _KNOWN = (
     ("PendingVerification", "AccountPendingVerification", "AWS is still verifying the account"),
     ("MaxSpotInstanceCountExceeded", "SpotQuotaExceeded", "The account's spot instance quota is used up"),
     ("VcpuLimitExceeded", "VCPULimitExceeded", "The account's vCPU quota is used up"),
-    (
-        "InsufficientFreeAddressesInSubnet",
-        "InsufficientFreeAddressesInSubnet",
-        "The subnet has not enough free IP addresses",
-    ),
+    (SUBNET_CODE, SUBNET_CODE, "The subnet has not enough free IP addresses"),
 )
 
 

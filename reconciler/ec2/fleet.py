@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from api import labels
 from api.requirements import IN, Requirements, requirement
@@ -73,10 +74,13 @@ def plan(
     out_of_stock: Mapping[OfferingKey, datetime],
     now: datetime,
     attempt: int = 0,
+    full_subnets: Collection[str] = (),
+    free_addresses: Mapping[str, int] = {},
 ) -> FleetRequest | FleetProblem:
     """The fleet call for claims of equal `equal_launch`, one instance each; or why there can be none.
 
-    `attempt` makes another group (and client token) of the same claims after a call that failed for good.
+    `attempt` makes another group (and client token) of the same claims after a call that failed for good. Nothing is
+    launched into `full_subnets`; of the others of a zone that with most `free_addresses` is named.
     """
     members = sorted(claims, key=lambda claim: claim.name)
     claim = members[0]
@@ -90,7 +94,17 @@ def plan(
             return chosen
         capacity_type = _capacity_type(wanted, chosen)
         chosen = candidates.of_capacity_type(chosen, capacity_type)
-        overrides, used = _overrides(claim, wanted, node_class, cluster, chosen, capacity_type, settings)
+        build = partial(
+            templates.build,
+            claim,
+            node_class,
+            cluster,
+            capacity_type=capacity_type,
+            reserved_capacity=settings.gates.reserved_capacity,
+            tenancy=_tenancy(wanted),
+        )
+        networked, subnets = claim.requests()[EFA_RESOURCE] > 0, _subnets(node_class, full_subnets, free_addresses)
+        overrides, used = _overrides(build, chosen, node_class, subnets, networked=networked)
     except ValueError as error:  # a malformed requirement, quantity or user data
         return FleetProblem(CREATE, "LaunchFailed", f"Error getting launch template configs: {error}")
     if not overrides:
@@ -194,30 +208,35 @@ def _capacity_type(wanted: Requirements, chosen: Candidates) -> str:
     return next(first, labels.ON_DEMAND)
 
 
+def _subnets(node_class: EC2NodeClass, full: Collection[str], free: Mapping[str, int]) -> dict[str, str]:
+    """The subnet to launch into, by zone: the roomiest, and among equals the one that is listed first."""
+    roomiest: dict[str, str] = {}
+    for subnet in node_class.status.subnets:
+        best = roomiest.get(subnet.zone)
+        if subnet.id not in full and (best is None or free.get(subnet.id, 0) > free.get(best, 0)):
+            roomiest[subnet.zone] = subnet.id
+    return roomiest
+
+
 def _tenancy(wanted: Requirements) -> str:
     """On hardware that is shared, unless only that of one's own is allowed."""
     return next((kind for kind in TENANCIES if wanted.allowed(TENANCY).has(kind)), TENANCIES[0])
 
 
 def _overrides(
-    claim: NodeClaim,
-    wanted: Requirements,
-    node_class: EC2NodeClass,
-    cluster: ClusterFacts,
+    build: Callable[..., LaunchTemplate],
     chosen: Candidates,
-    capacity_type: str,
-    settings: Settings,
+    node_class: EC2NodeClass,
+    subnets: Mapping[str, str],
+    *,
+    networked: bool,
 ) -> tuple[tuple[Override, ...], tuple[LaunchTemplate, ...]]:
     """Every (type, zone) to choose from, cheapest first, and the templates they use, by name.
 
-    Raises ValueError when the class's user data is malformed.
+    `build` makes a template. Raises ValueError when the class's user data is malformed.
     """
-    subnets: dict[str, str] = {}
-    for subnet in node_class.status.subnets:  # the roomy ones come first
-        subnets.setdefault(subnet.zone, subnet.id)
     table = images.table(node_class.status.amis)
     made: dict[tuple[str, int, int, str], LaunchTemplate] = {}
-    tenancy, networked = _tenancy(wanted), claim.requests()[EFA_RESOURCE] > 0
     rows: list[Override] = []
     for candidate in chosen:
         image_id, pods = images.pick(candidate.type.requirements, table), candidate.type.capacity["pods"]
@@ -228,18 +247,7 @@ def _overrides(
             held = offering.reservation
             shape = (image_id, pods, efa, held.id if held is not None else "")
             if shape not in made:
-                made[shape] = templates.build(
-                    claim,
-                    node_class,
-                    cluster,
-                    image_id=image_id,
-                    max_pods=pods,
-                    capacity_type=capacity_type,
-                    reserved_capacity=settings.gates.reserved_capacity,
-                    reservation=held,
-                    tenancy=tenancy,
-                    efa=efa,
-                )
+                made[shape] = build(image_id=image_id, max_pods=pods, reservation=held, efa=efa)
             rows.append(_override(offering, subnets[offering.zone], made[shape]))
     rows.sort(key=lambda row: (row.price, row.instance_type, row.zone))
     return _limited(rows, {template.name: template for template in made.values()})

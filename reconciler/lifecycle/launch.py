@@ -22,6 +22,7 @@ from reconciler.lifecycle import outcomes
 from reconciler.lifecycle.assignment import assign, pairs
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin, finish
+from reconciler.lifecycle.subnet_room import SubnetRoom
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, deletion, guarded, warning, with_annotations, with_metadata
 from reconciler.model.boundaries import broken
@@ -157,7 +158,8 @@ def _calls(view: View, ready: Sequence[NodeClaim]) -> Iterator[Plan]:
                 taken.setdefault(name, group)
         members = [by_name[name] for name in request.members if taken.get(name) == group]
         yield guarded(f"fleet/{group}", partial(_call, view, request, members))
-    yield from _new_groups(view, [claim for claim in ready if claim.name not in taken])
+    room = SubnetRoom(view, requests.values())
+    yield from _new_groups(view, [claim for claim in ready if claim.name not in taken], room)
 
 
 def _requests(view: View, ready: Iterable[NodeClaim]) -> dict[str, FleetRequest]:
@@ -219,7 +221,7 @@ def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
     return act(*(patch for pair in patches for patch in pair))
 
 
-def _new_groups(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
+def _new_groups(view: View, claims: Iterable[NodeClaim], room: SubnetRoom) -> Iterator[Plan]:
     """One call for claims that are equal and on the same attempt."""
     equal: dict[tuple[object, int], list[NodeClaim]] = {}
     for claim in claims:
@@ -229,14 +231,15 @@ def _new_groups(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
     for (_, attempt), members in equal.items():
         for start in range(0, len(members), LARGEST_GROUP):
             group = members[start : start + LARGEST_GROUP]
-            yield guarded(f"nodeclaim/{group[0].name}", partial(_new_group, view, group, attempt))
+            yield guarded(f"nodeclaim/{group[0].name}", partial(_new_group, view, group, attempt, room))
 
 
-def _new_group(view: View, members: Sequence[NodeClaim], attempt: int) -> Plan:
-    request = _planned(view, members, attempt)
+def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: SubnetRoom) -> Plan:
+    request = _planned(view, members, attempt, room)
     if request is None:
         return joined(_wait(view, c, "LaunchFailed", "the cluster's endpoint is not known yet") for c in members)
     if isinstance(request, FleetRequest):
+        room.planned(request)
         return _write(request, members)
     if request.kind == fleet.CAPACITY:
         return joined(_no_capacity(claim, request.message) for claim in members)
@@ -245,7 +248,9 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int) -> Plan:
     return joined(_wait(view, claim, request.reason, request.message) for claim in members)
 
 
-def _planned(view: View, members: Sequence[NodeClaim], attempt: int) -> FleetRequest | FleetProblem | None:
+def _planned(
+    view: View, members: Sequence[NodeClaim], attempt: int, room: SubnetRoom
+) -> FleetRequest | FleetProblem | None:
     snapshot, first = view.snapshot, members[0]
     node_class: EC2NodeClass | None = view.class_of(first)
     if snapshot.cluster is None or node_class is None:
@@ -260,4 +265,6 @@ def _planned(view: View, members: Sequence[NodeClaim], attempt: int) -> FleetReq
         out_of_stock=snapshot.out_of_stock,
         now=snapshot.now,
         attempt=attempt,
+        full_subnets=snapshot.full_subnets(node_class.name),
+        free_addresses=room.of(node_class.name),
     )

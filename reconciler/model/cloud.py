@@ -133,7 +133,8 @@ class ClassFacts:
     """What AWS made of one EC2NodeClass's selectors, at one generation of it.
 
     `problems` maps a condition (`AMIsReady`, `SubnetsReady`, …) to (reason, message) where resolving failed.
-    `instance_profile` is empty until it exists; `reservations` are by ID.
+    `instance_profile` is empty until it exists; `reservations` are by ID. `full_subnets` are the IDs of those that had
+    no address left when something was lately launched there.
     """
 
     generation: int
@@ -143,6 +144,7 @@ class ClassFacts:
     instance_profile: str = ""
     problems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     reservations: tuple[CapacityReservation, ...] = ()
+    full_subnets: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,7 @@ class FleetError:
     instance_type: str = ""
     zone: str = ""
     capacity: bool = False
+    subnet_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,6 +294,11 @@ class Snapshot:
         own = self.overlaid.get((pool_name, class_name))
         return self.catalogues.get(class_name, ()) if own is None else own
 
+    def full_subnets(self, class_name: str) -> frozenset[str]:
+        """The class's subnets into which nothing can be launched now."""
+        facts = self.class_facts.get(class_name)
+        return facts.full_subnets if facts is not None else frozenset()
+
     def detached(self) -> Snapshot:
         """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""
         own: dict[str, Any] = {

@@ -51,15 +51,37 @@ class Catalogues:
         self._built: dict[str, _Built] = {}
         self._facts_view: dict[str, ClassFacts] = {}
         self._problems: dict[str, tuple[str, str]] = {}
+        self._full: dict[str, datetime] = {}
         self.region: Region | None = None
 
     def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime) -> None:
         """Take in an answer. Equal facts keep their identity, so that nothing is built again for them."""
-        before = self._known.get(name)
+        facts, before = self._marked(facts), self._known.get(name)
         if before is not None and before.uid == uid and before.facts == facts:
             facts = before.facts
         self._known[name] = _Known(uid, facts, at)
         self._renew_view()
+
+    def full(self, subnets: Iterable[str], until: datetime) -> None:
+        """These subnets have no address left; until then nothing is launched there."""
+        self._full.update(dict.fromkeys(subnets, until))
+        self._mark_anew()
+
+    def forget_full(self, now: datetime) -> None:
+        """Subnets that may have addresses again."""
+        if over := [id_ for id_, until in self._full.items() if until <= now]:
+            for id_ in over:
+                del self._full[id_]
+            self._mark_anew()
+
+    def _mark_anew(self) -> None:
+        for name, known in self._known.items():
+            if (facts := self._marked(known.facts)) != known.facts:
+                self._known[name] = replace(known, facts=facts)
+        self._renew_view()
+
+    def _marked(self, facts: ClassFacts) -> ClassFacts:
+        return replace(facts, full_subnets=frozenset(s.id for s in facts.subnets if s.id in self._full))
 
     def look_again(self, name: str) -> None:
         """Something of this class was changed by us: its facts are due at once."""

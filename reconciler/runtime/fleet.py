@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from reconciler.ec2.errors import SUBNET_CODE
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
 from reconciler.model.instance_type import OfferingKey
 from reconciler.model.snapshot import InstanceIndex, LaunchFailure
@@ -22,6 +23,11 @@ ENDED_UNSEEN = timedelta(seconds=20)
 FAILURES_KEPT = timedelta(minutes=30)
 _GOING = "shutting-down"
 _TAKEN_BACK = frozenset({"spot_interrupted", "capacity_reservation_interrupted"})
+
+
+def full_subnet(error: FleetError) -> str:
+    """The subnet without an address left that an error is about, empty for any other error."""
+    return error.subnet_id if error.code == SUBNET_CODE else ""
 
 
 class Fleet:
@@ -62,7 +68,7 @@ class Fleet:
         for instance in result.instances:
             self._launched[instance.id] = (instance, at)
         for error in result.errors:
-            if error.capacity and error.instance_type and error.zone:
+            if error.capacity and error.instance_type and error.zone and not full_subnet(error):
                 self._sold_out(request.sold(error.instance_type, error.zone), at)
         if len(result.instances) < len(request.members):
             self.failed(request.group, result.errors, at)

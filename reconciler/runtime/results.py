@@ -25,6 +25,7 @@ from reconciler.model.plan import (
     TerminateInstance,
 )
 from reconciler.ports import AlreadyGone, Throttled, WorldChanged
+from reconciler.runtime.fleet import OUT_OF_STOCK, full_subnet
 from reconciler.runtime.inbox import Done
 from reconciler.runtime.performing import target
 from reconciler.runtime.state import State
@@ -128,6 +129,8 @@ def _(action: LaunchInstances, done: Done, state: State) -> None:
         state.fleet.launched(action.request, done.value, done.at)
         if any(error.code == SPOT_ROLE_CODE for error in done.value.errors):
             state.fleet.close(state.catalogues.offered(labels.SPOT), done.at)
+        if full := {subnet for error in done.value.errors if (subnet := full_subnet(error))}:
+            state.catalogues.full(full, done.at + OUT_OF_STOCK)
         if len(done.value.instances) < len(action.request.members):
             state.actions.failed(subject(action), done.at)
 

@@ -324,6 +324,7 @@ class State:
     def snapshot(self, now: datetime) -> Snapshot:
         """Everything as of now. Its maps hold still until the next news is taken in."""
         self._forget_old(now)
+        self.catalogues.forget_full(now)
         classes: Mapping[str, EC2NodeClass] = self._objects(kinds.NODE_CLASS)
         catalogues = self.catalogues.catalogues(classes.values())  # before the facts, whose problems may come of it
         return self.cluster.snapshot(

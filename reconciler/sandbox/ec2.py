@@ -15,6 +15,7 @@ from math import log
 
 from api import labels
 from api.v1.ec2nodeclass import BlockDeviceMapping, SelectorTerm
+from reconciler.ec2.errors import SUBNET_CODE
 from reconciler.model.cloud import (
     SYSTEM_CHECK,
     CapacityReservation,
@@ -296,7 +297,7 @@ class Ec2:
             return FleetError("InvalidSubnetID.NotFound", f"{override.subnet_id} does not exist", kind, zone)
         if self.used_addresses.get(subnet.id, 0) >= subnet.free_addresses:
             text = f"{subnet.id} has no free addresses"
-            return FleetError("InsufficientFreeAddressesInSubnet", text, kind, zone, True)
+            return FleetError(SUBNET_CODE, text, kind, zone, True, subnet.id)
         if held is not None:
             return self._full(held, kind, zone)
         if self.out_of_stock(kind, zone, capacity_type):
