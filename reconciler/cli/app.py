@@ -19,6 +19,7 @@ _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "webhook": ("run", "webhook", _PASS_ON),
     "why": ("why", "why", _PASS_ON),
     "preflight": ("preflight", "preflight", _PASS_ON),
+    "release": ("release", "release", None),
     "demo": ("show", "demo", None),
     "catalogue": ("catalogue", "command", None),
 }

@@ -111,6 +111,24 @@ def test_without_leave_to_evict_a_drain_waits_and_says_why(kerf: Installation) -
     print(f"\ndrained {took:.1f} s after the permission was given back")
 
 
+def test_what_is_deleted_after_an_uninstall_waits_until_it_is_released(kerf: Installation) -> None:
+    """The controllers are stopped here: the fixture wants the chart later. Nodes run on."""
+    admin = ("--kubeconfig", str(kerf.control_plane.kubeconfig))
+    assert kerf.kerf("release", "--yes", *admin, code=1) == ""
+    stopped = [name for name in ("controller", "standby") if kerf.stop_controller(name) is not None]
+    claim, running = _busiest(kerf), kerf.running()
+    kerf.kubectl("delete", "nodeclaim", claim, "--wait=false")
+    time.sleep(2)
+    told = kerf.kerf("release", *admin)
+    assert f"would take karpenter.sh/termination off nodeclaim/{claim}, which waits to be gone" in told
+    assert claim in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
+    print(f"\n{kerf.kerf('release', '--yes', *admin)}")
+    assert claim not in {c["metadata"]["name"] for c in kerf.get("nodeclaims")}
+    assert kerf.running() == running
+    for name in stopped:
+        kerf.start_controller(name=name)
+
+
 # --- aids -------------------------------------------------------------------------------------------------------
 def _busiest(kerf: Installation) -> str:
     """The claim whose node has the most pods."""

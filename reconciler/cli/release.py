@@ -1,0 +1,71 @@
+"""`kerf release`: after an uninstall, take Kerf's finalizers off, so that what is deleted does not wait for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from reconciler.kube.client import KubeClient
+
+_USAGE: Final = """\
+kerf release [--yes] [--kubeconfig FILE] [--context NAME]
+
+For after `helm uninstall`: Nodes, NodeClaims and EC2NodeClasses carry finalizers, with which a controller makes sure
+that nodes are drained, and instances ended, before they are gone. Without a controller their deletion would wait for
+ever. This takes the finalizers off. Nodes and instances stay and run on; from then on they are yours to end.
+
+To give the nodes back instead, delete the NodePools before you uninstall, and wait:
+kubectl delete nodepools --all
+
+Without --yes it only says what it would do. While a controller is at work it refuses.
+Exit codes: 0 done (or said); 1 a controller is at work, or something could not be done."""
+
+
+def release(
+    yes: Annotated[bool, typer.Option("--yes", help="do it")] = False,
+    kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
+    kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
+) -> None:
+    from reconciler.ports import PortError
+
+    try:
+        done = _released(_client(kubeconfig, kube_context), yes=yes)
+    except PortError as error:
+        typer.echo(f"kerf release: {error}", err=True)
+        raise typer.Exit(1) from error
+    if not done:
+        raise typer.Exit(1)
+
+
+release.__doc__ = _USAGE
+
+
+def _client(kubeconfig: str, kube_context: str) -> KubeClient:
+    from reconciler.runtime import connecting
+    from reconciler.runtime.settings import Options
+
+    return connecting.client(Options(), connecting.Where(kubeconfig, kube_context), lambda kind, problem: None)
+
+
+def _released(kube: KubeClient, *, yes: bool) -> bool:
+    """Whether nothing kept us from it."""
+    from reconciler.runtime import releasing
+    from reconciler.runtime.clock import SystemClock
+
+    found = list(releasing.held(kube))
+    if not found:
+        typer.echo("nothing carries a finalizer of Kerf's")
+        return True
+    if leaders := releasing.holders(kube, SystemClock()):
+        typer.echo(f"a controller is at work ({', '.join(leaders)}): uninstall it first", err=True)
+        return False
+    for one in found:
+        waits = ", which waits to be gone" if one.deleting else ""
+        typer.echo(f"{'' if yes else 'would take '}{one.finalizer} off {one.ref}{waits}")
+        if yes:
+            releasing.release(kube, one)
+    if not yes:
+        typer.echo("\nNothing has been changed. With --yes it is; nodes and instances run on.")
+    return True
