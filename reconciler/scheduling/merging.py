@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, permutations, product
+from itertools import islice, product
 from math import prod
 
 from api import labels
 from api.requirements import Requirements
-from reconciler.scheduling.bins import Bin
+from reconciler.scheduling.bins import Bin, needs_company
 from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item
@@ -168,7 +168,7 @@ def _moved(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
 
 
 def _parted(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
-    """The pods of one node go on two, those kinds together that need each other.
+    """The pods of one node go on two, unless some of them need company there.
 
     Not within limits: two nodes may take more of them than one.
     """
@@ -176,13 +176,14 @@ def _parted(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
         content = Counter[Item]()
         for item, number in full.content:
             content[item] += number
-        if full.template.remaining is not None or prod(number + 1 for number in content.values()) > _WAYS:
+        if full.template.remaining is not None or any(needs_company(item) for item in content):
             continue
-        bound = [(a, b) for a, b in permutations(content, 2) if _follows(a, b)]
+        if prod(number + 1 for number in content.values()) > _WAYS:
+            continue
         for amounts in islice(product(*(range(number + 1) for number in content.values())), 1, None):
             here = +Counter(dict(zip(content, amounts, strict=True)))
             rest = content - here
-            if not rest or any((a in here) != (b in here) or (a in rest) != (b in rest) for a, b in bound):
+            if not rest:
                 continue
             one = _alone(full.template, here)
             if one is not None and costs.of(one) is not None and costs.sure(one) < costs.sure(full):
