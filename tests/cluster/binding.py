@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby, permutations
 from typing import Any, Final
 
 from api import labels
@@ -31,6 +32,7 @@ class Node:
     """A NodeClaim that has, or had, a node: for whom it was made, who came. Pods are (workload, UID)."""
 
     name: str
+    pool: str
     planned: frozenset[str]
     came: tuple[tuple[str, str], ...]
     cost: int
@@ -210,17 +212,28 @@ def _node(claim: Json, sitting: Sequence[Json], stays: bool, region: Region) -> 
     type_, zone, market = own[labels.INSTANCE_TYPE], own[labels.ZONE], own[labels.CAPACITY_TYPE]
     cost = region.spot[(type_, zone)] if market == labels.SPOT else region.on_demand[type_]
     came = tuple((_workload(pod), pod["metadata"]["uid"]) for pod in sitting if pod["spec"]["nodeName"] == name)
-    return Node(claim["metadata"]["name"], _marks(claim), came, cost, stays)
+    return Node(claim["metadata"]["name"], own[labels.NODEPOOL], _marks(claim), came, cost, stays)
 
 
 def _forsaken(nodes: Sequence[Node], pods: Sequence[Json]) -> Iterable[str]:
-    """Nodes that stay and have neither a pod that they were made for nor one of the same workload, in words."""
+    """Nodes that stay and have neither a pod that they were made for nor one of the same workload, in words.
+
+    Those of one NodePool that took each other's pods are none: each set of pods that was planned for is together on a
+    node of its pool, and there is no node too many.
+    """
     of_mark = {pod_mark(pod["metadata"]["uid"]): _workload(pod) for pod in pods}
-    for node in nodes:
-        wanted = Counter(of_mark[mark] for mark in node.planned if mark in of_mark)
-        if node.stays and not any(workload in wanted for workload, _ in node.came):
-            came = {workload for workload, _ in node.came}
-            yield f"node {node.name}, made for {_listed(wanted)}, has {_listed(came)}"
+    wanted = {node.name: Counter(of_mark[mark] for mark in node.planned if mark in of_mark) for node in nodes}
+    came = {node.name: {workload for workload, _ in node.came} for node in nodes}
+    strangers = [node for node in nodes if node.stays and not came[node.name] & wanted[node.name].keys()]
+    for _, group in groupby(sorted(strangers, key=lambda node: node.pool), key=lambda node: node.pool):
+        names = [node.name for node in group]
+        if any(
+            all(came[one] & wanted[two].keys() for one, two in zip(names, other, strict=True))
+            for other in permutations(names)
+        ):
+            continue
+        for name in names:
+            yield f"node {name}, made for {_listed(wanted[name])}, has {_listed(came[name])}"
 
 
 def _listed(workloads: Iterable[str]) -> str:

@@ -36,13 +36,16 @@ def pod(name: str, node: str = "", workload: str = "web") -> Json:
     }
 
 
-def claim(name: str, *pods: str, second: int = 0, market: str = "spot", zones: tuple[str, ...] = ()) -> Json:
+def claim(
+    name: str, *pods: str, second: int = 0, market: str = "spot", zones: tuple[str, ...] = (), nodepool: str = "main"
+) -> Json:
     rows = [
         {"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["m5.large", "c5.large"]},
         {"key": labels.CAPACITY_TYPE, "operator": "In", "values": [market]},
         *([{"key": labels.ZONE, "operator": "In", "values": list(zones)}] if zones else []),
     ]
-    own = {labels.INSTANCE_TYPE: "m5.large", labels.ZONE: "us-west-2b", labels.CAPACITY_TYPE: market, WORLD: "w00"}
+    own = {labels.INSTANCE_TYPE: "m5.large", labels.ZONE: "us-west-2b", labels.CAPACITY_TYPE: market}
+    own |= {labels.NODEPOOL: nodepool, WORLD: "w00"}
     return {
         "metadata": {
             "name": name,
@@ -106,6 +109,20 @@ def test_a_node_that_only_others_took_is_told() -> None:
     pods = [pod("1", "node-a"), pod("2", "node-b"), pod("3", "node-a", "db")]
     row = judged(pods, [claim("a", "1", "2"), claim("b", "3")])
     assert row.problems == ["node b, made for w00/db, has w00/web"]
+
+
+@pytest.mark.parametrize(
+    ("nodepool", "problems"),
+    [("main", []), ("other", ["node a, made for w00/db, has w00/web", "node b, made for w00/web, has w00/db"])],
+)
+def test_nodes_of_one_nodepool_may_take_each_other_s_pods(nodepool: str, problems: list[str]) -> None:
+    pods = [pod("1", "node-b", "db"), pod("2", "node-a"), pod("3", "node-a")]
+    assert judged(pods, [claim("a", "1"), claim("b", "2", "3", nodepool=nodepool)]).problems == problems
+
+
+def test_nodes_too_many_are_told_although_two_of_them_took_each_other_s_pods() -> None:
+    pods = [pod("1", "node-b", "db"), pod("2", "node-a"), pod("3", "node-c", "db")]
+    assert len(judged(pods, [claim("a", "1"), claim("b", "2"), claim("c", "2")]).problems) == 3
 
 
 def test_a_pod_without_a_node_is_told() -> None:
