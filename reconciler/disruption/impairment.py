@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from reconciler.disruption.interruption import states_of
+from reconciler.disruption.interruption import goes, states_of
 from reconciler.disruption.writes import guarded, leaving, over_at_once, told
 from reconciler.model import kinds
 from reconciler.model.cloud import SCHEDULED, Impairment
@@ -53,8 +53,9 @@ def _one(snapshot: Snapshot, state: StateNode, found: tuple[Impairment, ...], en
 
 def _for_too_long(one: Impairment, seen_at: datetime | None) -> bool:
     """When EC2 was asked, not now: since then the instance may have recovered."""
-    failing = one.category != SCHEDULED and one.since is not None and seen_at is not None
-    return failing and one.since + BORNE <= seen_at  # type: ignore[operator]
+    if one.category == SCHEDULED or one.since is None or seen_at is None:
+        return False
+    return one.since + BORNE <= seen_at
 
 
 def _reason(found: list[Impairment]) -> Reason | None:
@@ -66,4 +67,4 @@ def _reason(found: list[Impairment]) -> Reason | None:
 
 def _events(state: StateNode, reason: Reason) -> Iterator[Event]:
     yield from told(state, "InstanceUnhealthy", f"EC2 says: {reason.text}", type_="Warning")
-    yield from told(state, "TerminatingOnInterruption", f"Deleting the NodeClaim: {reason.text}", type_="Warning")
+    yield from goes(state, reason.text)

@@ -91,8 +91,13 @@ def _one(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
 def _told(state: StateNode, kind: _Kind) -> tuple[Event, ...]:
     return (
         *told(state, kind.event, kind.text, type_=kind.type),
-        *told(state, "TerminatingOnInterruption", f"Deleting the NodeClaim: {kind.text}", type_="Warning"),
+        *goes(state, kind.text),
     )
+
+
+def goes(state: StateNode, why: str) -> tuple[Event, ...]:
+    """That the node ends because of what EC2 says."""
+    return told(state, "TerminatingOnInterruption", f"Deleting the NodeClaim: {why}", type_="Warning")
 
 
 def _unassigned(snapshot: Snapshot, instance_id: str) -> bool:

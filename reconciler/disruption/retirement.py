@@ -77,17 +77,16 @@ def _announced(view: View, state: StateNode, claim: NodeClaim, end: End) -> Plan
 
 def _outlook(view: View, claim: NodeClaim, end: End) -> str:
     """When it goes, and when that is over: the deadline of its drain, if it has one."""
+    grace, waits = claim.spec.termination_grace_period, view.snapshot.settings.expire_within_budgets
     when = f"at {rfc3339(end.at)} or as soon as its successor is ready"
-    grace = claim.spec.termination_grace_period
-    if grace is None:
-        over = "nothing limits its drain (no terminationGracePeriod)"
-    else:
-        latest = rfc3339(end.at + durations.parse(grace))
-        over = f"its drain is over by {latest} (terminationGracePeriod of {grace})"
-    if view.snapshot.settings.expire_within_budgets:
+    if waits:
         when = f"from {rfc3339(end.at)} on, as its NodePool's budgets allow, or when its successor is ready"
-        over = over if grace is None else f"its drain is over {grace} later (terminationGracePeriod)"
-    return f"goes {when}; {over}"
+    if grace is None:
+        return f"goes {when}; nothing limits its drain (no terminationGracePeriod)"
+    if waits:
+        return f"goes {when}; its drain is over {grace} later (terminationGracePeriod)"
+    latest = rfc3339(end.at + durations.parse(grace))
+    return f"goes {when}; its drain is over by {latest} (terminationGracePeriod of {grace})"
 
 
 def _held(view: View, state: StateNode) -> str:

@@ -36,7 +36,7 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
     progress = progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN))
     if instance is not None and not instance.live:  # it ends already, whoever has asked for that
         return progress.condition("InstanceTerminating", TRUE), False
-    alive_still = instance is not None and instance.live and listed
+    alive_still = instance is not None and listed
     return (progress if begun and not alive_still else _ask(progress, instance_id)), False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,15 +59,14 @@ def cloud(options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = 
         eks_control_plane=options.eks_control_plane,
         reserved_capacity=options.feature_gates.reserved_capacity,
         dns_ip=_dns_ip(asked),
-        kubernetes_version=_version(asked),
+        kubernetes_version=version_of(asked("/version")),
         endpoint_url=options.aws_endpoint_url or None,
         give_way=give_way,
     )
 
 
-def _version(asked: Callable[[str], Any]) -> str:
-    """The API server's version, such as 1.36."""
-    told = asked("/version")
+def version_of(told: Mapping[str, str]) -> str:
+    """Such as 1.36, from what the API server says at /version."""
     return f"{told['major']}.{told['minor'].rstrip('+')}"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final, Protocol
 
 from api import labels
@@ -52,7 +51,7 @@ class Held:
 def holders(kube: Api, clock: Clock) -> list[str]:
     """Who leads now, as `holder in namespace`: leases of our name, or Karpenter's, that are renewed while we watch."""
     before = _leases(kube)
-    clock.sleep(WATCHED / timedelta(seconds=1))
+    clock.sleep(WATCHED.total_seconds())
     after = _leases(kube)
     return sorted(f"{found[0]} in {where}" for where, found in after.items() if before.get(where) != found)
 

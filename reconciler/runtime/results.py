@@ -29,6 +29,7 @@ from reconciler.runtime.fleet import OUT_OF_STOCK, full_subnet
 from reconciler.runtime.inbox import Done
 from reconciler.runtime.performing import target
 from reconciler.runtime.state import State
+from reconciler.telemetry.telemetry import FINE
 
 #: The same deletion, eviction or termination is not asked again before the watch had time to show it.
 SETTLES = timedelta(seconds=5)
@@ -37,7 +38,6 @@ SETTLES = timedelta(seconds=5)
 REFUSED_SECONDS = 30.0
 #: Errors of a fleet call that repeating it cannot cure: they are left for lifecycle to see.
 _FINAL = frozenset({"forbidden", "invalid", "idempotency_mismatch", "template_missing"})
-_FINE = frozenset({"ok", "gone", "exists"})
 #: Not the subject's fault, or cured by looking again.
 _NO_BACKOFF = frozenset({"not_leading", "conflict"})
 
@@ -55,7 +55,7 @@ def subject(action: Action) -> str:
 
 def absorb(done: Done, state: State) -> None:
     """Take in how an action went."""
-    if done.outcome in _FINE:
+    if done.outcome in FINE:
         _subject_backoffs(done, state, failed=False)
         _succeeded(done.action, done, state)
         return

@@ -57,9 +57,9 @@ _GAUGES_EVERY_SECONDS = 5.0
 #: Pods of nodes that go have another pass well before this, for as long as they have no place.
 _NEXT_PASS = timedelta(seconds=30)
 #: Ways for an action to end that were wanted: it is so now.
-_FINE = frozenset({"ok", "gone", "exists"})
+FINE = frozenset({"ok", "gone", "exists"})
 #: Ways for an action to end that are nobody's fault and need no line in the log.
-_QUIET = frozenset({"ok", "gone", "exists", "conflict", "blocked", "world_changed"})
+_QUIET = FINE | {"conflict", "blocked", "world_changed"}
 #: Ways that looking again does not cure: somebody must do something, so they are events on the object as well.
 _STUCK = frozenset({"forbidden", "invalid", "failed"})
 _STUCK_TOLD_SECONDS = 600
@@ -209,7 +209,7 @@ class Telemetry:
         if isinstance(action, EvictPod):
             several = isinstance(error, SeveralBudgets)
             self.metrics.evictions.labels("500" if several else _CODES.get(outcome, outcome)).inc()
-        self.markets.done(action, value, error if outcome not in _FINE else None)
+        self.markets.done(action, value, error if outcome not in FINE else None)
         if outcome == "ok":
             self._came_off(action, verb, known)
         elif outcome not in _QUIET:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from reconciler.aws.cloud import AwsCloud
 from reconciler.model.cloud import CapacityReservation, Message
@@ -151,13 +151,7 @@ class MotoAccount:
             time.sleep(0.1)
 
 
-def aws_cloud(aws: MotoAws) -> AwsCloud:
-    """A new adapter, as after a restart of the controller."""
-    return AwsCloud(
-        cluster_name=aws.cluster_name,
-        region=aws.region,
-        interruption_queue=aws.cluster_name,
-        session=aws.session(),
-        endpoint_url=aws.endpoint_url,
-        queue_wait_seconds=0,
-    )
+def aws_cloud(aws: MotoAws, **more: Any) -> AwsCloud:
+    """A new adapter, as after a restart of the controller; `more` is set, or set otherwise than usual."""
+    usual = {"cluster_name": aws.cluster_name, "interruption_queue": aws.cluster_name, "queue_wait_seconds": 0}
+    return AwsCloud(region=aws.region, session=aws.session(), endpoint_url=aws.endpoint_url, **{**usual, **more})

@@ -220,22 +220,11 @@ def test_182_with_its_class_go_its_profiles_and_that_from_before_they_had_paths(
 def test_184_a_name_that_iam_cannot_have_is_passed_over_and_an_isolated_vpc_asks_nothing(
     aws: MotoAws, real: MotoAccount
 ) -> None:
-    cloud = AwsCloud(
-        cluster_name="a/b",
-        region=aws.region,
-        session=aws.session(),
-        endpoint_url=aws.endpoint_url,
-    )
+    cloud = aws_cloud(aws, cluster_name="a/b")
     aws.clear_calls()
     cloud.delete_class_resources("default", "/karpenter/us-west-2/nobody/")
     assert {call.action for call in aws.calls() if call.service == "iam"} == {"ListInstanceProfiles"}
-    isolated = AwsCloud(
-        cluster_name=aws.cluster_name,
-        region=aws.region,
-        isolated_vpc=True,
-        session=aws.session(),
-        endpoint_url=aws.endpoint_url,
-    )
+    isolated = aws_cloud(aws, isolated_vpc=True)
     aws.clear_calls()
     isolated.delete_class_resources("default", "/karpenter/us-west-2/nobody/")
     _, of = profile_of(real, "isolated")

@@ -125,14 +125,7 @@ def test_209_a_queue_that_is_missing_or_may_not_be_read_is_an_error(aws: MotoAws
 
 
 def versioned(aws: MotoAws, version: str, **more: Any) -> AwsCloud:
-    return AwsCloud(
-        cluster_name=aws.cluster_name,
-        region=aws.region,
-        kubernetes_version=version,
-        session=aws.session(),
-        endpoint_url=aws.endpoint_url,
-        **more,
-    )
+    return aws_cloud(aws, kubernetes_version=version, **more)
 
 
 def test_221_the_version_is_the_api_servers_or_with_an_eks_control_plane_what_eks_says(aws: MotoAws) -> None:
@@ -154,13 +147,7 @@ def test_221_one_that_is_too_old_is_an_error_and_a_newer_one_is_told(aws: MotoAw
 
 def test_222_the_endpoint_is_the_one_that_is_set_else_what_eks_says(aws: MotoAws) -> None:
     def cloud(endpoint: str) -> AwsCloud:
-        return AwsCloud(
-            cluster_name=aws.cluster_name,
-            region=aws.region,
-            cluster_endpoint=endpoint,
-            session=aws.session(),
-            endpoint_url=aws.endpoint_url,
-        )
+        return aws_cloud(aws, cluster_endpoint=endpoint)
 
     assert cloud("").cluster().endpoint == aws.settings.endpoint
     assert cloud("https://mine.example").cluster().endpoint == "https://mine.example"
@@ -182,13 +169,7 @@ def test_214_prices_that_cannot_be_read_are_those_known_and_pages_are_read_to_th
 
 
 def test_214_in_an_isolated_vpc_nobody_asks_for_the_price_list_and_spot_is_read(aws: MotoAws) -> None:
-    cloud = AwsCloud(
-        cluster_name=aws.cluster_name,
-        region=aws.region,
-        isolated_vpc=True,
-        session=aws.session(),
-        endpoint_url=aws.endpoint_url,
-    )
+    cloud = aws_cloud(aws, isolated_vpc=True)
     aws.clear_calls()
     known = cloud.region()
     assert aws.calls("GetProducts") == []

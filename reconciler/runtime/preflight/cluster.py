@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
+from reconciler.aws.cluster_facts import OLDEST, check_version
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind
 from reconciler.model.settings import Settings
-from reconciler.ports import AlreadyGone, Forbidden, Listing, PortError
+from reconciler.ports import AlreadyGone, Forbidden, Invalid, Listing, PortError
+from reconciler.runtime.connecting import version_of
 from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+from reconciler.telemetry.logs import silent
 
-#: Older servers have never been tried. Source: AWS provider reference §10.1.
-OLDEST: Final = (1, 26)
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ROLE: Final = "give the controller's account the rules of the chart's ClusterRole"
 #: What is written, whatever the settings are: API group, resource, verb.
@@ -71,11 +72,12 @@ def writes(settings: Settings) -> tuple[tuple[str, str, str], ...]:
 
 
 def _version(told: Mapping[str, str]) -> Finding:
-    number = (int(told["major"]), int(told["minor"].rstrip("+")))
-    text = f"Kubernetes {number[0]}.{number[1]}"
-    if number < OLDEST:
-        return Finding("API server", WRONG, text, f"upgrade to {OLDEST[0]}.{OLDEST[1]} or newer")
-    return Finding("API server", GOOD, text)
+    text = version_of(told)
+    try:
+        check_version(text, silent())
+    except Invalid:
+        return Finding("API server", WRONG, f"Kubernetes {text}", f"upgrade to {OLDEST[0]}.{OLDEST[1]} or newer")
+    return Finding("API server", GOOD, f"Kubernetes {text}")
 
 
 def _kind(kube: Asks, kind: Kind) -> Iterator[Finding]:

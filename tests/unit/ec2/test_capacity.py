@@ -81,21 +81,6 @@ def test_a_real_type(
     assert dict(found.allocatable) == {key: value - kept.get(key, 0) for key, value in expected.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "memory_kib", "cpu"),
-    [
-        ("t4g.small", 1408312, 1930),
-        ("t4g.medium", 3377496, 1930),
-        ("t4g.xlarge", 15136012, 3920),
-        ("m5.large", 7220184, 1930),
-    ],
-)
-def test_no_more_is_promised_than_real_nodes_were_measured_to_have(name: str, memory_kib: int, cpu: int) -> None:
-    promised = one(name).allocatable
-    assert promised["memory"] <= memory_kib * 1024
-    assert promised["cpu"] <= cpu
-
-
 def kept(name: str, family: str = "AL2023", *, settings: Settings = SETTINGS, **kubelet: Any) -> dict[str, int]:
     found = one(name, node_class(family, kubelet=kubelet), settings)
     return {key: found.capacity[key] - found.allocatable[key] for key in ("cpu", "memory", "ephemeral-storage")}

@@ -11,7 +11,7 @@ from api import labels
 from reconciler.lifecycle.expectations import HELD_AT_MOST, SETTLES
 from reconciler.model.kinds import Ref
 from tests.unit.lifecycle.nominated import REQUIRED, bind, has_just_come, join, marked, name_node, ranked, told, waiting
-from tests.unit.lifecycle.world import NOW, node_claim, prepared
+from tests.unit.lifecycle.world import NOW, World, node_claim, prepared
 
 
 def test_a_node_gives_way_to_pods_that_are_more_important() -> None:
@@ -49,13 +49,19 @@ def test_it_gives_way_no_longer_than_some_seconds(up: bool) -> None:
     assert world.node("node-a").registered
 
 
-def test_two_nodes_that_give_way_to_each_other_open_when_both_are_up() -> None:
-    """Each was made for a pod that matters more than one of the other's."""
+def each_with_one_more_important() -> World:
+    """Each node was made for a pod that is important and for one that is not."""
     world = ranked(web=("web", "low"), db=("db", "small"))
     for name in ("low", "small"):
         world.put(waiting(name))
     web = world.objects[Ref("Pod", "default", "web")]
     world.put(replace(web, spec=replace(web.spec, priority=100)))
+    return world
+
+
+def test_two_nodes_that_give_way_to_each_other_open_when_both_are_up() -> None:
+    """Each was made for a pod that matters more than one of the other's."""
+    world = each_with_one_more_important()
     join(world)
     world.settle()
     assert not world.node("node-a").registered
@@ -67,11 +73,7 @@ def test_two_nodes_that_give_way_to_each_other_open_when_both_are_up() -> None:
 
 def test_nodes_that_would_give_way_to_each_other_open_when_the_pods_of_both_have_been_told() -> None:
     """The one that is told later would find the other one's room free until then."""
-    world = ranked(web=("web", "low"), db=("db", "small"))
-    for name in ("low", "small"):
-        world.put(waiting(name))
-    web = world.objects[Ref("Pod", "default", "web")]
-    world.put(replace(web, spec=replace(web.spec, priority=100)))
+    world = each_with_one_more_important()
     join(world)
     join(world, "b")
     world.obey(world.decide())
