@@ -50,6 +50,9 @@ SETTLES = timedelta(seconds=2)
 #: Pods are told for this long after their node is initialised: the kube-scheduler may be late with them.
 TOLD_FOR = timedelta(seconds=30)
 EXPECT, TAKE_BACK = "ExpectPod", "TakeBackExpectation"
+#: Of pods with one priority (a whole number), by how much those come later that must be spread, and those that keep
+#: others away.
+_SPREAD, _AWAY = 0.25, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +182,15 @@ def _not_bound(snapshot: Snapshot) -> Iterator[Pod]:
 
 
 def _turn(pod: Pod) -> float:
-    """Its priority; of pods with the same one, those that keep others away come last."""
+    """Its priority. Of pods with the same one, those come last that keep others away; and before them those that must
+    be spread, which go where others should, as long as the spread forbids their own node."""
     affinity = pod.spec.affinity
     terms = affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity else ()
     own = pod.metadata.labels
-    alone = all(selector_of(term.label_selector, own, ()).matches(own) for term in terms)
-    return pod.spec.priority if alone else pod.spec.priority - 0.5
+    if not all(selector_of(term.label_selector, own, ()).matches(own) for term in terms):
+        return pod.spec.priority - _AWAY
+    spread = any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
+    return pod.spec.priority - (_SPREAD if spread else 0)
 
 
 def _must_be_together(pod: Pod) -> bool:
@@ -212,10 +218,11 @@ def _ready(rows: Sequence[_Coming]) -> Sequence[str]:
 
 
 def _safe(rows: Sequence[_Coming]) -> Sequence[_Coming]:
-    """Those that are open, and those that may open at once: then nobody waits who would take the room of their pods."""
-    able, away = [one for one in rows if one.up], max((one.top for one in rows if not one.up), default=-inf)
+    """Those that are open, and those that may open at once: then nobody waits who would take the room of their pods.
+    Pods that must be spread wait for no node that is not up: they hardly ever go elsewhere."""
+    able, away = [one for one in rows if one.up], max((one.top for one in rows if not one.up), default=-inf) - _SPREAD
     while waits := [one for one in able if not one.is_open and one.last < away]:
-        away = max(away, *(one.top for one in waits))
+        away = max(away, *(one.top - _SPREAD for one in waits))
         able = [one for one in able if one.is_open or one.last >= away]
     return able
 

@@ -55,6 +55,7 @@ class Bound:
     planned_cost: int
     nodes: tuple[Node, ...]
     forsaken: tuple[str, ...]
+    waiting: tuple[str, ...]
     seconds: float
     apart: float
 
@@ -84,7 +85,7 @@ class Bound:
     @property
     def problems(self) -> list[str]:
         found = [] if self.pods == self.world.pods else [f"{self.pods} of {self.world.pods} pods are bound"]
-        return [*found, *self.forsaken]
+        return [*found, *self.waiting, *self.forsaken]
 
 
 def bound(
@@ -114,6 +115,7 @@ def bound(
         sum(cheapest(claim, region) for claim in first),
         nodes,
         tuple(_forsaken(nodes, [*waited, *own])),
+        tuple(_waits(pod) for pod in own if "nodeName" not in pod["spec"]),
         max(((at - since).total_seconds() for at in times), default=0.0),
         _apart([joined[name] for claim in first if (name := claim["status"].get("nodeName", "")) in joined]),
     )
@@ -248,6 +250,13 @@ def _labels(thing: Json) -> dict[str, str]:
 
 def _workload(pod: Json) -> str:
     return f"{pod['metadata']['namespace']}/{_labels(pod)[WORKLOAD]}"
+
+
+def _waits(pod: Json) -> str:
+    """What the kube-scheduler says of a pod that has no node, and which one it keeps in mind."""
+    name, status = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}", pod["status"]
+    why = [one.get("message", "") for one in status.get("conditions", []) if one["type"] == "PodScheduled"]
+    return f"pod {name} waits for {status.get('nominatedNodeName', 'any node')}: {' '.join(why)}"
 
 
 def _bound_at(pod: Json) -> datetime | None:

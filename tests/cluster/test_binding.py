@@ -28,7 +28,7 @@ REGION = Region(
 
 def pod(name: str, node: str = "", workload: str = "web") -> Json:
     return {
-        "metadata": {"uid": name, "namespace": "w00", "labels": {WORLD: "w00", WORKLOAD: workload}},
+        "metadata": {"uid": name, "name": name, "namespace": "w00", "labels": {WORLD: "w00", WORKLOAD: workload}},
         "spec": {"nodeName": node} if node else {},
         "status": {
             "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T12:00:07Z"}]
@@ -126,8 +126,11 @@ def test_nodes_too_many_are_told_although_two_of_them_took_each_other_s_pods() -
 
 
 def test_a_pod_without_a_node_is_told() -> None:
-    row = judged([pod("1", "node-a"), pod("2"), pod("3", "node-b")], [claim("a", "1", "2"), claim("b", "3")])
-    assert row.problems == ["2 of 3 pods are bound"]
+    waits = pod("2")
+    refused = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available."}
+    waits["status"] = {"conditions": [refused], "nominatedNodeName": "node-a"}
+    row = judged([pod("1", "node-a"), waits, pod("3", "node-b")], [claim("a", "1", "2"), claim("b", "3")])
+    assert row.problems == ["2 of 3 pods are bound", "pod w00/2 waits for node-a: 0/2 nodes are available."]
 
 
 def test_a_claim_for_pods_that_had_one_is_no_part_of_the_plan() -> None:

@@ -24,6 +24,10 @@ def counted(cluster: Cluster, name: str) -> None:
     cluster.eventually(lambda: cluster.kube.get(budget_ref(name)).status.observed_generation == 1)
 
 
+def cordon(cluster: Cluster, name: str, unschedulable: bool = True) -> None:
+    cluster.kube.patch(Ref("Node", "", name), {"spec": {"unschedulable": unschedulable}})
+
+
 def not_ready(cluster: Cluster, ref: Ref) -> None:
     """The pod's readiness probe fails."""
     conditions = [{"type": "Ready", "status": "False"}]
@@ -70,11 +74,13 @@ def test_budget_in_percent_counts_what_the_owner_asks_for_and_frees_itself(clust
     cluster.kube.create(kinds.PDB, budget(name, name, maxUnavailable="50%"))
     allowed(cluster, name, 2)
     first, second, third, _ = cluster.kube.list(kinds.POD, label_selector=f"test={name}").items
+    cordon(cluster, name)  # else others may run in their place before the third is tried
     for one in (first, second):
         cluster.kube.evict(Ref.of(kinds.POD, one))
     with pytest.raises(EvictionBlocked):
         cluster.kube.evict(Ref.of(kinds.POD, third))
-    allowed(cluster, name, 2)  # others run in their place
+    cordon(cluster, name, False)
+    allowed(cluster, name, 2)
     cluster.kube.evict(Ref.of(kinds.POD, third))
     cluster.eventually(lambda: gone(cluster.kube, Ref.of(kinds.POD, third)))
 

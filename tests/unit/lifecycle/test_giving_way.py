@@ -173,6 +173,34 @@ def test_a_node_whose_pods_keep_others_away_gives_way_to_those(app: str, waits: 
     assert world.node("node-a").registered
 
 
+@pytest.mark.parametrize(("unsatisfiable", "waits"), [("ScheduleAnyway", False), ("DoNotSchedule", True)])
+def test_a_node_whose_pods_must_be_spread_gives_way_to_others_that_are_up(unsatisfiable: str, waits: bool) -> None:
+    """As long as the spread forbids their own node they would go there. They wait for none that is not up."""
+    world = ranked()
+    world.put(waiting("db"))
+    selector = {"matchLabels": {"app": "web"}}
+    spread = {"maxSkew": 1, "topologyKey": labels.ZONE, "whenUnsatisfiable": unsatisfiable, "labelSelector": selector}
+    world.put(waiting("web", meta={"labels": {"app": "web"}}, topologySpreadConstraints=[spread]))
+    join(world)
+    join(world, "b")
+    world.settle()
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (not waits, True)
+    bind(world, "db", "node-b")
+    world.settle()
+    assert world.node("node-a").registered
+
+
+def test_a_node_whose_pods_must_be_spread_waits_for_none_that_is_not_up() -> None:
+    world = ranked()
+    world.put(waiting("db"))
+    spread = {"maxSkew": 1, "topologyKey": labels.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    world.put(waiting("web", topologySpreadConstraints=[spread]))
+    join(world)
+    join(world, "b", ready=False)
+    world.settle()
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, False)
+
+
 def test_it_gives_way_to_no_pods_of_another_nodepool() -> None:
     world = ranked(labels={labels.NODEPOOL: "other", labels.NODECLASS: "default"})
     join(world)
