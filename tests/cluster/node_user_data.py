@@ -1,7 +1,8 @@
 """Reads user data as a booting node would: which labels and taints its kubelet registers with, and its reservations.
 
-Understands the MIME archives of AL2023 (nodeadm's NodeConfig) and AL2 (bootstrap.sh), and Bottlerocket's TOML. Source:
-nodeadm, "NodeConfig API"; amazon-eks-ami, `bootstrap.sh`; Bottlerocket, "settings.kubernetes"; kubelet, command line.
+Understands the MIME archives of AL2023 (nodeadm's NodeConfig) and AL2 (bootstrap.sh), Bottlerocket's TOML and Windows'
+PowerShell. Source: nodeadm, "NodeConfig API"; amazon-eks-ami, `bootstrap.sh`, `Start-EKSBootstrap.ps1`; Bottlerocket,
+"settings.kubernetes"; kubelet, command line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import yaml
 
 NODE_CONFIG: Final = "application/node.eks.aws"
 LABELS, TAINTS, MAX_PODS = "--node-labels", "--register-with-taints", "--max-pods"
+_EXTRA_ARGS: Final = ("--kubelet-extra-args ", "-KubeletExtraArgs ")
 RESERVATIONS: Final = {"--kube-reserved": "kube_reserved", "--system-reserved": "system_reserved"}
 
 
@@ -68,12 +70,13 @@ def _node_config(settings: KubeletSettings, document: Mapping[str, Any]) -> None
 
 
 def _script(settings: KubeletSettings, script: str) -> None:
-    """Looks for `--kubelet-extra-args '…'` of bootstrap.sh, whose words are the kubelet's flags."""
-    _, found, rest = script.partition("--kubelet-extra-args ")
-    if not found:
-        return
-    for word in shlex.split(shlex.split(rest, comments=False)[0]):
-        _flag(settings, word)
+    """Looks for the kubelet's flags: the words after `--kubelet-extra-args` (bootstrap.sh) or `-KubeletExtraArgs`
+    (Start-EKSBootstrap.ps1), in single quotes."""
+    for option in _EXTRA_ARGS:
+        _, found, rest = script.partition(option)
+        if found:
+            for word in shlex.split(shlex.split(rest, comments=False)[0]):
+                _flag(settings, word)
 
 
 def _flag(settings: KubeletSettings, word: str) -> None:

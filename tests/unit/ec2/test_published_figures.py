@@ -1,9 +1,10 @@
-"""What Amazon publishes of instance types, across families and generations (with GPUs, bare metal, Arm, old ones), against what nodes of them are said to have.
+"""What Amazon publishes of instance types, against what nodes of them are said to have: families and generations of all
+sorts, with GPUs, bare metal, Arm, old ones.
 
-vCPUs, memory, accelerators and local storage: the tables of aws.amazon.com/ec2/instance-types and, for those that are no
-longer on them, "Previous generation instances". Pods and branch interfaces: Amazon VPC CNI, `misc/eni-max-pods.txt`, first
-and third column (August 2025; 0 branch interfaces there also where a type is too new for the list, and then none is
-compared). The reserved CPU and memory follow from vCPUs and pods (EKS, "Reserved resources": 255 MiB and 11 MiB a pod).
+vCPUs, memory, accelerators, local storage: the tables of aws.amazon.com/ec2/instance-types and, for those that are no
+longer on them, "Previous generation instances". Pods and branch interfaces: Amazon VPC CNI, `misc/eni-max-pods.txt`,
+first and third column; where a type is too new for that list no branch interfaces are compared. The reserved CPU and
+memory follow from vCPUs and pods (EKS, "Reserved resources").
 """
 
 from __future__ import annotations
