@@ -34,12 +34,12 @@ class LaunchTemplates:
         self._elapsed = elapsed
         self._lock = threading.Lock()
         self._known: dict[str, float] = {}
+        #: One per name that is being made: of several fleets that need it at once one makes it, and the others wait.
+        self._making: dict[str, threading.Lock] = {}
 
     def ensure(self, templates: Iterable[LaunchTemplate]) -> None:
         """Make those that are not known to exist."""
-        with self._lock:
-            missing = [one for one in templates if self._known.get(one.name, 0.0) <= self._elapsed()]
-        each(self._create, missing)
+        each(self._make, [one for one in templates if not self._is_known(one)])
 
     def forget(self, templates: Iterable[LaunchTemplate]) -> None:
         """EC2 says that one of these is gone: look at all of them again."""
@@ -63,6 +63,19 @@ class LaunchTemplates:
                 PaginationConfig={"PageSize": 200},
             )
         each(lambda row: self._delete(ec2, row), rows)
+
+    def _is_known(self, template: LaunchTemplate) -> bool:
+        with self._lock:
+            return self._known.get(template.name, 0.0) > self._elapsed()
+
+    def _make(self, template: LaunchTemplate) -> None:
+        with self._lock:
+            own = self._making.setdefault(template.name, threading.Lock())
+        with own:
+            if not self._is_known(template):
+                self._create(template)
+        with self._lock:
+            self._making.pop(template.name, None)
 
     def _create(self, template: LaunchTemplate) -> None:
         try:

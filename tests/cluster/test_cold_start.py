@@ -1,0 +1,77 @@
+"""Thirty pods come to a cluster without nodes: how soon the machines are launched, with how many calls of AWS, and that
+nothing is launched only to be replaced.
+
+Karpenter's own figures are those of a run of the same pods on the same parts (1.14.1, same API server and emulator).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .control_plane import ControlPlane
+from .fleet import is_true
+from .installation import Installation
+from .moto_aws.client import Call
+
+pytestmark = pytest.mark.cluster
+
+HERE = Path(__file__).parent
+MANIFEST = HERE / "cold_start.yaml"
+DEPLOYMENTS = {"cold-web": 20, "cold-api": 10}
+#: What Karpenter needed: seconds from apply to launch; calls until all nodes were initialized, and in 14.5 minutes; the
+#: nodes that it replaced in that time.
+PEER = {"launched": 2.3, "CreateFleet": 5, "CreateLaunchTemplate": 11, "calls in 14.5 min": 313, "replaced": 3}
+AT_MOST = {"CreateFleet": 3, "CreateLaunchTemplate": 4, "calls in 14.5 min": 150}
+
+
+@pytest.fixture
+def kerf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Installation]:
+    with Installation(control_plane, tmp_path) as installation:
+        installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
+        yield installation
+        installation.kubectl("delete", "deployments", *DEPLOYMENTS, "--ignore-not-found")
+        installation.kubectl("delete", "nodepools,daemonsets", "--all", "-A", "--wait=false")
+        installation.wait(lambda: not installation.get("nodeclaims"), 120, "no claim is left")
+
+
+@pytest.mark.parametrize(
+    "minutes", [0.5, pytest.param(14.5, marks=[pytest.mark.long, pytest.mark.timeout(1200)], id="14.5 minutes")]
+)
+def test_thirty_pods_on_an_empty_cluster(kerf: Installation, minutes: float) -> None:
+    pool, web = MANIFEST.read_text().split("---")
+    kerf.kubectl("apply", "-f", "-", input_=pool)
+    kerf.wait(lambda: all(is_true(one, "Ready") for one in kerf.get("nodepools")), 60, "the pools are Ready")
+    before = kerf.aws.calls()
+    applied = time.time()
+    kerf.kubectl("apply", "-f", "-", input_=web)
+    kerf.wait(lambda: all(len(kerf.running(name)) == many for name, many in DEPLOYMENTS.items()), 120, "all pods run")
+    kerf.wait(lambda: all(is_true(claim, "Initialized") for claim in kerf.get("nodeclaims")), 60, "nodes initialized")
+    running, first = time.time(), {claim["metadata"]["uid"] for claim in kerf.get("nodeclaims")}
+    time.sleep(max(minutes * 60 - (running - applied), 0))
+    calls = kerf.aws.calls()
+    kept = {claim["metadata"]["uid"] for claim in kerf.get("nodeclaims")}
+    _show(calls[len(before) :], before, applied, running, minutes, len(first))
+    found = Counter(call.action for call in calls)
+    assert {name: found[name] for name in ("CreateFleet", "CreateLaunchTemplate") if found[name] > AT_MOST[name]} == {}
+    assert len(calls) <= AT_MOST["calls in 14.5 min"]
+    assert kept == first
+    assert found["TerminateInstances"] == 0
+
+
+def _show(calls: list[Call], before: list[Call], applied: float, running: float, minutes: float, nodes: int) -> None:
+    """Ours and the peer's, side by side."""
+    early = Counter(call.action for call in calls if call.time <= running)
+    fleets = [f"{call.time - applied:.2f}" for call in calls if call.action == "CreateFleet"]
+    print(f"\n{'':24}{'Kerf':>8}{'Karpenter 1.14.1':>18}")
+    print(f"{'asked for, s after apply':24}{' '.join(fleets):>8}{'':>18}")
+    print(f"{'launched, s':24}{'':>8}{PEER['launched']:>18}")
+    for name in ("CreateFleet", "CreateLaunchTemplate"):
+        print(f"{name:24}{early[name]:>8}{PEER[name]:>18}")
+    print(f"{f'calls in {minutes:g} min':24}{len(before) + len(calls):>8}{PEER['calls in 14.5 min']:>18}")
+    print(f"{'nodes':24}{nodes:>8}")
+    print("calls:", dict(Counter(call.action for call in [*before, *calls]).most_common()), flush=True)
