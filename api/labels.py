@@ -66,6 +66,9 @@ RESERVATION_ID = f"{AWS_GROUP}/capacity-reservation-id"
 RESERVATION_TYPE = f"{AWS_GROUP}/capacity-reservation-type"
 RESERVATION_INTERRUPTIBLE = f"{AWS_GROUP}/capacity-reservation-interruptible"
 RESERVATION_LABELS = (RESERVATION_ID, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE)
+#: Which placement group a machine was launched into, and which partition of it.
+PLACEMENT_GROUP = f"{AWS_GROUP}/placement-group-id"
+PLACEMENT_PARTITION = f"{AWS_GROUP}/placement-group-partition"
 CORE_LABELS = frozenset({NODEPOOL, CAPACITY_TYPE, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, WINDOWS_BUILD})
 #: Labels that a NodeClaim gets from the instance it lands on, so a requirement may name one that a pool leaves open.
 WELL_KNOWN = CORE_LABELS | AWS_LABELS | {ZONE_ID}
@@ -73,8 +76,8 @@ WELL_KNOWN = CORE_LABELS | AWS_LABELS | {ZONE_ID}
 OVERLAY_LABELS = WELL_KNOWN - {
     f"{AWS_GROUP}/instance-tenancy",
     *RESERVATION_LABELS,
-    f"{AWS_GROUP}/placement-group-id",
-    f"{AWS_GROUP}/placement-group-partition",
+    PLACEMENT_GROUP,
+    PLACEMENT_PARTITION,
 }
 
 RESTRICTED_DOMAINS = (GROUP, AWS_GROUP)

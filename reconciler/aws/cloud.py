@@ -13,7 +13,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.aws import fleets, instances, networks, prices, profiles, reservations, statuses, types
+from reconciler.aws import (
+    fleets,
+    instances,
+    networks,
+    placement_groups,
+    prices,
+    profiles,
+    reservations,
+    statuses,
+    types,
+)
 from reconciler.aws.clients import Clients
 from reconciler.aws.cluster_facts import KnownFacts, check_version, read_cluster
 from reconciler.aws.images import ImageReader, UnsupportedAlias
@@ -117,16 +127,17 @@ class AwsCloud:
 
     # --- node classes -----------------------------------------------------------------------------------------------
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
-        """Subnets, groups, images, profile and capacity reservations of a class, asked for at the same time."""
+        """Subnets, groups, images, profile, capacity reservations and placement group of a class, asked for at once."""
         ec2, spec = self._clients.get("ec2"), node_class.spec
         problems: dict[str, Problem] = {}
-        subnets, groups, images, profile, reserved = together(
+        subnets, groups, images, profile, reserved, placed = together(
             [
                 lambda: networks.read_subnets(ec2, spec.subnet_selector_terms),
                 lambda: networks.read_security_groups(ec2, spec.security_group_selector_terms),
                 lambda: self._read_images(node_class, cluster.kubernetes_version, problems),
                 lambda: self._read_profile(node_class),
                 lambda: self._read_reservations(ec2, node_class),
+                lambda: placement_groups.read_placement_group(ec2, spec.placement_group_selector),
             ]
         )
         _note(problems, "SubnetsReady", subnets, "SubnetsNotFound", "SubnetSelector did not match any Subnets")
@@ -138,6 +149,9 @@ class AwsCloud:
             "SecurityGroupSelector did not match any SecurityGroups",
         )
         _note(problems, "AMIsReady", images, "AMINotFound", "AMISelector did not match any AMIs")
+        if spec.placement_group_selector is not None and placed is None:
+            text = "PlacementGroupSelector did not match a placement group that is available"
+            problems["PlacementGroupReady"] = ("PlacementGroupNotFound", text)
         return ClassFacts(
             generation=node_class.metadata.generation,
             subnets=subnets,
@@ -146,6 +160,7 @@ class AwsCloud:
             instance_profile=profile,
             problems=problems,
             reservations=reserved,
+            placement_group=placed,
         )
 
     def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:

@@ -30,6 +30,7 @@ GONE: Final = frozenset(
         "AWS.SimpleQueueService.NonExistentQueue",
         "InvalidInstanceID.NotFound",
         "InvalidLaunchTemplateId.NotFound",
+        "InvalidPlacementGroup.Unknown",
         "NoSuchEntity",
         "ParameterNotFound",
         "QueueDoesNotExist",

@@ -15,7 +15,7 @@ from api import labels
 from reconciler.aws.clients import Clients, tag_list
 from reconciler.aws.errors import translated
 from reconciler.aws.launch_templates import LaunchTemplates
-from reconciler.ec2.errors import CAPACITY_CODES, SPOT_ROLE_CODE
+from reconciler.ec2.errors import lacks_capacity
 from reconciler.model.cloud import (
     EFA,
     EFA_ONLY,
@@ -149,7 +149,8 @@ def _made(request: FleetRequest, override: Override) -> dict[str, Any]:
     if template is None:
         return {}
     efa = sum(one.interface_type in (EFA, EFA_ONLY) for one in template.network_interfaces)
-    return {"tenancy": template.tenancy, "efa": efa}
+    placed = {"placement_group": template.placement_group, "partition": template.partition}
+    return {"tenancy": template.tenancy, "efa": efa, **placed}
 
 
 def _chosen(request: FleetRequest, row: Mapping[str, Any]) -> Override:
@@ -170,12 +171,12 @@ def _chosen(request: FleetRequest, row: Mapping[str, Any]) -> Override:
 
 def _error(row: Mapping[str, Any]) -> FleetError:
     override = row.get("LaunchTemplateAndOverrides", {}).get("Overrides", {})
-    code = row.get("ErrorCode", "")
+    code, message = row.get("ErrorCode", ""), row.get("ErrorMessage", "")
     return FleetError(
         code=code,
-        message=row.get("ErrorMessage", ""),
+        message=message,
         instance_type=override.get("InstanceType", ""),
         zone=override.get("AvailabilityZone", ""),
-        capacity=code in CAPACITY_CODES or code == SPOT_ROLE_CODE,
+        capacity=lacks_capacity(code, message),
         subnet_id=override.get("SubnetId", ""),
     )

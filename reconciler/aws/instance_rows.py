@@ -32,6 +32,8 @@ _PLACED: Final = {
     "AvailabilityZone": "availabilityZone",
     "AvailabilityZoneId": "availabilityZoneId",
     "Tenancy": "tenancy",
+    "GroupId": "groupId",
+    "PartitionNumber": "partitionNumber",
 }
 
 Row = dict[str, Any]

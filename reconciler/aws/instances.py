@@ -52,6 +52,8 @@ def instance(row: Mapping[str, Any]) -> Instance:
         tags={tag["Key"]: tag["Value"] for tag in row.get("Tags", ())},
         reservation=_reservation(row) if kind == labels.RESERVED else None,
         tenancy=placement.get("Tenancy") or "default",
+        placement_group=placement.get("GroupId", ""),
+        partition=int(placement.get("PartitionNumber") or 0),
         efa=sum(one.get("InterfaceType") in (EFA, EFA_ONLY) for one in row.get("NetworkInterfaces", ())),
     )
 

@@ -109,7 +109,7 @@ def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
         "Monitoring": {"Enabled": template.detailed_monitoring},
         "MetadataOptions": _metadata(template, region),
         "NetworkInterfaces": _interfaces(template),
-        "Placement": {"Tenancy": template.tenancy},
+        "Placement": _placement(template),
         "EnclaveOptions": {"Enabled": template.enclaves},
         "TagSpecifications": [
             {"ResourceType": kind, "Tags": tag_list(template.tags)} for kind in _tagged_kinds(template)
@@ -122,6 +122,15 @@ def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
     if template.capacity_reservations:
         data["CapacityReservationSpecification"] = {"CapacityReservationPreference": template.capacity_reservations}
     return data | _reserved(template.reservation) if template.reservation is not None else data
+
+
+def _placement(template: LaunchTemplate) -> dict[str, Any]:
+    data: dict[str, Any] = {"Tenancy": template.tenancy}
+    if template.placement_group:
+        data["GroupId"] = template.placement_group
+    if template.partition:
+        data["PartitionNumber"] = template.partition
+    return data
 
 
 def _reserved(held: HeldReservation) -> dict[str, Any]:

@@ -42,6 +42,7 @@ def reads(clients: Clients, cluster_name: str, *, isolated_vpc: bool) -> Mapping
         "ec2:DescribeInstanceTypeOfferings": lambda: ec2.describe_instance_type_offerings(**dry),
         "ec2:DescribeInstanceTypes": lambda: ec2.describe_instance_types(**dry),
         "ec2:DescribeLaunchTemplates": lambda: ec2.describe_launch_templates(**dry),
+        "ec2:DescribePlacementGroups": lambda: ec2.describe_placement_groups(**dry),
         "ec2:DescribeSecurityGroups": lambda: ec2.describe_security_groups(**dry),
         "ec2:DescribeSpotPriceHistory": lambda: ec2.describe_spot_price_history(**dry),
         "ec2:DescribeSubnets": lambda: ec2.describe_subnets(**dry),

@@ -15,13 +15,13 @@ import msgspec
 
 from api import labels
 from api.defaulting import default
-from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.ec2nodeclass import EC2NodeClass, PlacementGroupSelector
 from api.v1.meta import decode
 from reconciler.cli import documents
 from reconciler.cli.nodes import Unreadable
 from reconciler.cli.sources import Source
 from reconciler.model import kinds
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Image, Region, SecurityGroup, Subnet
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Image, PlacementGroup, Region, SecurityGroup, Subnet
 from reconciler.model.kinds import Kind
 from reconciler.ports import Listing
 from reconciler.sandbox import account, catalogue
@@ -142,4 +142,12 @@ class ShippedTypes:
             security_groups=(SecurityGroup("sg"),),
             images=images or (Image("ami-amd64"), Image("ami-arm64", architecture="arm64")),
             instance_profile="profile",
+            placement_group=_group(node_class.spec.placement_group_selector),
         )
+
+
+def _group(selector: PlacementGroupSelector | None) -> PlacementGroup | None:
+    """What it selects, taken to be there; of its strategy is known only that nearly every type can be spread."""
+    if selector is None:
+        return None
+    return PlacementGroup(selector.id or selector.name or "", selector.name or "", "spread")

@@ -23,7 +23,7 @@ from reconciler.model.plan import Refusal
 from reconciler.model.settings import Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.admission import Refused
-from reconciler.sandbox.ec2 import Machine
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.world import World
 
 STEP = timedelta(seconds=5)

@@ -52,7 +52,10 @@ def drift_detail(view: View, claim: NodeClaim, pool: NodePool, reason: str) -> s
         return detail.of_type(claim)
     node_class = view.snapshot.node_classes.get(claim.spec.node_class_ref.name)
     instance = view.snapshot.instances.get(claim.instance_id)
-    return detail.of_provider(claim, node_class, instance).get(reason, "") if node_class is not None else ""
+    if node_class is None:
+        return ""
+    group = ec2_drift.selected_group(node_class, view.snapshot.class_facts.get(node_class.name))
+    return detail.of_provider(claim, node_class, instance, group or "").get(reason, "")
 
 
 def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
@@ -100,7 +103,8 @@ def _provider_reason(view: View, claim: NodeClaim) -> str | None:
     instance = snapshot.instances.get(claim.instance_id)
     catalogue = snapshot.catalogues.get(node_class.name, ())
     ca_bundle = snapshot.cluster.ca_bundle if snapshot.cluster is not None else ""
-    found = ec2_drift.reason(claim, node_class, instance, catalogue, ca_bundle)
+    facts = snapshot.class_facts.get(node_class.name)
+    found = ec2_drift.reason(claim, node_class, instance, catalogue, ca_bundle, facts)
     return _reservation_reason(snapshot, node_class.name) if found == ec2_drift.RESERVATION_DRIFT else found
 
 

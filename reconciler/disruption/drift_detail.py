@@ -81,13 +81,17 @@ def of_type(claim: NodeClaim) -> str:
     return f"{name} in {zone or 'any zone'} as {own.get(labels.CAPACITY_TYPE, 'anything')} is not offered any more"
 
 
-def of_provider(claim: NodeClaim, node_class: EC2NodeClass, instance: Instance | None) -> Mapping[str, str]:
-    """By reason, what is on either side."""
+def of_provider(
+    claim: NodeClaim, node_class: EC2NodeClass, instance: Instance | None, placement_group: str
+) -> Mapping[str, str]:
+    """By reason, what is on either side. `placement_group` is the ID of the one that the class is for."""
+    placed = claim.metadata.labels.get(labels.PLACEMENT_GROUP)
     images = ", ".join(sorted(image.id for image in node_class.status.amis))
     groups = ", ".join(sorted(group.id for group in node_class.status.security_groups))
     found = {
         "NodeClassDrift": f"the spec of EC2NodeClass {node_class.name} has changed",
         "AMIDrift": f"the image is {claim.status.image_id}, EC2NodeClass {node_class.name} has {images}",
+        "PlacementGroupDrift": f"the placement group is {placed or 'none'}, now {placement_group or 'none'}",
     }
     if instance is None:
         return found

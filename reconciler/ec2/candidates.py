@@ -59,7 +59,7 @@ def available(
             continue  # the usual reason, and the quickest to see
         if type_.requirements.conflict(wanted) is None:
             roomy = type_.holding(requests).offerings
-            offerings = tuple(o for o in roomy if o.available and o.key not in stocked_out and o.suits(wanted))
+            offerings = tuple(o for o in roomy if o.available and stocked_out.isdisjoint(o.keys) and o.suits(wanted))
             if offerings:
                 found.append(Candidate(type_, offerings))
     return found

@@ -7,13 +7,14 @@ Source: AWS provider reference §4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from api.v1.ec2nodeclass import EC2NodeClass, NetworkInterface
-from reconciler.ec2 import capacity, families, images, type_labels
+from reconciler.ec2 import capacity, families, images, placement, type_labels
 from reconciler.ec2.capacity import Sizing
-from reconciler.model.cloud import EFA_ONLY, CapacityReservation, ClassFacts, InstanceTypeInfo, Region
+from reconciler.model.cloud import EFA_ONLY, CapacityReservation, ClassFacts, InstanceTypeInfo, PlacementGroup, Region
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering, Reservation
 from reconciler.model.settings import Settings
 
@@ -31,13 +32,14 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
     """
     sizing = Sizing.of(node_class, settings)
     zone_ids, shut = _zone_ids(facts), _shut(facts)
-    table = images.table(images.listed(facts.images))
+    table, group = images.table(images.listed(facts.images)), facts.placement_group
+    group = group if node_class.spec.placement_group_selector is not None else None
     infos = (region.types[name] for name in sorted(region.types))
     reserved: dict[str, list[CapacityReservation]] = {}
     for one in facts.reservations if settings.gates.reserved_capacity else ():
         reserved.setdefault(one.instance_type, []).append(one)
     return tuple(
-        _instance_type(info, node_class, region, sizing, zone_ids, shut, table, reserved.get(info.name, ()))
+        _instance_type(info, node_class, region, sizing, zone_ids, shut, table, reserved.get(info.name, ()), group)
         for info in infos
         if type_labels.architecture(info)
     )
@@ -52,20 +54,26 @@ def _instance_type(
     shut: frozenset[str],
     table: ImageTable,
     reserved: Sequence[CapacityReservation],
+    group: PlacementGroup | None,
 ) -> InstanceType:
     offered = region.zones_by_type.get(info.name, frozenset())
     reachable = {zone: zone_id for zone, zone_id in zone_ids.items() if zone in offered}
     wanted = type_labels.requirements(info, sizing.family, region.name, reachable)
-    usable = _compatible(info, node_class, sizing) and images.pick(wanted, table) is not None
+    if group is not None:
+        wanted = wanted.without(*placement.LABELS) & placement.rows(group)
+    usable = _compatible(info, node_class, sizing, group) and images.pick(wanted, table) is not None
     price = region.on_demand.get(info.name, 0) // _AS_GOOD_AS_FREE
-    held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
+    held = (_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
+    offerings = (*_offerings(info, region, zone_ids, shut, usable), *held)
+    if group is not None:
+        offerings = tuple(replace(offering, placement_group=group.id) for offering in offerings)
     full = capacity.capacity(info, sizing)
     return InstanceType(
         info.name,
-        _with_reservations(wanted) if held else wanted,
+        _with_reservations(wanted) if reserved else wanted,
         full,
         capacity.allocatable(full, capacity.overhead(info, sizing, full)),
-        (*_offerings(info, region, zone_ids, shut, usable), *held),
+        offerings,
     )
 
 
@@ -126,9 +134,11 @@ def _shut(facts: ClassFacts) -> frozenset[str]:
     return frozenset(subnet.zone for subnet in facts.subnets) - roomy
 
 
-def _compatible(info: InstanceTypeInfo, node_class: EC2NodeClass, sizing: Sizing) -> bool:
-    """Whether the type can do what the class asks of any machine."""
+def _compatible(info: InstanceTypeInfo, node_class: EC2NodeClass, sizing: Sizing, group: PlacementGroup | None) -> bool:
+    """Whether the type can do what the class asks of any machine. What is to be in a group is launched nowhere else."""
     spec = node_class.spec
+    if spec.placement_group_selector is not None and (group is None or not placement.takes(group, info)):
+        return False
     if sizing.family is families.AL2023 and info.name.startswith("a1."):
         return False  # AL2023 needs a newer ARM core than a1 has
     if spec.network_interfaces and not _wired(info, spec.network_interfaces):

@@ -13,20 +13,25 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import images
-from reconciler.model.cloud import Instance
+from reconciler.model.cloud import ClassFacts, Instance
 from reconciler.model.instance_type import Catalogue
 
 NODE_CLASS_DRIFT, AMI_DRIFT = "NodeClassDrift", "AMIDrift"
 SECURITY_GROUP_DRIFT, SUBNET_DRIFT = "SecurityGroupDrift", "SubnetDrift"
-RESERVATION_DRIFT = "CapacityReservationDrift"
+RESERVATION_DRIFT, PLACEMENT_GROUP_DRIFT = "CapacityReservationDrift", "PlacementGroupDrift"
 
 
 def reason(
-    claim: NodeClaim, node_class: EC2NodeClass, instance: Instance | None, catalogue: Catalogue, ca_bundle: str
+    claim: NodeClaim,
+    node_class: EC2NodeClass,
+    instance: Instance | None,
+    catalogue: Catalogue,
+    ca_bundle: str,
+    facts: ClassFacts | None = None,
 ) -> str | None:
     """The first reason, in the order above, why the claim's instance has drifted; "" when it has not.
 
-    None when there is none, but not all could be compared.
+    None when there is none, but not all could be compared. `facts` are what AWS says of the class.
     """
     if not claim.pool_name or node_class.metadata.deleting:
         return ""
@@ -37,6 +42,7 @@ def reason(
         SECURITY_GROUP_DRIFT: _groups(node_class, instance),
         SUBNET_DRIFT: _subnet(node_class, instance),
         RESERVATION_DRIFT: _reservation(node_class, instance),
+        PLACEMENT_GROUP_DRIFT: _placement_group(claim, node_class, facts),
     }
     found = next((name for name, drifted in verdicts.items() if drifted), None)
     return found or (None if None in verdicts.values() else "")
@@ -88,3 +94,16 @@ def _reservation(node_class: EC2NodeClass, instance: Instance | None) -> bool | 
         return None
     held, selected = instance.reservation, {row.id for row in node_class.status.capacity_reservations}
     return held is not None and held.id not in selected
+
+
+def selected_group(node_class: EC2NodeClass, facts: ClassFacts | None) -> str | None:
+    """The ID of the placement group that the class is for, "" when it is for none; None when it is not known."""
+    if node_class.spec.placement_group_selector is None:
+        return ""
+    known = facts is not None and facts.generation == node_class.metadata.generation
+    return facts.placement_group.id if facts is not None and known and facts.placement_group is not None else None
+
+
+def _placement_group(claim: NodeClaim, node_class: EC2NodeClass, facts: ClassFacts | None) -> bool | None:
+    selected = selected_group(node_class, facts)
+    return None if selected is None else claim.metadata.labels.get(labels.PLACEMENT_GROUP, "") != selected

@@ -5,9 +5,11 @@ Source: AWS provider reference §2.8 and §11.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from reconciler.model.cloud import FleetError
+from api.labels import RESERVED
+from reconciler.model.cloud import FleetError, FleetRequest
+from reconciler.model.instance_type import OfferingKey, in_group
 
 #: The subnet has no address left: nothing at all can be launched there.
 SUBNET_CODE = "InsufficientFreeAddressesInSubnet"
@@ -26,6 +28,9 @@ CAPACITY_CODES = frozenset(
 )
 #: Spot cannot be used at all by this account.
 SPOT_ROLE_CODE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+
+#: What EC2 says when a placement group of strategy spread has as many machines in a zone as it may.
+_SPREAD_LIMIT = "limit of instances in this spread placement group"
 
 _BOUNDARY, _SCP = "with an explicit deny in a permissions boundary", "with an explicit deny in a service control policy"
 _AUTHORIZATION = ("UnauthorizedOperation", "AccessDenied", "AuthFailure")
@@ -52,9 +57,27 @@ _KNOWN = (
 )
 
 
+def lacks_capacity(code: str, message: str) -> bool:
+    """Whether EC2 only says that there is nothing to be had of this offering now."""
+    return code in CAPACITY_CODES or code == SPOT_ROLE_CODE or _SPREAD_LIMIT in message
+
+
+def closed(request: FleetRequest, error: FleetError) -> Iterable[OfferingKey]:
+    """The offerings of which an error says that they cannot be had now.
+
+    Of a placement group it says nothing outside the group; a group that may have no more machines in a zone has none
+    of any type there. A reservation that is full is full for everybody.
+    """
+    key, group = request.sold(error.instance_type, error.zone), request.placement_group
+    if group and _SPREAD_LIMIT in error.message:
+        kinds = sorted({o.instance_type for o in request.overrides if o.zone == error.zone})
+        return [in_group(request.sold(kind, error.zone), group) for kind in kinds]
+    return [key if request.capacity_type == RESERVED else in_group(key, group)]
+
+
 def is_capacity(errors: Sequence[FleetError]) -> bool:
     """Whether all errors only say that there is nothing to be had now (false when there is no error at all)."""
-    return bool(errors) and all(e.capacity or e.code in CAPACITY_CODES or e.code == SPOT_ROLE_CODE for e in errors)
+    return bool(errors) and all(e.capacity or lacks_capacity(e.code, e.message) for e in errors)
 
 
 def launch_condition(errors: Sequence[FleetError]) -> tuple[str, str]:

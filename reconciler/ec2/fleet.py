@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from api import labels
 from api.requirements import IN, Requirements, requirement
@@ -19,11 +20,11 @@ from api.v1.conditions import FALSE, READY, TRUE, get
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.ec2 import candidates, images, tags, templates
+from reconciler.ec2 import candidates, images, placement, tags, templates
 from reconciler.ec2.candidates import Candidates
 from reconciler.ec2.capacity import EFA_RESOURCE
 from reconciler.ec2.type_labels import TENANCIES, TENANCY
-from reconciler.model.cloud import ClusterFacts, FleetRequest, LaunchTemplate, Override
+from reconciler.model.cloud import ClusterFacts, FleetRequest, LaunchTemplate, Override, PlacementGroup
 from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
 from reconciler.model.settings import Settings
 
@@ -76,15 +77,17 @@ def plan(
     attempt: int = 0,
     full_subnets: Collection[str] = (),
     free_addresses: Mapping[str, int] = {},
+    placement_group: PlacementGroup | None = None,
 ) -> FleetRequest | FleetProblem:
     """The fleet call for claims of equal `equal_launch`, one instance each; or why there can be none.
 
     `attempt` makes another group (and client token) of the same claims after a call that failed for good. Nothing is
-    launched into `full_subnets`; of the others of a zone that with most `free_addresses` is named.
+    launched into `full_subnets`; of the others of a zone that with most `free_addresses` is named. `placement_group` is
+    the one that the class selects, as far as it is known.
     """
     members = sorted(claims, key=lambda claim: claim.name)
     claim = members[0]
-    unready = _unready(node_class, catalogue)
+    unready = _unready(node_class, catalogue, placement_group)
     if unready is not None:
         return unready
     try:
@@ -102,6 +105,7 @@ def plan(
             capacity_type=capacity_type,
             reserved_capacity=settings.gates.reserved_capacity,
             tenancy=_tenancy(wanted),
+            **_placed(node_class, placement_group, wanted),
         )
         networked, subnets = claim.requests()[EFA_RESOURCE] > 0, _subnets(node_class, full_subnets, free_addresses)
         overrides, used = _overrides(build, chosen, node_class, subnets, networked=networked)
@@ -135,7 +139,7 @@ def group_of(claims: Sequence[NodeClaim], attempt: int) -> str:
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
-def _unready(node_class: EC2NodeClass, catalogue: Catalogue) -> FleetProblem | None:
+def _unready(node_class: EC2NodeClass, catalogue: Catalogue, group: PlacementGroup | None) -> FleetProblem | None:
     """Why the class may not be launched from now; None when it may."""
     if node_class.metadata.deleting:
         return FleetProblem(CAPACITY, "NodeClassTerminating", f"node class {node_class.name} is being deleted")
@@ -151,12 +155,14 @@ def _unready(node_class: EC2NodeClass, catalogue: Catalogue) -> FleetProblem | N
         return FleetProblem(
             NOT_READY, "NodeClassNotReady", f"tags that only the controller sets: {', '.join(forbidden)}"
         )
-    return _incomplete(node_class, catalogue)
+    return _incomplete(node_class, catalogue, group)
 
 
-def _incomplete(node_class: EC2NodeClass, catalogue: Catalogue) -> FleetProblem | None:
+def _incomplete(node_class: EC2NodeClass, catalogue: Catalogue, group: PlacementGroup | None) -> FleetProblem | None:
     """What a launch needs and has not been found."""
     status = node_class.status
+    if node_class.spec.placement_group_selector is not None and group is None:
+        return FleetProblem(NOT_READY, "NodeClassNotReady", "the placement group of the node class is not known")
     if not status.instance_profile:
         return FleetProblem(NOT_READY, "NodeClassNotReady", "the node class has no instance profile")
     if not catalogue:
@@ -221,6 +227,13 @@ def _subnets(node_class: EC2NodeClass, full: Collection[str], free: Mapping[str,
 def _tenancy(wanted: Requirements) -> str:
     """On hardware that is shared, unless only that of one's own is allowed."""
     return next((kind for kind in TENANCIES if wanted.allowed(TENANCY).has(kind)), TENANCIES[0])
+
+
+def _placed(node_class: EC2NodeClass, group: PlacementGroup | None, wanted: Requirements) -> dict[str, Any]:
+    """The group that the class asks for, and the partition of it that the claim does."""
+    if node_class.spec.placement_group_selector is None or group is None:
+        return {}
+    return {"placement_group": group.id, "partition": placement.partition(group, wanted)}
 
 
 def _overrides(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api import labels
+from api.requirements import DOES_NOT_EXIST
 from api.resources import Resources
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
@@ -30,6 +31,7 @@ def claim_labels(
     held = instance.reservation
     if held is not None:
         found |= labels.of_reservation(held.id, held.type, held.interruptible)
+    found |= _placed(instance, instance_type)
     found.pop(labels.ZONE_ID, None)
     zone_id = _zone_id(instance, node_class)
     if zone_id:
@@ -53,6 +55,16 @@ def claim_status(claim: NodeClaim, instance: Instance, instance_type: InstanceTy
         status["capacity"] = _texts(instance_type.capacity, instance)
         status["allocatable"] = _texts(instance_type.allocatable, instance)
     return status
+
+
+def _placed(instance: Instance, instance_type: InstanceType | None) -> dict[str, str]:
+    """Where it is in its placement group; of a partition that EC2 has not told yet the label is empty."""
+    if not instance.placement_group:
+        return {}
+    known = instance_type.requirements.get(labels.PLACEMENT_PARTITION) if instance_type is not None else None
+    partitioned = instance.partition or (known is not None and known.operator != DOES_NOT_EXIST)
+    number = {labels.PLACEMENT_PARTITION: str(instance.partition or "")} if partitioned else {}
+    return {labels.PLACEMENT_GROUP: instance.placement_group, **number}
 
 
 def _texts(amounts: Resources, instance: Instance) -> dict[str, str]:

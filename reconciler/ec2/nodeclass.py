@@ -172,6 +172,8 @@ def _placement_group(node_class: EC2NodeClass, facts: ClassFacts) -> Verdict:
     """A class that asks for a group launches nothing outside it: without one resolved it is not ready."""
     if node_class.spec.placement_group_selector is None:
         return (TRUE, "PlacementGroupReady", "")
+    if facts.placement_group is not None:
+        return (TRUE, "PlacementGroupReady", f"{facts.placement_group.strategy} {facts.placement_group.id}")
     return (
         FALSE,
         *facts.problems.get(

@@ -35,6 +35,8 @@ def build(
     reservation: Reservation | None = None,
     tenancy: str = "default",
     efa: int = 0,
+    placement_group: str = "",
+    partition: int = 0,
 ) -> LaunchTemplate:
     """The template of a claim's launch. Raises ValueError when the class's user data is malformed.
 
@@ -64,6 +66,8 @@ def build(
         reservation=_held(reservation) if reservation is not None else None,
         enclaves=any(claim.requests()[name] for name in ENCLAVES),
         tenancy=tenancy,
+        placement_group=placement_group,
+        partition=partition,
     )
     return replace(template, name=_name(template))
 

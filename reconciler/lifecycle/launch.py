@@ -266,5 +266,6 @@ def _planned(
         now=snapshot.now,
         attempt=attempt,
         full_subnets=snapshot.full_subnets(node_class.name),
+        placement_group=snapshot.placement_group(node_class.name),
         free_addresses=room.of(node_class.name),
     )

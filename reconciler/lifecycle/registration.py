@@ -11,6 +11,7 @@ from api import labels
 from api.v1.conditions import FALSE, TRUE, UNKNOWN
 from api.v1.meta import OwnerReference, Taint
 from api.v1.nodeclaim import NodeClaim
+from reconciler.ec2 import placement
 from reconciler.lifecycle.liveness import joins_late
 from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.writes import warning, with_metadata
@@ -31,10 +32,22 @@ def register(progress: Progress) -> Progress:
     node = progress.node
     if node is None or node.metadata.deleting:
         return progress.condition("Registered", UNKNOWN, "NodeNotFound", "no node has joined the cluster yet")
+    if placement.is_awaited(progress.claim):
+        return _partition_learnt(progress)
     if not _joined(node):
         late, joining = joins_late(progress), _join(progress, node)
         return joining.condition("Registered", FALSE, "NodeJoinedLate", _LATE) if late else joining
     return progress.with_status(node_name=node.name).condition("Registered", TRUE)
+
+
+def _partition_learnt(progress: Progress) -> Progress:
+    """With the label of the partition that EC2 has chosen, as soon as it tells; until then the Node takes no pods."""
+    instance = progress.view.instance(progress.claim.status.provider_id)
+    if instance is not None and instance.partition:
+        return register(progress.with_labels({labels.PLACEMENT_PARTITION: str(instance.partition)}))
+    what = "which partition it has put the machine into" if instance is not None else "of the machine"
+    text = f"PlacementGroupRegistrationHook: EC2 has not told {what} yet"
+    return progress.condition("Registered", UNKNOWN, "RegistrationHookPending", text)
 
 
 def joined_anew(progress: Progress) -> bool:

@@ -18,6 +18,8 @@ ONLY_RESERVED = "capacity-reservations-only"
 EFA, EFA_ONLY = "efa", "efa-only"
 #: How EC2 calls a reservation whose owner may take machines back.
 INTERRUPTIBLE = "interruptible-capacity-reservation"
+#: The strategy of a placement group whose partitions share no hardware.
+PARTITIONED = "partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,25 @@ class CapacityReservation:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementGroup:
+    """Where EC2 puts machines in relation to each other. Source: EC2 API, PlacementGroup.
+
+    `strategy` is cluster, partition or spread; only one of partitions has a number of these.
+    """
+
+    id: str
+    name: str = ""
+    strategy: str = "cluster"
+    partitions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ClassFacts:
     """What AWS made of one EC2NodeClass's selectors, at one generation of it.
 
     `problems` maps a condition (`AMIsReady`, `SubnetsReady`, …) to (reason, message) where resolving failed.
     `instance_profile` is empty until it exists; `reservations` are by ID. `full_subnets` are the IDs of those that had
-    no address left when something was lately launched there.
+    no address left when something was lately launched there. `placement_group` is the one that the class selects.
     """
 
     generation: int
@@ -145,6 +160,7 @@ class ClassFacts:
     problems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     reservations: tuple[CapacityReservation, ...] = ()
     full_subnets: frozenset[str] = frozenset()
+    placement_group: PlacementGroup | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +192,8 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     a primary IPv6 address and the prefixes are IPv6 ones. Without `network_interfaces` there is one.
     `nested_virtualization` is the CPU option, "" for unset; with `enclaves` a machine can have some of its own.
     `capacity_reservations` is the preference that EC2 is told ("none": open reservations are not used up); "" says
-    nothing. With a `reservation` machines are launched into that one only.
+    nothing. With a `reservation` machines are launched into that one only. `placement_group` is an ID, "" for
+    none, and of its partitions EC2 is to take number `partition`, or (0) which it likes.
     """
 
     name: str
@@ -199,6 +216,8 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     reservation: HeldReservation | None = None
     enclaves: bool = False
     tenancy: str = "default"
+    placement_group: str = ""
+    partition: int = 0
 
 
 class Override(Value, frozen=True, kw_only=True):
@@ -234,6 +253,11 @@ class FleetRequest(Value, frozen=True, kw_only=True):
         """What a machine from an override is launched into, if into any."""
         return next((t.reservation for t in self.templates if t.name == override.template), None)
 
+    @property
+    def placement_group(self) -> str:
+        """The ID of the group that all its machines are launched into; empty for none."""
+        return self.templates[0].placement_group if self.templates else ""
+
     def sold(self, instance_type: str, zone: str) -> tuple[str, str, str]:
         """The key of the offering of a type and zone that the call may take."""
         asked = (o for o in self.overrides if (o.instance_type, o.zone) == (instance_type, zone))
@@ -257,7 +281,8 @@ class FleetError:
 class Instance:
     """One EC2 instance of this cluster (terminated ones are not shown). A reserved one is in a `reservation`.
 
-    `efa` counts its interfaces for high-performance computing.
+    `efa` counts its interfaces for high-performance computing. It is in partition number `partition` (0: none, or not
+    told yet) of its `placement_group` (an ID).
     """
 
     id: str
@@ -274,6 +299,8 @@ class Instance:
     reservation: HeldReservation | None = None
     tenancy: str = "default"
     efa: int = 0
+    placement_group: str = ""
+    partition: int = 0
 
     @property
     def provider_id(self) -> str:

@@ -12,6 +12,13 @@ from reconciler.model.devices import ResourceSliceSpec
 
 #: A (type, zone, capacity type) that can be bought; of reserved capacity the third is the reservation's ID.
 OfferingKey = tuple[str, str, str]
+
+
+def in_group(key: OfferingKey, placement_group: str) -> OfferingKey:
+    """The same offering within a placement group, where it may be out of stock although it is not elsewhere."""
+    return (key[0], key[1], f"{key[2]} in {placement_group}") if placement_group else key
+
+
 #: What an offering settles of a machine's labels.
 OFFERING_LABELS = (labels.ZONE, labels.CAPACITY_TYPE, labels.ZONE_ID, *labels.RESERVATION_LABELS)
 #: The values that an offering has of these, in order; "" for none.
@@ -40,7 +47,8 @@ class Offering:
 
     `available` says that the price is known and the zone has a usable subnet; what is out of stock for now is not
     here but in `Snapshot.out_of_stock`. One that is `unpriced` would be available if its price were known. `capacity`
-    is what machines from here have instead of what the type has of these resources.
+    is what machines from here have instead of what the type has of these resources. `placement_group` is the ID of the
+    one that machines from here are launched into.
     """
 
     instance_type: str
@@ -52,11 +60,18 @@ class Offering:
     capacity: Resources | None = None
     unpriced: bool = False
     reservation: Reservation | None = None
+    placement_group: str = ""
 
     @property
     def key(self) -> OfferingKey:
         sold = self.capacity_type if self.reservation is None else self.reservation.id
         return (self.instance_type, self.zone, sold)
+
+    @property
+    def keys(self) -> tuple[OfferingKey, ...]:
+        """What it is called when it is out of stock: by itself, and within its placement group."""
+        own = self.key
+        return (own, in_group(own, self.placement_group)) if self.placement_group else (own,)
 
     @property
     def market(self) -> Market:

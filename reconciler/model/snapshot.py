@@ -21,8 +21,16 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
 from reconciler.model import devices, objects, storage, workloads
-from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Impairment, Instance, Interruption
-from reconciler.model.instance_type import Catalogue, OfferingKey
+from reconciler.model.cloud import (
+    ClassFacts,
+    ClusterFacts,
+    FleetError,
+    Impairment,
+    Instance,
+    Interruption,
+    PlacementGroup,
+)
+from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
 from reconciler.model.journal import Journal
 from reconciler.model.overlays import PoolKey
 from reconciler.model.pdbs import Budget, Selectors
@@ -299,6 +307,11 @@ class Snapshot:
         facts = self.class_facts.get(class_name)
         return facts.full_subnets if facts is not None else frozenset()
 
+    def placement_group(self, class_name: str) -> PlacementGroup | None:
+        """The one that the class selects, as far as it is known."""
+        facts = self.class_facts.get(class_name)
+        return facts.placement_group if facts is not None else None
+
     def detached(self) -> Snapshot:
         """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""
         own: dict[str, Any] = {
@@ -311,9 +324,9 @@ class Snapshot:
         pods = PodIndex(dict(self.pods.by_key), by_node, dict(self.pods.pending), nominated)
         return replace(self, pods=pods, journal=None, **own)
 
-    def out_of_stock_now(self, key: OfferingKey) -> bool:
-        until = self.out_of_stock.get(key)
-        return until is not None and until > self.now
+    def out_of_stock_now(self, offering: Offering) -> bool:
+        found = (self.out_of_stock.get(key) for key in offering.keys)
+        return any(until is not None and until > self.now for until in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]
             out_of_stock=snapshot.out_of_stock,
             now=snapshot.now,
             full_subnets=snapshot.full_subnets(node_class.name),
+            placement_group=snapshot.placement_group(node_class.name),
         )
     except ValueError as error:
         return Reason(MALFORMED, str(error)), None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from reconciler.ec2.errors import SUBNET_CODE
+from reconciler.ec2.errors import SUBNET_CODE, closed
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
 from reconciler.model.instance_type import OfferingKey
 from reconciler.model.snapshot import InstanceIndex, LaunchFailure
@@ -69,7 +69,7 @@ class Fleet:
             self._launched[instance.id] = (instance, at)
         for error in result.errors:
             if error.capacity and error.instance_type and error.zone and not full_subnet(error):
-                self._sold_out(request.sold(error.instance_type, error.zone), at)
+                self.close(closed(request, error), at)
         if len(result.instances) < len(request.members):
             self.failed(request.group, result.errors, at)
         else:

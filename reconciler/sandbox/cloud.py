@@ -129,6 +129,9 @@ class SandboxCloud:
             problems["SecurityGroupsReady"] = ("SecurityGroupsNotFound", text)
         if not images:
             problems["AMIsReady"] = ("AMINotFound", "AMISelector did not match any AMIs")
+        group = self._ec2.placement_groups.find(spec.placement_group_selector)
+        if spec.placement_group_selector is not None and group is None:
+            problems["PlacementGroupReady"] = ("PlacementGroupNotFound", "PlacementGroupSelector did not match")
         return ClassFacts(
             generation=node_class.metadata.generation,
             subnets=tuple(self._free(one) for one in subnets if isinstance(one, Subnet)),
@@ -137,6 +140,7 @@ class SandboxCloud:
             instance_profile=spec.instance_profile or self._profile_of(node_class),
             problems=problems,
             reservations=self._ec2.reserved(spec.capacity_reservation_selector_terms),
+            placement_group=group,
         )
 
     def _free(self, subnet: Subnet) -> Subnet:

@@ -14,7 +14,7 @@ from itertools import product
 from math import log
 
 from api import labels
-from api.v1.ec2nodeclass import BlockDeviceMapping, SelectorTerm
+from api.v1.ec2nodeclass import SelectorTerm
 from reconciler.ec2.errors import SUBNET_CODE
 from reconciler.model.cloud import (
     SYSTEM_CHECK,
@@ -33,7 +33,9 @@ from reconciler.model.cloud import (
 from reconciler.ports import AlreadyGone, IdempotencyMismatch, Invalid
 from reconciler.sandbox.account import Tagged, select
 from reconciler.sandbox.clock import Agenda
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.manifests import chance, digest, timestamp
+from reconciler.sandbox.placement import PlacementGroups
 from reconciler.sandbox.weather import Weather
 
 #: How long a received message stays hidden from the next receive.
@@ -42,53 +44,6 @@ _BATCH = 10
 SPOT_NOTICE = timedelta(minutes=2)
 #: So long after its end an instance can still be named.
 REMEMBERED = timedelta(hours=1)
-
-
-@dataclass(slots=True)
-class Machine:
-    """One instance and its whole story; terminated ones stay for inspection. `number` counts launches."""
-
-    id: str
-    number: int
-    instance_type: str
-    zone: str
-    zone_id: str
-    capacity_type: str
-    image_id: str
-    subnet_id: str
-    security_group_ids: tuple[str, ...]
-    user_data: str
-    volumes: tuple[BlockDeviceMapping, ...]
-    launched: datetime
-    visible_at: datetime
-    tags: dict[str, str]
-    price: int
-    state: str = "pending"
-    ended: datetime | None = None
-    reservation: HeldReservation | None = None
-    #: Whether it becomes a Node, and that Ready.
-    boots: bool = True
-    fit: bool = True
-
-    @property
-    def provider_id(self) -> str:
-        return f"aws:///{self.zone}/{self.id}"
-
-    def shown(self) -> Instance:
-        return Instance(
-            id=self.id,
-            instance_type=self.instance_type,
-            zone=self.zone,
-            state=self.state,
-            capacity_type=self.capacity_type,
-            launched=self.launched,
-            image_id=self.image_id,
-            subnet_id=self.subnet_id,
-            security_group_ids=self.security_group_ids,
-            tags=dict(self.tags),
-            zone_id=self.zone_id,
-            reservation=self.reservation,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +83,7 @@ class Ec2:
         self.region, self.weather = region, weather
         #: Every instance that ever was, by ID, terminated ones included.
         self.instances: dict[str, Machine] = {}
+        self.placement_groups = PlacementGroups(self.instances.values())
         self.calls: list[Logged] = []
         self.subnets = {subnet.id: subnet for subnet in subnets}
         self.used_addresses: dict[str, int] = {}
@@ -273,7 +229,7 @@ class Ec2:
         """The first override that can be had, by the request's order or else by price; what could not is noted."""
         ordered = sorted(request.overrides, key=lambda o: (self._rank(request, o), o.instance_type, o.zone))
         for override in ordered:
-            fault = self._fault(override, request.capacity_type, request.reservation(override))
+            fault = self._fault(request, override)
             if fault is None:
                 return self._launch(request, override)
             errors[(override.instance_type, override.zone)] = fault
@@ -288,8 +244,9 @@ class Ec2:
             return self.region.spot.get((kind, override.zone), own)
         return self.region.on_demand.get(kind, own)
 
-    def _fault(self, override: Override, capacity_type: str, held: HeldReservation | None) -> FleetError | None:
-        kind, zone = override.instance_type, override.zone
+    def _fault(self, request: FleetRequest, override: Override) -> FleetError | None:
+        kind, zone, capacity_type = override.instance_type, override.zone, request.capacity_type
+        held, group = request.reservation(override), request.placement_group
         if kind not in self.region.types or zone not in self.region.zones_by_type[kind]:
             return FleetError("Unsupported", f"{kind} is not supported in {zone}", kind, zone, True)
         subnet = self.subnets.get(override.subnet_id)
@@ -298,6 +255,8 @@ class Ec2:
         if self.used_addresses.get(subnet.id, 0) >= subnet.free_addresses:
             text = f"{subnet.id} has no free addresses"
             return FleetError(SUBNET_CODE, text, kind, zone, True, subnet.id)
+        if group and (fault := self.placement_groups.fault(group, kind, zone)) is not None:
+            return fault
         if held is not None:
             return self._full(held, kind, zone)
         if self.out_of_stock(kind, zone, capacity_type):
@@ -348,6 +307,8 @@ class Ec2:
             tags=dict(request.tags),
             price=bought if held is None else 0,  # what is reserved is paid for already
             reservation=held,
+            placement_group=template.placement_group,
+            partition=self.placement_groups.partition(template, zone),
             boots=chance("boot", self._seed, number) >= self.weather.boot_failure_rate,
             fit=chance("fit", self._seed, number) >= self.weather.ready_failure_rate,
         )

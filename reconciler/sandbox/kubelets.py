@@ -24,7 +24,8 @@ from reconciler.ports import AlreadyExists
 from reconciler.sandbox import user_data
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import Agenda
-from reconciler.sandbox.ec2 import Ec2, Machine
+from reconciler.sandbox.ec2 import Ec2
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.manifests import timestamp
 from reconciler.sandbox.user_data import NodeSettings
 

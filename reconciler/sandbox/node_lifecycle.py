@@ -15,8 +15,9 @@ from reconciler.model.objects import Node, Pod
 from reconciler.model.pods import terminal
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import Agenda
-from reconciler.sandbox.ec2 import Ec2, Machine
+from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.kubelets import Kubelets
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.manifests import timestamp
 
 _NOT_READY, _UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"

@@ -16,7 +16,7 @@ _LAUNCH_ORDER = (labels.RESERVED, labels.SPOT, labels.ON_DEMAND)
 def compatible(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> Iterator[Offering]:
     """The offerings that these requirements allow, that are for sale and not out of stock."""
     for offering in instance_type.offerings:
-        if offering.available and not snapshot.out_of_stock_now(offering.key) and offering.suits(requirements):
+        if offering.available and not snapshot.out_of_stock_now(offering) and offering.suits(requirements):
             yield offering
 
 

@@ -78,7 +78,7 @@ class TypeTable:
             for o in instance_type.offerings:
                 market = place[o.market]
                 self.listed[row, market] = True
-                if o.available and snapshot.out_of_stock_now(o.key):
+                if o.available and snapshot.out_of_stock_now(o):
                     self.sold_out[row, market] = True
                 elif o.available:
                     self.price[row, market] = o.price

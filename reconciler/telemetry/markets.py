@@ -98,7 +98,7 @@ def _states(seen: _Seen, types: Iterable[InstanceType]) -> dict[_Market, _State]
     found: dict[_Market, _State] = {}
     for kind in types:
         for offering in kind.offerings:
-            _put(found, offering, offering.available and offering.key not in seen.closed)
+            _put(found, offering, offering.available and seen.closed.isdisjoint(offering.keys))
             if seen.reserved_capacity:
                 found.setdefault((kind.name, offering.zone, labels.RESERVED), (False, 0))
     return found

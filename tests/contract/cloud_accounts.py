@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from reconciler.aws.cloud import AwsCloud
-from reconciler.model.cloud import CapacityReservation, Message
+from reconciler.model.cloud import CapacityReservation, Message, PlacementGroup
 from reconciler.ports import Cloud
 from reconciler.sandbox.ec2 import VISIBILITY
 from reconciler.sandbox.world import World
@@ -37,6 +37,10 @@ class Account(Protocol):
 
     def reserve(self, id_: str, instance_type: str, zone: str, machines: int, tags: Mapping[str, str]) -> None:
         """The account has a capacity reservation of so many machines in all."""
+        ...
+
+    def group(self, id_: str, name: str, strategy: str, partitions: int = 0) -> None:
+        """The account has a placement group."""
         ...
 
     def hide_new_instances(self) -> None:
@@ -83,6 +87,9 @@ class SandboxAccount:
     def reserve(self, id_: str, instance_type: str, zone: str, machines: int, tags: Mapping[str, str]) -> None:
         self._world.ec2.reserve(CapacityReservation(id_, instance_type, zone, machines, OWNER), tags)
 
+    def group(self, id_: str, name: str, strategy: str, partitions: int = 0) -> None:
+        self._world.ec2.placement_groups.add(PlacementGroup(id_, name, strategy, partitions))
+
     def hide_new_instances(self) -> None:
         return
 
@@ -126,6 +133,9 @@ class MotoAccount:
 
     def reserve(self, id_: str, instance_type: str, zone: str, machines: int, tags: Mapping[str, str]) -> None:
         self._aws.reserve(id_, instance_type, zone, machines, tags)
+
+    def group(self, id_: str, name: str, strategy: str, partitions: int = 0) -> None:
+        self._aws.group(id_, name, strategy, partitions)
 
     def hide_new_instances(self) -> None:
         self._aws.set_describe_delay(1.0)

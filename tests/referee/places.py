@@ -179,7 +179,7 @@ def offers(snapshot: Snapshot, requirements: Requirements, one: InstanceType) ->
         o
         for o in one.offerings
         if o.available
-        and not snapshot.out_of_stock_now(o.key)
+        and not snapshot.out_of_stock_now(o)
         and requirements.allowed(labels.ZONE).has(o.zone)
         and requirements.allowed(labels.CAPACITY_TYPE).has(o.capacity_type)
         and (not o.zone_id or requirements.allowed(labels.ZONE_ID).has(o.zone_id))

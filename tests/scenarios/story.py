@@ -34,8 +34,8 @@ from api import durations, labels
 from reconciler.model import kinds
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.kubelets import NOT_READY
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.manifests import timestamp
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World

@@ -23,8 +23,8 @@ from reconciler.model.kinds import Kind
 from reconciler.model.objects import Node, Pod
 from reconciler.model.settings import Settings
 from reconciler.sandbox.api_server import Record
-from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.world import World
 from tests.simulation.arithmetic import allowed, at_work, beyond_bearing, holds_up_a_drain, size, wants_a_place
 from tests.simulation.rest import instance_of

@@ -20,8 +20,8 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.leader import Leader
-from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call, Faults
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
 from tests.simulation.memories import difference

@@ -9,7 +9,7 @@ from typing import Any
 from api import labels
 from reconciler.model.cloud import CapacityReservation
 from reconciler.model.settings import FeatureGates, Settings
-from reconciler.sandbox.ec2 import Machine
+from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.world import World
 from tests.simulation.stage import ALONE, STILL, Play
 from tests.worlds import deployment, node_class, node_pool

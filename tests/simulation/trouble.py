@@ -21,8 +21,8 @@ from reconciler.ports import (
     Throttled,
     Unavailable,
 )
-from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.faults import Call, Faults
+from reconciler.sandbox.machines import Machine
 from tests.simulation.scripts import Fault
 from tests.simulation.sight import INSTANCES, Sight
 

@@ -128,6 +128,11 @@ class MotoAws:
         given = {"id": id_, "instance_type": instance_type, "zone": zone, "total": total, "tags": dict(tags)}
         self.command("reserve", given)
 
+    def group(self, id_: str, name: str, strategy: str, partitions: int = 0, *, state: str = "available") -> None:
+        """The account has this placement group."""
+        given = {"id": id_, "name": name, "strategy": strategy, "partitions": partitions, "state": state}
+        self.command("group", given)
+
     def restock(self) -> None:
         """Everything is to be had again."""
         self.command("restock")

@@ -11,7 +11,7 @@ from moto.ec2.responses import EC2Response
 from moto.iam.models import ManagedPolicy
 from moto.iam.responses import IamResponse
 
-from . import ailments, reservations
+from . import ailments, placement, reservations
 from .fleet import create_fleet
 from .instance_rows import filters_of, instance_row, passes
 from .market import Market
@@ -91,6 +91,13 @@ def _instances(world: World, market: Market) -> list[Any]:
             rows = reservations.rows(world.reservations.values(), instances, self._filters_from_querystring())
         return page_of(self, "DescribeCapacityReservations", "CapacityReservations", rows, world.describe_page)
 
+    def describe_placement_groups(self: Any) -> ActionResult:
+        self.error_on_dryrun()
+        named = self._get_param("GroupIds", []), self._get_param("GroupNames", [])
+        with world.settled():
+            found = placement.rows(world.placement_groups, *named, self._filters_from_querystring())
+        return ActionResult({"PlacementGroups": found})
+
     def terminate_instances(self: Any) -> ActionResult:
         """Those that are ending already are fine too. Source: EC2 API reference, TerminateInstances."""
         self.error_on_dryrun()
@@ -106,7 +113,7 @@ def _instances(world: World, market: Market) -> list[Any]:
             self.ec2_backend.get_multi_instances_by_id([id_ for id_ in self._get_param("Resources") if id_[:2] == "i-"])
             return create_tags_as_moto(self)
 
-    lists = [describe_instances, describe_instance_status, describe_capacity_reservations]
+    lists = [describe_instances, describe_instance_status, describe_capacity_reservations, describe_placement_groups]
     return [create_fleet_, *lists, terminate_instances, create_tags]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
+from . import placement
 from .market import Market, price, spot_price
 from .reservations import left, target
 from .world import World, backend
@@ -130,7 +131,7 @@ def _launch(world: World, market: Market, response: Any, order: Order) -> dict[s
             instances.append({**_about(order, pool), "InstanceIds": ids, "InstanceType": pool.instance_type})
             left -= room
         if refusal or room < min(left + room, order.count):
-            code, message = refusal or _shortage(world, order, pool)
+            code, message = refusal or _shortage(world, response, order, pool)
             errors.append({**_about(order, pool), "ErrorCode": code, "ErrorMessage": message})
     return {"FleetId": fleet_id, "Instances": instances, "Errors": errors}
 
@@ -188,6 +189,7 @@ def _profile(name: str) -> Any | None:
 def _room(world: World, response: Any, order: Order, pool: Pool, wanted: int) -> int:
     """How many instances this pool gives now: as stock and the subnet's free addresses allow."""
     addresses = response.ec2_backend.get_subnet(pool.override["SubnetId"]).available_ip_address_count
+    wanted = min(wanted, _placeable(world, response, pool))
     held = world.reservations.get(target(pool.data))
     if held is not None:  # who has a machine reserved is never out of stock
         return max(min(wanted, addresses, left(held, response.ec2_backend.all_instances())), 0)
@@ -198,7 +200,15 @@ def _room(world: World, response: Any, order: Order, pool: Pool, wanted: int) ->
     return room
 
 
-def _shortage(world: World, order: Order, pool: Pool) -> tuple[str, str]:
+def _placeable(world: World, response: Any, pool: Pool) -> int:
+    """How many more its placement group takes there."""
+    placed = pool.data.get("Placement", {})
+    return placement.room(world.placement_groups, placed, pool.zone, response.ec2_backend.all_instances())
+
+
+def _shortage(world: World, response: Any, order: Order, pool: Pool) -> tuple[str, str]:
+    if _placeable(world, response, pool) <= 0:
+        return "InstanceLimitExceeded", "You have reached the limit of instances in this spread placement group."
     if target(pool.data):
         return "ReservationCapacityExceeded", f"There is no capacity left in {target(pool.data)}."
     out = world.stock(pool.instance_type, pool.zone, order.capacity_type)
@@ -247,7 +257,9 @@ def _start(world: World, response: Any, order: Order, pool: Pool, fleet_id: str)
 def _finish(world: World, ec2: Any, order: Order, pool: Pool, instance: Any) -> None:
     """What moto leaves out: zone ID, spot request, profile, and a state that starts as pending."""
     instance.placement.availability_zone_id = ec2.get_subnet(pool.override["SubnetId"]).availability_zone_id
-    instance.placement.tenancy = pool.data.get("Placement", {}).get("Tenancy", "default")
+    placed = pool.data.get("Placement", {})
+    instance.placement.tenancy = placed.get("Tenancy", "default")
+    placement.put(world.placement_groups, placed, instance, ec2.all_instances())
     kinds = [interface.get("InterfaceType", "interface") for interface in pool.data.get("NetworkInterfaces", [])]
     instance.interface_types = kinds or ["interface"]
     volumes = [mapping.get("Ebs", {}).get("VolumeSize", 0) for mapping in pool.data.get("BlockDeviceMappings", [])]

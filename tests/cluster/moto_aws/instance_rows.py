@@ -19,7 +19,13 @@ _PLAIN = {
     "CapacityReservationId": "capacity_reservation_id",
     "IamInstanceProfile": "iam_instance_profile",
 }
-_PLACED = {"AvailabilityZone": "availability_zone", "AvailabilityZoneId": "availability_zone_id", "Tenancy": "tenancy"}
+_PLACED = {
+    "AvailabilityZone": "availability_zone",
+    "AvailabilityZoneId": "availability_zone_id",
+    "Tenancy": "tenancy",
+    "GroupId": "group_id",
+    "PartitionNumber": "partition_number",
+}
 
 
 def instance_row(instance: Any) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from .events import interruption_body
 from .extension import extend
 from .instance_rows import tags_of
 from .market import Market
+from .placement import Group
 from .reservations import Reserved
 from .seed import release_images, seed
 from .settings import CONTROL, MotoSettings
@@ -117,6 +118,11 @@ class Gate:
         with self.world.lock:
             one = msgspec.json.decode(body, type=Reserved)
             self.world.reservations[one.id] = one
+
+    def control_group(self, body: bytes) -> None:
+        with self.world.lock:
+            one = msgspec.json.decode(body, type=Group)
+            self.world.placement_groups[one.id] = one
 
     def control_restock(self, _: bytes) -> None:
         with self.world.lock:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from .ailments import Ailment
+from .placement import Group
 from .reservations import Reserved
 from .settings import ACCOUNT, MotoSettings
 
@@ -66,6 +67,8 @@ class World:
     stock_outs: list[StockOut] = field(default_factory=list)
     #: Capacity reservations by ID.
     reservations: dict[str, Reserved] = field(default_factory=dict)
+    #: Placement groups by ID.
+    placement_groups: dict[str, Group] = field(default_factory=dict)
     ailments: list[Ailment] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)

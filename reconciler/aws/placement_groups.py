@@ -1,0 +1,34 @@
+"""The placement group that a node class selects. Source: EC2 API reference, DescribePlacementGroups."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from api.v1.ec2nodeclass import PlacementGroupSelector
+from reconciler.aws.errors import translated
+from reconciler.model.cloud import PlacementGroup
+from reconciler.ports import AlreadyGone
+
+_AVAILABLE: Final = {"Name": "state", "Values": ["available"]}
+
+
+def read_placement_group(ec2: Any, selector: PlacementGroupSelector | None) -> PlacementGroup | None:
+    """The group of this ID or name; None when there is none, or it is on its way in or out."""
+    if selector is None:
+        return None
+    named: dict[str, Any] = {"GroupIds": [selector.id]} if selector.id else {"GroupNames": [selector.name or ""]}
+    try:
+        with translated("ec2:DescribePlacementGroups"):
+            rows = ec2.describe_placement_groups(**named, Filters=[_AVAILABLE])["PlacementGroups"]
+    except AlreadyGone:
+        return None
+    return _group(rows[0]) if rows else None
+
+
+def _group(row: dict[str, Any]) -> PlacementGroup:
+    return PlacementGroup(
+        id=row["GroupId"],
+        name=row.get("GroupName", ""),
+        strategy=row.get("Strategy", ""),
+        partitions=row.get("PartitionCount") or 0,
+    )
