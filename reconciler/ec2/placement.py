@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from api import labels
-from api.requirements import IN, Requirement, Requirements, requirement
+from api.requirements import DOES_NOT_EXIST, IN, Requirement, Requirements, requirement
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model.cloud import PARTITIONED, InstanceTypeInfo, PlacementGroup
 
@@ -25,6 +25,8 @@ def rows(group: PlacementGroup) -> Iterable[Requirement]:
     yield requirement(labels.PLACEMENT_GROUP, IN, (group.id,))
     if group.strategy == PARTITIONED:
         yield requirement(labels.PLACEMENT_PARTITION, IN, _partitions(group))
+    else:
+        yield requirement(labels.PLACEMENT_PARTITION, DOES_NOT_EXIST, ())
 
 
 def partition(group: PlacementGroup, wanted: Requirements) -> int:

@@ -96,14 +96,15 @@ def test_both_sides_of_what_ec2_has_are_named() -> None:
         subnet_id="subnet-9",
         reservation=HeldReservation(id="cr-9"),
     )
-    assert detail.of_provider(made, own, held) == {
+    assert detail.of_provider(made, own, held, "pg-0near") == {
         "NodeClassDrift": "the spec of EC2NodeClass default has changed",
         "AMIDrift": "the image is ami-1, EC2NodeClass default has ami-2",
         "SecurityGroupDrift": "security groups are sg-9, now sg-1, sg-2",
         "SubnetDrift": "subnet subnet-9 is not selected any more",
         "CapacityReservationDrift": "reservation cr-9 is not selected any more",
+        "PlacementGroupDrift": "the placement group is none, now pg-0near",
     }
-    assert set(detail.of_provider(made, own, None)) == {"NodeClassDrift", "AMIDrift"}
+    assert set(detail.of_provider(made, own, None, "")) == {"NodeClassDrift", "AMIDrift", "PlacementGroupDrift"}
 
 
 def test_the_condition_says_it_and_follows_when_the_pool_changes_again() -> None:

@@ -10,7 +10,7 @@ from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import fleet
-from reconciler.model.cloud import FleetRequest
+from reconciler.model.cloud import ClassFacts, FleetRequest
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.settings import Settings
 from reconciler.scheduling.solve import solve
@@ -73,11 +73,11 @@ def asked(
     kinds = catalogue(*NAMES, of=base, settings=settings, **changes) if types is None else types
     snapshot = w.world(w.pool(requirements=list(rows)), list(pods), catalogue=kinds)
     solution = solve(snapshot, list(snapshot.pods.pending.values()))
-    made = [_call(claim, ready(base, found), kinds, settings) for claim in w.claims(snapshot, solution)]
+    made = [_call(claim, ready(base, found), kinds, settings, found) for claim in w.claims(snapshot, solution)]
     return Asked(tuple(made), tuple(sorted(key.partition("/")[2] for key in solution.unplaced)))
 
 
-def _call(claim: NodeClaim, of: EC2NodeClass, types: Catalogue, settings: Settings) -> FleetRequest:
+def _call(claim: NodeClaim, of: EC2NodeClass, types: Catalogue, settings: Settings, found: ClassFacts) -> FleetRequest:
     made = fleet.plan(
         [claim],
         pool=None,
@@ -87,6 +87,7 @@ def _call(claim: NodeClaim, of: EC2NodeClass, types: Catalogue, settings: Settin
         settings=settings,
         out_of_stock={},
         now=NOW,
+        placement_group=found.placement_group,
     )
     assert isinstance(made, FleetRequest), made
     return made
