@@ -121,6 +121,8 @@ COMMAND = f"{KERF}/command"
 COMMAND_FAILED = f"{KERF}/command-failed"
 REGISTRATIONS = f"{KERF}/registrations"
 BACK_OFF = f"{KERF}/back-off"
+#: On a NodePool: the zones (IDs) of which it was told that traffic is shifted away from them.
+ZONAL_SHIFT = f"{KERF}/zonal-shift"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"

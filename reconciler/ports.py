@@ -21,6 +21,7 @@ from reconciler.model.cloud import (
     Instance,
     Message,
     Region,
+    ZonalShift,
 )
 from reconciler.model.kinds import Kind, Ref
 
@@ -206,6 +207,13 @@ class Cloud(Protocol):
 
     def impairments(self) -> Sequence[Impairment]:
         """What ails instances of this account and region, ours and others', all pages; sorted."""
+        ...
+
+    def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:
+        """The zones that traffic of the cluster is shifted away from; sorted. Those whose time is over may be there.
+
+        Raises AlreadyGone when the cluster takes no part in zonal shifts, Invalid when it is none of EKS.
+        """
         ...
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:

@@ -23,6 +23,7 @@ from reconciler.aws import (
     reservations,
     statuses,
     types,
+    zonal_shifts,
 )
 from reconciler.aws.clients import Clients
 from reconciler.aws.cluster_facts import KnownFacts, check_version, read_cluster
@@ -40,6 +41,7 @@ from reconciler.model.cloud import (
     Instance,
     Message,
     Region,
+    ZonalShift,
 )
 from reconciler.ports import PortError
 from reconciler.telemetry.logs import Logger, silent
@@ -179,6 +181,9 @@ class AwsCloud:
 
     def impairments(self) -> Sequence[Impairment]:
         return statuses.read_impairments(self._clients.get("ec2"))
+
+    def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:
+        return zonal_shifts.read_zonal_shifts(self._clients.get("arc-zonal-shift"), cluster.arn)
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return fleets.create_fleet(self._clients, self._templates, request, may_act)

@@ -70,7 +70,8 @@ def merge(known: KnownFacts, described: Mapping[str, Any], region: str) -> Clust
     """The settings' facts, filled up with `described`, EKS's Cluster (empty when there is none)."""
     network = described.get("kubernetesNetworkConfig", {})
     version = described.get("version", "")
-    arn = described.get("arn", "").split(":")
+    arn = described.get("arn", "")
+    parts = arn.split(":")
     return ClusterFacts(
         name=known.name,
         endpoint=known.endpoint or described.get("endpoint", ""),
@@ -79,5 +80,6 @@ def merge(known: KnownFacts, described: Mapping[str, Any], region: str) -> Clust
         service_cidr=network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or "",
         kubernetes_version=(known.eks_control_plane and version) or known.kubernetes_version or version,
         region=region,
-        account=arn[4] if len(arn) > 4 else "",
+        account=parts[4] if len(parts) > 4 else "",
+        arn=arn,
     )

@@ -70,6 +70,16 @@ def queue_reads(clients: Clients, queue: str) -> Mapping[str, Probe]:
     return {"sqs:GetQueueUrl": lambda: sqs.get_queue_url(QueueName=queue), "sqs:ReceiveMessage": receive}
 
 
+def shift_reads(clients: Clients, cluster_name: str) -> Mapping[str, Probe]:
+    """By action. AlreadyGone: the cluster takes no part in zonal shifts."""
+    arc, eks = clients.get("arc-zonal-shift"), clients.get("eks")
+
+    def read() -> None:
+        arc.get_managed_resource(resourceIdentifier=eks.describe_cluster(name=cluster_name)["cluster"]["arn"])
+
+    return {"arc-zonal-shift:GetManagedResource": read}
+
+
 def outcome(action: str, probe: Probe) -> PortError | None:
     """What AWS has against it; None when nothing. AlreadyGone: we may ask, and there is no such thing."""
     try:

@@ -131,6 +131,9 @@ class ShippedTypes:
     def impairments(self) -> tuple[()]:
         return ()
 
+    def zonal_shifts(self, cluster: ClusterFacts) -> tuple[()]:
+        return ()
+
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
         """Subnets where the class's status has them, else in every zone."""
         known = {subnet.zone: subnet.zone_id for subnet in node_class.status.subnets}

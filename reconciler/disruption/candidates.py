@@ -136,7 +136,16 @@ def _node_blockers(view: View, key: str, state: StateNode) -> Iterator[Blocker]:
         yield Blocker("Nominated", "a pending pod is expected on this node", until=until)
     if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":
         yield Blocker("NodeDoNotDisrupt", f"the node is annotated {labels.DO_NOT_DISRUPT}")
+    yield from _shift_blockers(view, state)
     yield from _pool_blockers(view, state)
+
+
+def _shift_blockers(view: View, state: StateNode) -> Iterator[Blocker]:
+    """In a zone that traffic is shifted away from no instance is ended: a drain would be for nothing."""
+    zone, zone_id = (state.labels.get(key, "") for key in (labels.ZONE, labels.ZONE_ID))
+    until = view.snapshot.shifted_until(zone, zone_id)
+    if until is not None:
+        yield Blocker("ZonalShift", f"zone {zone or zone_id} is shifted away", until=until)
 
 
 def unreadable(view: View, state: StateNode) -> Iterator[Blocker]:

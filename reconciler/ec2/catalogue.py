@@ -38,11 +38,12 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
     reserved: dict[str, list[CapacityReservation]] = {}
     for one in facts.reservations if settings.gates.reserved_capacity else ():
         reserved.setdefault(one.instance_type, []).append(one)
-    return tuple(
+    types = (
         _instance_type(info, node_class, region, sizing, zone_ids, shut, table, reserved.get(info.name, ()), group)
         for info in infos
         if type_labels.architecture(info)
     )
+    return tuple(_noted(type_, group, _shifted(facts)) for type_ in types)
 
 
 def _instance_type(
@@ -63,18 +64,24 @@ def _instance_type(
         wanted = wanted.without(*placement.LABELS) & placement.rows(group)
     usable = _compatible(info, node_class, sizing, group) and images.pick(wanted, table) is not None
     price = region.on_demand.get(info.name, 0) // _AS_GOOD_AS_FREE
-    held = (_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
-    offerings = (*_offerings(info, region, zone_ids, shut, usable), *held)
-    if group is not None:
-        offerings = tuple(replace(offering, placement_group=group.id) for offering in offerings)
+    held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
     full = capacity.capacity(info, sizing)
     return InstanceType(
         info.name,
-        _with_reservations(wanted) if reserved else wanted,
+        _with_reservations(wanted) if held else wanted,
         full,
         capacity.allocatable(full, capacity.overhead(info, sizing, full)),
-        offerings,
+        (*_offerings(info, region, zone_ids, shut, usable), *held),
     )
+
+
+def _noted(type_: InstanceType, group: PlacementGroup | None, shifted: frozenset[str]) -> InstanceType:
+    """The type whose offerings know their placement group, and that their zone is shifted away from."""
+    if group is None and not shifted:
+        return type_
+    id_ = group.id if group is not None else ""
+    offerings = (replace(o, placement_group=id_, shifted=o.zone in shifted) for o in type_.offerings)
+    return replace(type_, offerings=tuple(offerings))
 
 
 def _reserved(one: CapacityReservation, price: int, zone_ids: Mapping[str, str], possible: bool) -> Offering:
@@ -129,9 +136,13 @@ def _zone_ids(facts: ClassFacts) -> dict[str, str]:
 
 
 def _shut(facts: ClassFacts) -> frozenset[str]:
-    """The zones whose subnets are all full."""
+    """The zones whose subnets are all full, and those that traffic is shifted away from."""
     roomy = {subnet.zone for subnet in facts.subnets if subnet.id not in facts.full_subnets}
-    return frozenset(subnet.zone for subnet in facts.subnets) - roomy
+    return (frozenset(subnet.zone for subnet in facts.subnets) - roomy) | _shifted(facts)
+
+
+def _shifted(facts: ClassFacts) -> frozenset[str]:
+    return frozenset(subnet.zone for subnet in facts.subnets if subnet.zone_id in facts.shifted)
 
 
 def _compatible(info: InstanceTypeInfo, node_class: EC2NodeClass, sizing: Sizing, group: PlacementGroup | None) -> bool:

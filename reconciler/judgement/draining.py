@@ -9,6 +9,7 @@ from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.judgement.values import Fact, Stage
 from reconciler.lifecycle.drain import forced_at, must_go, waiting_pods, wave_of
+from reconciler.lifecycle.shifted_zones import claim_held
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.volumes import attached
 from reconciler.model import pods
@@ -30,7 +31,8 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
     if claim is not None and not claim.assigned_instance:
         return Stage("Terminating", "its launch is being undone", since)
     if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
-        return Stage("Terminating", "its instance is about to be terminated", since, tuple(_others(claim, node)))
+        facts = (*_kept(view, claim), *_others(claim, node))
+        return Stage("Terminating", "its instance is about to be terminated", since, facts)
     waiting = waiting_pods(view, node)
     if waiting:
         text = f"is being drained: {_number(len(waiting), 'pod')} left"
@@ -41,7 +43,8 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
         text = f"is drained; {_number(len(volumes), 'volume')} still to be detached"
         facts = (*(Fact(f"volume {name}") for name in volumes), *_deadline(deadline))
         return Stage("Detaching", text, since, facts)
-    return Stage("Terminating", "is drained; its instance is about to be terminated", since)
+    facts = tuple(_kept(view, claim))
+    return Stage("Terminating", "is drained; its instance is about to be terminated", since, facts)
 
 
 def _terminating(claim: NodeClaim) -> Stage:
@@ -49,6 +52,13 @@ def _terminating(claim: NodeClaim) -> Stage:
     since = condition.last_transition_time if condition is not None else None
     text = f"instance {claim.assigned_instance} is being terminated"
     return Stage("Terminating", text, since, tuple(_others(claim, None)))
+
+
+def _kept(view: View, claim: NodeClaim | None) -> Iterator[Fact]:
+    """Why its instance may not be ended now."""
+    held = claim_held(view, claim, view.instance(claim.status.provider_id)) if claim is not None else None
+    for refusal in held.refusals if held is not None else ():
+        yield Fact(refusal.reason.text)
 
 
 def _others(claim: NodeClaim | None, node: Node | None) -> Iterator[Fact]:

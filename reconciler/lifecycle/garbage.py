@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
-from reconciler.lifecycle import garbage_guard
+from reconciler.lifecycle import garbage_guard, shifted_zones
 from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
 from reconciler.lifecycle.view import View
@@ -82,11 +82,13 @@ def _illegible(claim: NodeClaim) -> bool:
 
 
 # --- instances --------------------------------------------------------------------------------------------------
-def _orphaned(view: View, id_: str) -> tuple[Instance | None, None]:
-    """A live instance that no claim has and none waits for."""
+def _orphaned(view: View, id_: str) -> tuple[Instance | None, datetime | None]:
+    """A live instance that no claim has and none waits for, where instances may be ended."""
     instance, snapshot = view.snapshot.instances[id_], view.snapshot
     if not instance.live or id_ in snapshot.claims_by_instance:
         return None, None
+    if (held := shifted_zones.held(view, f"instance/{id_}", instance)) is not None:
+        return None, held.next_due
     waiting = snapshot.claims_by_group.get(instance.tags.get(labels.LAUNCH_GROUP, ""), ())
     return None if any(not claim.assigned_instance for claim in waiting) else instance, None
 
@@ -107,13 +109,19 @@ def _bereft(view: View, name: str) -> tuple[NodeClaim | None, datetime | None]:
         return None, None
     if claim.metadata.unreadable:  # its instance and its Node may be what cannot be read
         return None, None
+    lost, due = _lost_now(view, claim)
+    held = shifted_zones.claim_held(view, claim, view.instance(claim.status.provider_id)) if lost else None
+    return (claim if lost else None, due) if held is None else (None, held.next_due)
+
+
+def _lost_now(view: View, claim: NodeClaim) -> tuple[bool, datetime | None]:
+    """Whether it has lost its other half, and when it may have."""
     nodes = view.nodes_of(claim)
     if view.instance(claim.status.provider_id) is None and not any(node.ready for node in nodes):
         since = claim.condition("Registered")
-        listed = since is not None and view.listed_after(since.last_transition_time)
-        return claim if listed else None, None
+        return since is not None and view.listed_after(since.last_transition_time), None
     away = _given_up(claim) if not nodes else None
-    return (claim, None) if away is not None and away <= view.snapshot.now else (None, away)
+    return (True, None) if away is not None and away <= view.snapshot.now else (False, away)
 
 
 def _given_up(claim: NodeClaim) -> datetime | None:

@@ -13,6 +13,7 @@ from api.v1.conditions import TRUE
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.outcomes import SETTLES, mismatched
 from reconciler.lifecycle.progress import Progress
+from reconciler.lifecycle.shifted_zones import claim_held
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, stale, with_annotations
 from reconciler.model.plan import Plan, Reason, Source, TerminateInstance
@@ -37,7 +38,10 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
     if instance is not None and not instance.live:  # it ends already, whoever has asked for that
         return progress.condition("InstanceTerminating", TRUE), False
     alive_still = instance is not None and listed
-    return (progress if begun and not alive_still else _ask(progress, instance_id)), False
+    if begun and not alive_still:
+        return progress, False
+    held = claim_held(view, claim, instance)
+    return (_ask(progress, instance_id) if held is None else progress.also(held)), False
 
 
 def _shared(view: View, claim: NodeClaim) -> bool:

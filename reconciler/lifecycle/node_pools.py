@@ -24,7 +24,7 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import ObjectMeta, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.lifecycle import pool_failures, registration_health
+from reconciler.lifecycle import pool_failures, registration_health, shifted_zones
 from reconciler.lifecycle.registration_health import HEALTHY
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, unreadable, with_annotations, with_metadata
@@ -134,11 +134,11 @@ def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str
     known = registration_health.remembered(pool)
     results = () if news else registration_health.results(view, pool, known, held.joining, held.lately)
     failed = None if news else pool_failures.failures(view, pool, held.joining, held.lately)
-    after = _with_status(
-        view, _annotated(pool, {} if rehashed else current, results, failed), node_class, held, results
-    )
+    shifts, events = shifted_zones.told(view, pool)
+    noted = _annotated(pool, {} if rehashed else current, results, failed, shifts)
+    after = _with_status(view, noted, node_class, held, results)
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
-    return joined((*rehashed, own))
+    return joined((*rehashed, own, Plan(events=events)))
 
 
 def _annotated(
@@ -146,13 +146,16 @@ def _annotated(
     hashes: Mapping[str, str],
     results: registration_health.Results,
     failed: PoolFailures | None,
+    shifts: str,
 ) -> NodePool:
-    """With the hashes, and with the results and failures where there are any to remember."""
-    own = (labels.REGISTRATIONS, labels.BACK_OFF)
+    """With the hashes, and with the results, failures and shifts where there are any to remember."""
+    own = (labels.REGISTRATIONS, labels.BACK_OFF, labels.ZONAL_SHIFT)
     kept = {key: value for key, value in pool.metadata.annotations.items() if key not in own}
     notes = {labels.REGISTRATIONS: registration_health.text_of(results)} if results else {}
     if failed is not None:
         notes[labels.BACK_OFF] = msgspec.json.encode(failed).decode()
+    if shifts:
+        notes[labels.ZONAL_SHIFT] = shifts
     return with_metadata(pool, annotations={**kept, **hashes, **notes})
 
 

@@ -6,6 +6,7 @@ The claim is annotated once the instance shows the tags, so that a call that got
 from __future__ import annotations
 
 from api import labels
+from reconciler.lifecycle import shifted_zones
 from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.writes import act, with_annotations
 from reconciler.model.plan import Reason, TagInstance
@@ -29,8 +30,9 @@ def tag(progress: Progress) -> Progress:
     missing = {key: value for key, value in wanted.items() if key not in instance.tags}
     if not missing and _at_rest(progress):
         return progress.with_claim(with_annotations(claim, _DONE))
-    if not missing:
-        return progress
+    held = shifted_zones.held(progress.view, f"nodeclaim/{claim.name}", instance) if missing else None
+    if not missing or held is not None:
+        return progress if held is None else progress.also(held)
     reason = Reason("Tagging", f"node {claim.status.node_name}")
     return progress.also(act(TagInstance(reason=reason, instance_id=instance.id, tags=missing)))
 

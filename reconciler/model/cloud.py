@@ -150,6 +150,7 @@ class ClassFacts:
     `problems` maps a condition (`AMIsReady`, `SubnetsReady`, …) to (reason, message) where resolving failed.
     `instance_profile` is empty until it exists; `reservations` are by ID. `full_subnets` are the IDs of those that had
     no address left when something was lately launched there. `placement_group` is the one that the class selects.
+    `shifted` are the IDs of zones that traffic is shifted away from.
     """
 
     generation: int
@@ -161,6 +162,7 @@ class ClassFacts:
     reservations: tuple[CapacityReservation, ...] = ()
     full_subnets: frozenset[str] = frozenset()
     placement_group: PlacementGroup | None = None
+    shifted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,7 @@ class ClusterFacts:
     kubernetes_version: str = ""
     region: str = ""
     account: str = ""
+    arn: str = ""
 
 
 class HeldReservation(Value, frozen=True, kw_only=True):
@@ -344,6 +347,17 @@ class Impairment:
     category: str
     since: datetime | None = None
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ZonalShift:
+    """A zone (by its ID) that traffic is shifted away from: until then, or (None) for as long as AWS says so.
+
+    Source: ARC zonal shift API, ManagedResource.
+    """
+
+    zone_id: str
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

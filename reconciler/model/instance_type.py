@@ -48,7 +48,7 @@ class Offering:
     `available` says that the price is known and the zone has a usable subnet; what is out of stock for now is not
     here but in `Snapshot.out_of_stock`. One that is `unpriced` would be available if its price were known. `capacity`
     is what machines from here have instead of what the type has of these resources. `placement_group` is the ID of the
-    one that machines from here are launched into.
+    one that machines from here are launched into; `shifted`: traffic is shifted away from the zone.
     """
 
     instance_type: str
@@ -61,6 +61,7 @@ class Offering:
     unpriced: bool = False
     reservation: Reservation | None = None
     placement_group: str = ""
+    shifted: bool = False
 
     @property
     def key(self) -> OfferingKey:

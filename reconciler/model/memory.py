@@ -34,6 +34,7 @@ _COMPARED = (
     "instances",
     "instances_by_group",
     "out_of_stock",
+    "shifted",
     "launch_failures",
     "nominated_until",
     "buffer_pods",

@@ -129,7 +129,7 @@ def noting(snapshot: Snapshot, tape: Tape) -> Snapshot:
     )
     stale = snapshot.settings.stale_after + timedelta(microseconds=1)  # the last instant still counts
     own["fresh_at"] = _NotedInstants("fresh_at", snapshot.fresh_at, tape, snapshot.now, stale)
-    for name in ("nominated_until", "not_before", "out_of_stock"):
+    for name in ("nominated_until", "not_before", "out_of_stock", "shifted"):
         own[name] = _NotedInstants(name, getattr(snapshot, name), tape, snapshot.now)
     own["instances"] = InstanceIndex(
         noted("instances", instances.by_id), noted("instances_by_group", instances.by_group)

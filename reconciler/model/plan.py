@@ -27,6 +27,7 @@ class Source(StrEnum):
     PODS = "Pod"
     PDBS = "PodDisruptionBudget"
     INSTANCES = "Instance"
+    ZONAL_SHIFTS = "ZonalShift"
 
 
 @dataclass(frozen=True, slots=True)

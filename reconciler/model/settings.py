@@ -38,6 +38,8 @@ class Settings:
     reserved_enis: int = 0
     interruption_queue: str = ""
     isolated_vpc: bool = False
+    #: Zones that ARC zonal shift has shifted the cluster away from are left alone.
+    zonal_shift: bool = False
     gates: FeatureGates = FeatureGates()
 
     #: How old a source may be for an action that destroys (design: "Fresh or not at all").

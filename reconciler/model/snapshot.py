@@ -267,6 +267,8 @@ class Snapshot:
     out_of_stock: Mapping[OfferingKey, datetime] = field(default_factory=dict)
     #: What failed fleet calls left, by launch group.
     launch_failures: Mapping[str, LaunchFailure] = field(default_factory=dict)
+    #: Zones that traffic is shifted away from, by name and by ID: until when.
+    shifted: Mapping[str, datetime] = field(default_factory=dict)
     interruptions: tuple[Interruption, ...] = ()
     #: What ails instances, by ID; only of instances that something ails.
     impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict)
@@ -311,6 +313,11 @@ class Snapshot:
         """The one that the class selects, as far as it is known."""
         facts = self.class_facts.get(class_name)
         return facts.placement_group if facts is not None else None
+
+    def shifted_until(self, zone: str, zone_id: str = "") -> datetime | None:
+        """Until when traffic is shifted away from a zone, of which name or ID will do; None when it is not."""
+        found = (self.shifted.get(name) for name in (zone, zone_id) if name)
+        return max((until for until in found if until is not None and until > self.now), default=None)
 
     def detached(self) -> Snapshot:
         """A copy that shares no map with the cluster's indexes: for another process, a file, or a later look."""

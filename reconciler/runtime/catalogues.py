@@ -52,6 +52,7 @@ class Catalogues:
         self._facts_view: dict[str, ClassFacts] = {}
         self._problems: dict[str, tuple[str, str]] = {}
         self._full: dict[str, datetime] = {}
+        self._shifted: frozenset[str] = frozenset()
         self.region: Region | None = None
 
     def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime) -> None:
@@ -74,6 +75,12 @@ class Catalogues:
                 del self._full[id_]
             self._mark_anew()
 
+    def shift(self, zone_ids: Iterable[str]) -> None:
+        """Traffic is shifted away from these zones, and from no others: nothing is launched there."""
+        if (shifted := frozenset(zone_ids)) != self._shifted:
+            self._shifted = shifted
+            self._mark_anew()
+
     def _mark_anew(self) -> None:
         for name, known in self._known.items():
             if (facts := self._marked(known.facts)) != known.facts:
@@ -81,7 +88,11 @@ class Catalogues:
         self._renew_view()
 
     def _marked(self, facts: ClassFacts) -> ClassFacts:
-        return replace(facts, full_subnets=frozenset(s.id for s in facts.subnets if s.id in self._full))
+        return replace(
+            facts,
+            full_subnets=frozenset(s.id for s in facts.subnets if s.id in self._full),
+            shifted=frozenset(s.zone_id for s in facts.subnets if s.zone_id in self._shifted),
+        )
 
     def look_again(self, name: str) -> None:
         """Something of this class was changed by us: its facts are due at once."""

@@ -6,7 +6,7 @@ All of it is memory; the tags of the instances and the annotations of the claims
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -44,10 +44,16 @@ class Fleet:
         self._restless: bool | None = None
 
     # --- instances ----------------------------------------------------------------------------------------------
-    def described(self, instances: Iterable[Instance], at: datetime) -> None:
-        """Take in a complete Describe that was asked at `at`. What is as it was keeps its identity."""
+    def described(
+        self, instances: Iterable[Instance], at: datetime, kept: Callable[[Instance], bool] = lambda instance: False
+    ) -> None:
+        """Take in a complete Describe that was asked at `at`. What is as it was keeps its identity.
+
+        Those that live and are to be `kept` are believed to do so although they are not shown.
+        """
         before = self._described
         self._described = {i.id: known if (known := before.get(i.id)) == i else i for i in instances}
+        self._described |= {id_: one for id_, one in before.items() if self._believed(one) and kept(one)}
         for id_, (_, launched) in list(self._launched.items()):
             if id_ in self._described or at - launched >= SHOWN_AFTER or self._ended_unseen(id_, at):
                 del self._launched[id_]
@@ -57,6 +63,10 @@ class Fleet:
             if (at >= since and not unseen and (told is None or not told.live)) or at - since >= SHOWN_AFTER:
                 del self._terminated[id_]
         self._changed()
+
+    def _believed(self, known: Instance) -> bool:
+        """Whether an instance may run although Describe does not show it: nobody has ended it."""
+        return known.id not in self._described and known.id not in self._terminated and known.live
 
     def _ended_unseen(self, id_: str, at: datetime) -> bool:
         """Whether it was ended so soon that Describe, which shows no terminated ones, will never show it."""

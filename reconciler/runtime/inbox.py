@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region, ZonalShift
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import Action
 from reconciler.model.snapshot import Proposal
@@ -70,6 +70,14 @@ class Examined:
     """What ails instances, all of it, as of `at`."""
 
     impairments: Sequence[Impairment]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftsRead:
+    """The zones that traffic is shifted away from, all of them, as of `at`."""
+
+    shifts: Sequence[ZonalShift]
     at: datetime
 
 
@@ -139,6 +147,7 @@ News = (
     | Withheld
     | Described
     | Examined
+    | ShiftsRead
     | Resolved
     | RegionRead
     | ClusterRead

@@ -14,12 +14,12 @@ from typing import Protocol
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2 import catalogue
 from reconciler.model import kinds
-from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Region
+from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Region, ZonalShift
 from reconciler.model.kinds import Kind
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Forbidden, Listing
-from reconciler.runtime.inbox import ClusterRead, Examined, Listed, RegionRead, Resolved
+from reconciler.runtime.inbox import ClusterRead, Examined, Listed, RegionRead, Resolved, ShiftsRead
 from reconciler.runtime.state import State
 
 
@@ -38,6 +38,8 @@ class Describes(Protocol):
 
     def impairments(self) -> Sequence[Impairment]: ...
 
+    def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]: ...
+
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts: ...
 
 
@@ -53,6 +55,9 @@ def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Sna
     state.take(RegionRead(cloud.region(), now), now)
     with suppress(Forbidden):  # who looks need not be allowed all that the controller is
         state.take(Examined(cloud.impairments(), now), now)
+    if settings.zonal_shift:
+        with suppress(Forbidden):
+            state.take(ShiftsRead(cloud.zonal_shifts(cluster), now), now)
     for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
         if not node_class.metadata.unreadable:
             facts = cloud.resolve(node_class, cluster)

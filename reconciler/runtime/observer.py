@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.model import kinds
@@ -30,6 +31,7 @@ from reconciler.runtime.inbox import (
     Received,
     RegionRead,
     Resolved,
+    ShiftsRead,
 )
 from reconciler.runtime.state import State
 
@@ -38,6 +40,7 @@ INSTANCES_BUSY, INSTANCES_IDLE = timedelta(seconds=5), timedelta(seconds=60)
 REGION_EVERY = timedelta(hours=12)
 CLUSTER_EVERY = timedelta(minutes=5)
 STATUSES_EVERY = timedelta(minutes=1)
+SHIFTS_EVERY = timedelta(seconds=30)
 #: Receiving waits for messages by itself (long polling); without threads there is a pause between two looks.
 QUEUE_EVERY_INLINE = timedelta(seconds=10)
 STEPS = Steps(timedelta(seconds=1), timedelta(seconds=60))
@@ -99,6 +102,9 @@ class Observer:
         if state.settings.interruption_queue and self._may_act():  # who receives a message hides it from the leader
             pause = QUEUE_EVERY_INLINE if self._pool is None else timedelta(0)
             yield Chore("queue", self._every("queue", pause, now), self._receive)
+        if state.settings.zonal_shift and state.cluster_facts is not None:
+            ask = partial(self._read_shifts, state.cluster_facts)
+            yield Chore("zonal shifts", self._every("zonal shifts", SHIFTS_EVERY, now), ask)
         if state.cluster_facts is not None:
             for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
                 yield self._resolving(node_class, state.cluster_facts, now)
@@ -129,6 +135,9 @@ class Observer:
 
     def _examine(self, at: datetime) -> News:
         return Examined(tuple(self._cloud.impairments()), at)
+
+    def _read_shifts(self, cluster: ClusterFacts, at: datetime) -> News:
+        return ShiftsRead(tuple(self._cloud.zonal_shifts(cluster)), at)
 
     def _receive(self, at: datetime) -> News:
         return Received(tuple(self._cloud.receive()), at)

@@ -202,7 +202,10 @@ class Options:
         ),
     )
     enable_zonal_shift: bool = field(
-        default=False, metadata=_about("ENABLE_ZONAL_SHIFT", readers.boolean, "accepted, without effect")
+        default=False,
+        metadata=_about(
+            "ENABLE_ZONAL_SHIFT", readers.boolean, "leave zones alone that ARC zonal shift has shifted the cluster from"
+        ),
     )
     disable_dry_run: bool = field(
         default=False, metadata=_about("DISABLE_DRY_RUN", readers.boolean, "accepted, without effect")
@@ -233,6 +236,7 @@ class Options:
             reserved_enis=self.reserved_enis,
             interruption_queue=self.interruption_queue,
             isolated_vpc=self.isolated_vpc,
+            zonal_shift=self.enable_zonal_shift,
             gates=self.feature_gates,
         )
 

@@ -14,11 +14,9 @@ from typing import Any
 
 import msgspec
 
-from api.v1.conditions import READY, TRUE, get
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import ObjectMeta
 from api.v1.nodeclaim import NodeClaim
-from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
 from reconciler.model.backoff import Steps
 from reconciler.model.cloud import ClusterFacts, Interruption, Message
@@ -46,8 +44,11 @@ from reconciler.runtime.inbox import (
     RegionRead,
     Removed,
     Resolved,
+    ShiftsRead,
     Withheld,
 )
+from reconciler.runtime.noticing import grace_of, makes_room
+from reconciler.runtime.shifts import ZonalShifts, by_name, lies_there
 
 #: Of what pods hold up (an eviction that is refused, a deletion before which some had come), and of all that failed.
 EVICTION_STEPS = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
@@ -101,7 +102,7 @@ class State:
         self._watched = kinds.watched(settings)
         self._listed: set[str] = set()
         self._doubted: set[Source] = set()
-        self._ailments = Ailments(ailing)
+        self._ailments, self._shifts = Ailments(ailing), ZonalShifts()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
         self._nominations: tuple[Nomination, ...] = ()
@@ -174,12 +175,18 @@ class State:
 
     @_take.register
     def _(self, news: Described, now: datetime) -> None:
-        self.fleet.described(news.instances, news.at)
+        shifted = self._shifted(now)
+        self.fleet.described(news.instances, news.at, lambda instance: lies_there(instance, shifted))
         self._fresh(Source.INSTANCES.value, news.at, now)
 
     @_take.register
     def _(self, news: Examined, now: datetime) -> None:
         self._ailments.examined(news.impairments, self.cluster.claims_by_instance, news.at)
+
+    @_take.register
+    def _(self, news: ShiftsRead, now: datetime) -> None:
+        self._shifts.read(news.shifts, news.at)
+        self._fresh(Source.ZONAL_SHIFTS.value, news.at, now)
 
     @_take.register
     def _(self, news: Resolved, now: datetime) -> None:
@@ -230,7 +237,7 @@ class State:
         if kind is not kinds.POD and not old.metadata.finalizers:
             self.drop(ref, now, uid)
         elif not old.metadata.deleting:
-            grace = grace_seconds if grace_seconds is not None else _grace(old)
+            grace = grace_seconds if grace_seconds is not None else grace_of(old)
             meta = msgspec.structs.replace(
                 old.metadata, deletion_timestamp=now + timedelta(seconds=grace), deletion_grace_period_seconds=grace
             )
@@ -249,7 +256,7 @@ class State:
             self._noticed_node(old, new, now)
         elif kind is kinds.NODE_CLAIM:
             self._noticed_claim(old, new, now)
-        elif _makes_room(kind, old, new):
+        elif makes_room(kind, old, new):
             self.batch.reopen(now)
         elif self.settings.gates.capacity_buffer and kind in kinds.BUFFERS:
             self._noticed_buffer(kind, old, new, now)
@@ -325,6 +332,7 @@ class State:
         """Everything as of now. Its maps hold still until the next news is taken in."""
         self._forget_old(now)
         self.catalogues.forget_full(now)
+        self.catalogues.shift(self._shifts.at(now))
         classes: Mapping[str, EC2NodeClass] = self._objects(kinds.NODE_CLASS)
         catalogues = self.catalogues.catalogues(classes.values())  # before the facts, whose problems may come of it
         return self.cluster.snapshot(
@@ -337,6 +345,7 @@ class State:
             instances=self.fleet.instances,
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),
             launch_failures=MappingProxyType(self.fleet.failures(now)),
+            shifted=self._shifted(now),
             impairments=self._ailments.at(now),
             examined_at=self._ailments.examined_at,
             interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
@@ -349,6 +358,9 @@ class State:
             proposals=self.proposals,
             not_before=self._not_before(now),
         )
+
+    def _shifted(self, now: datetime) -> Mapping[str, datetime]:
+        return by_name(self._shifts.at(now), self.catalogues.facts.values())
 
     def _not_before(self, now: datetime) -> Mapping[str, datetime]:
         return {**self.evictions.holding(now), **self.actions.holding(now)}
@@ -373,26 +385,3 @@ class State:
             return
         known = self.fresh_at.get(source, at)
         self.fresh_at[source] = at if known > now else max(at, known)
-
-
-def _grace(value: Any) -> int:
-    if not isinstance(value, Pod):
-        return 0
-    seconds = value.spec.termination_grace_period_seconds
-    return 30 if seconds is None else seconds
-
-
-def _makes_room(kind: Kind, old: Any | None, new: Any | None) -> bool:
-    """Whether pods may find a place now that they did not before: a NodePool became usable, a NodeOverlay another, a
-    claim of devices or a class of them was made."""
-    if kind is kinds.NODE_POOL:
-        return new is not None and _usable(new) is not None and _usable(new) != _usable(old)
-    if kind in (kinds.RESOURCE_CLAIM, kinds.DEVICE_CLASS):
-        return old is None
-    return kind is kinds.NODE_OVERLAY and (old is None or new is None or old.spec != new.spec)
-
-
-def _usable(pool: NodePool | None) -> int | None:
-    """The generation at which nodes can be made from a pool; None while they cannot."""
-    ready = get(pool.status.conditions, READY) if pool is not None else None
-    return pool.metadata.generation if pool is not None and ready is not None and ready.status == TRUE else None

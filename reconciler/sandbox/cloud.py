@@ -19,6 +19,7 @@ from reconciler.model.cloud import (
     Region,
     SecurityGroup,
     Subnet,
+    ZonalShift,
 )
 from reconciler.ports import NotLeading
 from reconciler.sandbox import account
@@ -65,6 +66,9 @@ class SandboxCloud:
 
     def impairments(self) -> Sequence[Impairment]:
         return self._request("impairments", "", self._ec2.impairments)
+
+    def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:
+        return self._request("zonal_shifts", "", self._ec2.zonal_shifts)
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         def launch() -> FleetResult:

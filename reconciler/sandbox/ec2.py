@@ -29,6 +29,7 @@ from reconciler.model.cloud import (
     Override,
     Region,
     Subnet,
+    ZonalShift,
 )
 from reconciler.ports import AlreadyGone, IdempotencyMismatch, Invalid
 from reconciler.sandbox.account import Tagged, select
@@ -88,6 +89,8 @@ class Ec2:
         self.subnets = {subnet.id: subnet for subnet in subnets}
         self.used_addresses: dict[str, int] = {}
         self.changes = 0
+        #: Zones (by ID) that traffic is shifted away from, until when.
+        self.shifts: dict[str, datetime] = {}
         self._reservations: dict[str, Tagged] = {}
         self._stock_outs: dict[tuple[str, str, str], datetime] = {}
         self._left: dict[tuple[str, str, str], int] = {}
@@ -135,6 +138,15 @@ class Ec2:
     def recover(self, instance_id: str) -> None:
         self._impairments = [one for one in self._impairments if one.instance_id != instance_id]
         self.changes += 1
+
+    def shift_away(self, zone_id: str, until: datetime) -> None:
+        """Traffic is shifted away from this zone until then; again: for longer, or for shorter."""
+        self.shifts[zone_id] = until
+        self.changes += 1
+
+    def zonal_shifts(self) -> tuple[ZonalShift, ...]:
+        """Those that are not over."""
+        return tuple(ZonalShift(id_, until) for id_, until in sorted(self.shifts.items()) if until > self._now())
 
     def impairments(self) -> tuple[Impairment, ...]:
         """Of instances that run."""

@@ -97,9 +97,12 @@ def _allowed(row: Requirement) -> str:
 
 
 def _of_offerings(funnel: Funnel) -> str:
-    """What is out of stock comes back; what has no price or no subnet does not."""
+    """What is out of stock or shifted away comes back; what has no price or no subnet does not."""
     table = funnel.template.table
     gone = funnel.before & table.sold_out
+    reached = {table.markets[int(i)][0] for i in np.flatnonzero(funnel.before.any(axis=0))}
+    if away := sorted(reached & table.shifted):
+        return f"ARC zonal shift: nothing is launched in {', '.join(away)} for now"
     if not gone.any():
         markets = sorted({table.markets[int(i)][:2] for i in np.flatnonzero(funnel.before.any(axis=0))})
         places = ", ".join(f"{kind} in {zone}" for zone, kind in markets[:_MOST_DOMAINS])

@@ -59,8 +59,9 @@ class TypeTable:
     """The types of one catalogue, sorted by name. Shapes: `allocatable` [types, columns]; `price` [types, markets].
 
     A price in a market is NO_PRICE when it cannot be had there now. `listed` says of each where the type has an
-    offering at all, and `sold_out` which of these are out of stock. `reserved` [markets] are those of capacity
-    reservations; `reservations` says how many machines each of these (by ID) may still have.
+    offering at all, and `sold_out` which of these are out of stock; `shifted` are the zones that traffic is shifted
+    away from. `reserved` [markets] are those of capacity reservations; `reservations` says how many machines each of
+    these (by ID) may still have.
     """
 
     def __init__(self, catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> None:
@@ -74,10 +75,13 @@ class TypeTable:
         self.price = np.full((len(self.types), len(self.markets)), NO_PRICE, dtype=np.int64)
         self.listed = np.zeros_like(self.price, dtype=np.bool_)
         self.sold_out = np.zeros_like(self.listed)
+        self.shifted: set[str] = set()
         for row, instance_type in enumerate(self.types):
             for o in instance_type.offerings:
                 market = place[o.market]
                 self.listed[row, market] = True
+                if o.shifted:
+                    self.shifted.add(o.zone)
                 if o.available and snapshot.out_of_stock_now(o):
                     self.sold_out[row, market] = True
                 elif o.available:

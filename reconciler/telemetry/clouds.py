@@ -16,6 +16,7 @@ from reconciler.model.cloud import (
     Instance,
     Message,
     Region,
+    ZonalShift,
 )
 from reconciler.ports import Cloud
 from reconciler.telemetry.metrics import Metrics
@@ -55,6 +56,9 @@ class MeasuredCloud:
 
     def impairments(self) -> Sequence[Impairment]:
         return self._measured("Examine", self._cloud.impairments)
+
+    def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:
+        return self._measured("GetZonalShifts", lambda: self._cloud.zonal_shifts(cluster))
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return self._measured("Create", lambda: self._cloud.create_fleet(request, may_act))

@@ -59,6 +59,10 @@ class Account(Protocol):
         """It does not fail any more."""
         ...
 
+    def shift_away(self, zone_id: str, seconds: float) -> None:
+        """Traffic of the cluster is shifted away from a zone for so long."""
+        ...
+
     def time_out(self, message: Message) -> None:
         """Whoever received a message has kept it for longer than it stays hidden from others."""
         ...
@@ -102,6 +106,9 @@ class SandboxAccount:
     def recover(self, instance_id: str) -> None:
         self._world.ec2.recover(instance_id)
 
+    def shift_away(self, zone_id: str, seconds: float) -> None:
+        self._world.ec2.shift_away(zone_id, self._world.clock.now() + timedelta(seconds=seconds))
+
     def time_out(self, message: Message) -> None:
         self._world.run(None, VISIBILITY)
 
@@ -122,6 +129,7 @@ class MotoAccount:
         self.role = aws.role
         self.cloud: Cloud = aws_cloud(aws)
         aws.restock()
+        aws.clear_shifts()
         aws.set_describe_delay(0.0)
 
     @property
@@ -148,6 +156,9 @@ class MotoAccount:
 
     def recover(self, instance_id: str) -> None:
         self._aws.recover(instance_id)
+
+    def shift_away(self, zone_id: str, seconds: float) -> None:
+        self._aws.shift(zone_id, seconds)
 
     def time_out(self, message: Message) -> None:
         sqs = self._aws.client("sqs")

@@ -53,6 +53,7 @@ def test_a_whole_account(clients: Clients, options: Options) -> None:
 
 def test_every_read_that_the_policies_allow_is_tried(clients: Clients, aws: MotoAws) -> None:
     tried = {*probes.reads(clients, aws.cluster_name, isolated_vpc=False), *probes.queue_reads(clients, "q")}
+    tried |= {*probes.shift_reads(clients, aws.cluster_name)}
     reads = {one for one in allowed() if one.partition(":")[2].startswith(("Describe", "Get", "List", "Receive"))}
     assert tried == reads
 
@@ -75,6 +76,14 @@ def test_what_could_not_be_asked_is_doubtful(aws: MotoAws, clients: Clients, opt
 def test_a_queue_that_is_not_named_or_not_there(clients: Clients, options: Options, queue: str, how: str) -> None:
     (found,) = amiss(look(clients, replace(options, interruption_queue=queue)))
     assert (found.what, found.how) == ("interruption queue", how)
+
+
+def test_a_cluster_that_takes_no_part_in_zonal_shifts(aws: MotoAws, clients: Clients, options: Options) -> None:
+    wanted = replace(options, enable_zonal_shift=True)
+    assert amiss(look(clients, wanted)) == []
+    aws.fail("GetManagedResource", "ResourceNotFoundException", status=404)
+    (found,) = amiss(look(clients, wanted))
+    assert (found.what, found.how, "zonalShiftConfig" in found.fix) == ("zonal shift", WRONG, True)
 
 
 def test_a_message_that_is_seen_stays_for_the_controller(aws: MotoAws, clients: Clients, options: Options) -> None:

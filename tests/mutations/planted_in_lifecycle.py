@@ -6,6 +6,8 @@ from tests.mutations.bug import Bug, Edit, rule
 
 _EXPECTATIONS = "tests/unit/lifecycle/test_expectations.py"
 _GIVING_WAY = "tests/unit/lifecycle/test_giving_way.py"
+_ZONAL_SHIFT = "tests/simulation/test_zonal_shift.py"
+_PLACEMENT = "tests/unit/aws/catalogue/test_placement.py"
 
 BUGS = (
     Bug(
@@ -181,5 +183,41 @@ BUGS = (
         (
             "tests/unit/disruption/catalogue/test_launched.py::test_151_every_driver_must_have_published_its_latest_pool",
         ),
+    ),
+    Bug(
+        "launches into a zone shifted away",
+        "What is launched there cannot be relied on, and takes no traffic.",
+        (
+            Edit(
+                "reconciler/ec2/catalogue.py",
+                "    return (frozenset(subnet.zone for subnet in facts.subnets) - roomy) | _shifted(facts)",
+                "    return frozenset(subnet.zone for subnet in facts.subnets) - roomy",
+            ),
+        ),
+        (f"{_ZONAL_SHIFT}::test_nothing_is_launched_there_until_the_shift_is_over_by_itself",),
+    ),
+    Bug(
+        "an instance in a zone shifted away is ended",
+        "What EC2 says of an impaired zone is believed, and what may run there is ended.",
+        (
+            Edit(
+                "reconciler/lifecycle/instance_end.py",
+                "    held = claim_held(view, claim, instance)\n",
+                "    held = None\n",
+            ),
+        ),
+        (f"{_ZONAL_SHIFT}::test_nothing_is_ended_there_before_the_shift_is_over",),
+    ),
+    Bug(
+        "a node opens before its partition is known",
+        "Pods that are to be in different partitions are counted in none.",
+        (
+            Edit(
+                "reconciler/lifecycle/registration.py",
+                "    if placement.is_awaited(progress.claim):\n",
+                "    if False:\n",
+            ),
+        ),
+        (f"{_PLACEMENT}::test_219_a_node_takes_no_pods_before_its_partition_is_known_and_then_has_the_label",),
     ),
 )

@@ -27,7 +27,20 @@ from tests.simulation.scripts import Fault
 from tests.simulation.sight import INSTANCES, Sight
 
 READS = frozenset(
-    {"list", "watch", "read", "get", "get_lease", "instances", "region", "cluster", "resolve", "receive", "impairments"}
+    {
+        "list",
+        "watch",
+        "read",
+        "get",
+        "get_lease",
+        "instances",
+        "region",
+        "cluster",
+        "resolve",
+        "receive",
+        "impairments",
+        "zonal_shifts",
+    }
 )
 #: Written at any time without changing what anybody decides on.
 HARMLESS = frozenset({"emit", "put_lease", "delete_message"})

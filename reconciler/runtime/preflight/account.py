@@ -36,6 +36,8 @@ def look(clients: Clients, options: Options) -> Iterator[Finding]:
     for action, probe in probes.reads(clients, options.cluster_name, isolated_vpc=options.isolated_vpc).items():
         yield _allowed(action, probes.outcome(action, probe))
     yield from _queue(clients, options.interruption_queue)
+    if options.enable_zonal_shift:
+        yield from _zonal_shift(clients, options.cluster_name)
 
 
 def look_at_classes(cloud: AwsCloud, classes: Sequence[EC2NodeClass]) -> Iterator[Finding]:
@@ -69,6 +71,16 @@ def _queue(clients: Clients, queue: str) -> Iterator[Finding]:
             yield Finding("interruption queue", WRONG, f"there is no queue {queue}", "create it: manifests/aws")
             return
         yield _allowed(action, error)
+
+
+def _zonal_shift(clients: Clients, cluster_name: str) -> Iterator[Finding]:
+    for action, probe in probes.shift_reads(clients, cluster_name).items():
+        error = probes.outcome(action, probe)
+        if isinstance(error, AlreadyGone):
+            fix = "enable it for the EKS cluster (zonalShiftConfig), or leave ENABLE_ZONAL_SHIFT out"
+            yield Finding("zonal shift", WRONG, f"cluster {cluster_name} takes no part in it: {error}", fix)
+        else:
+            yield _allowed(action, error)
 
 
 # --- node classes -----------------------------------------------------------------------------------------------

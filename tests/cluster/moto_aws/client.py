@@ -133,6 +133,14 @@ class MotoAws:
         given = {"id": id_, "name": name, "strategy": strategy, "partitions": partitions, "state": state}
         self.command("group", given)
 
+    def shift(self, zone_id: str, seconds: float, *, status: str = "APPLIED", auto: bool = False) -> None:
+        """Traffic is shifted away from a zone for so long; `auto`: by AWS itself."""
+        self.command("shift", {"zone_id": zone_id, "seconds": seconds, "status": status, "auto": auto})
+
+    def clear_shifts(self) -> None:
+        """All zones are as they were."""
+        self.command("clear_shifts")
+
     def restock(self) -> None:
         """Everything is to be had again."""
         self.command("restock")

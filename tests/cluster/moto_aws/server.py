@@ -1,7 +1,7 @@
 """The process: moto's server behind a small gate that writes the call log, plays faults, and listens to the test.
 
-The gate passes everything on to moto except the Price List service, which moto does not have, and paths under
-`/kerf/`, by which the test controls this AWS.
+The gate passes everything on to moto except the Price List service and ARC zonal shift, which moto does not have, and
+paths under `/kerf/`, by which the test controls this AWS.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ from .placement import Group
 from .reservations import Reserved
 from .seed import release_images, seed
 from .settings import CONTROL, MotoSettings
+from .shifts import Shift, managed_resource
 from .world import Fault, StockOut, World, backend
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Answer = tuple[int, str, bytes]
+_MANAGED = "/managedresources/"
 
 
 class Handler(MotoRequestHandler):
@@ -83,6 +85,10 @@ class Gate:
         if service == "pricing" and action == "GetProducts":
             answer = json.dumps(self.market.products(json.loads(body))).encode()
             return _send(start_response, (200, "application/x-amz-json-1.1", answer))
+        if service == "arc-zonal-shift" and action == "GetManagedResource":
+            arn = environ["PATH_INFO"].removeprefix(_MANAGED)
+            answer = json.dumps(managed_resource(arn, self.world.shifts)).encode()
+            return _send(start_response, (200, "application/json", answer))
         result: Iterable[bytes] = self._moto(environ, start_response)
         return result
 
@@ -123,6 +129,14 @@ class Gate:
         with self.world.lock:
             one = msgspec.json.decode(body, type=Group)
             self.world.placement_groups[one.id] = one
+
+    def control_shift(self, body: bytes) -> None:
+        with self.world.lock:
+            self.world.shifts.append(msgspec.json.decode(body, type=Shift))
+
+    def control_clear_shifts(self, _: bytes) -> None:
+        with self.world.lock:
+            self.world.shifts.clear()
 
     def control_restock(self, _: bytes) -> None:
         with self.world.lock:
@@ -183,6 +197,8 @@ def _call(environ: Environ, body: bytes) -> tuple[str, str, str]:
         return service, region, target.rpartition(".")[2]
     if body.startswith(b"Action="):
         return service, region, body[7:].partition(b"&")[0].decode()
+    if environ.get("PATH_INFO", "").startswith(_MANAGED):
+        return service, region, "GetManagedResource"
     return service, region, f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}"
 
 

@@ -16,6 +16,7 @@ from .ailments import Ailment
 from .placement import Group
 from .reservations import Reserved
 from .settings import ACCOUNT, MotoSettings
+from .shifts import Shift
 
 ANY = "*"
 
@@ -69,6 +70,7 @@ class World:
     reservations: dict[str, Reserved] = field(default_factory=dict)
     #: Placement groups by ID.
     placement_groups: dict[str, Group] = field(default_factory=dict)
+    shifts: list[Shift] = field(default_factory=list)
     ailments: list[Ailment] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)

@@ -21,7 +21,7 @@ from api.v1.meta import decode
 from reconciler.ec2 import tags
 from tests.unit.aws.policies import AWS, POLICIES, ROOT, allowed, statement, statements
 
-SERVICES: Final = ("ec2", "eks", "iam", "pricing", "sqs", "ssm")
+SERVICES: Final = ("arc-zonal-shift", "ec2", "eks", "iam", "pricing", "sqs", "ssm")
 #: What AWS does in our name when it is called so. Source: EC2 and IAM user guides, "Required permissions".
 IMPLIED: Final = {
     "ec2:CreateFleet": {"ec2:RunInstances", "ec2:CreateTags"},
