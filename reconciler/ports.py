@@ -224,6 +224,14 @@ class Cloud(Protocol):
         """
         ...
 
+    def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:
+        """Whether EC2 would let us launch by this request, of one template, which is not kept; nothing is launched.
+
+        Reason and message of what speaks against it (`reconciler.ec2.validation`), None when nothing does. Raises
+        what says nothing about that: Forbidden (no credentials), Throttled, Unavailable, TemplateMissing.
+        """
+        ...
+
     def terminate(self, instance_id: str) -> None:
         """Raises AlreadyGone, Forbidden, Throttled, Unavailable."""
         ...

@@ -68,7 +68,7 @@ class Ec2Proxy:
         given = dict(parse_qsl(body.decode()))
         action = given["Action"]
         self.calls[action] += 1
-        if action == "CreateFleet":
+        if action == "CreateFleet" and given.get("DryRun") != "true":
             self.fleets.append(given)
         ids = [value for name, value in given.items() if name.startswith(("InstanceId.", "ResourceId."))]
         if ids and all(id_ in self._rows for id_ in ids):

@@ -26,21 +26,21 @@ class Clients:
         self._session = session or boto3.session.Session(region_name=region)
         self._endpoint_url = endpoint_url
         self._lock = threading.Lock()
-        self._clients: dict[tuple[str, str], Any] = {}
+        self._clients: dict[tuple[str, str, int], Any] = {}
 
-    def get(self, service: str, *, region: str = "", extra_read_seconds: int = 0) -> Any:
-        """The client of a service, in our region unless another is named."""
-        key = (service, region or self.region)
+    def get(self, service: str, *, region: str = "", extra_read_seconds: int = 0, attempts: int = ATTEMPTS) -> Any:
+        """The client of a service, in our region unless another is named; it tries a call so many times at most."""
+        key = (service, region or self.region, attempts)
         with self._lock:  # a session may not make two clients at the same time
             if key not in self._clients:
-                self._clients[key] = self._make(service, key[1], READ_SECONDS + extra_read_seconds)
+                self._clients[key] = self._make(service, key[1], READ_SECONDS + extra_read_seconds, attempts)
             return self._clients[key]
 
-    def _make(self, service: str, region: str, read_seconds: int) -> Any:
+    def _make(self, service: str, region: str, read_seconds: int, attempts: int) -> Any:
         config = Config(
             connect_timeout=CONNECT_SECONDS,
             read_timeout=read_seconds,
-            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            retries={"mode": "standard", "total_max_attempts": attempts},
             max_pool_connections=CONNECTIONS,
             user_agent_extra="kerf",
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.aws import (
+    dry_runs,
     fleets,
     instances,
     networks,
@@ -187,6 +188,9 @@ class AwsCloud:
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return fleets.create_fleet(self._clients, self._templates, request, may_act)
+
+    def dry_run(self, request: FleetRequest) -> Problem | None:
+        return dry_runs.dry_run(self._clients, self._templates, request)
 
     def terminate(self, instance_id: str) -> None:
         instances.terminate(self._clients.get("ec2"), instance_id)

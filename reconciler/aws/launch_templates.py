@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from api import labels, quantity
@@ -47,6 +47,10 @@ class LaunchTemplates:
             for template in templates:
                 self._known.pop(template.name, None)
 
+    def delete(self, template: LaunchTemplate) -> None:
+        """Delete one, if it is there."""
+        self._delete(template.name, LaunchTemplateName=template.name)
+
     def delete_of_class(self, class_name: str) -> None:
         """Delete the templates that carry our cluster's and this class's tags."""
         ec2 = self._clients.get("ec2")
@@ -62,7 +66,7 @@ class LaunchTemplates:
                 Filters=filters,
                 PaginationConfig={"PageSize": 200},
             )
-        each(lambda row: self._delete(ec2, row), rows)
+        each(lambda row: self._delete(row["LaunchTemplateName"], LaunchTemplateId=row["LaunchTemplateId"]), rows)
 
     def _is_known(self, template: LaunchTemplate) -> bool:
         with self._lock:
@@ -90,14 +94,14 @@ class LaunchTemplates:
         with self._lock:
             self._known[template.name] = self._elapsed() + KNOWN_SECONDS
 
-    def _delete(self, ec2: Any, row: Mapping[str, Any]) -> None:
+    def _delete(self, name: str, **which: str) -> None:
         try:
             with translated("ec2:DeleteLaunchTemplate"):
-                ec2.delete_launch_template(LaunchTemplateId=row["LaunchTemplateId"])
+                self._clients.get("ec2").delete_launch_template(**which)
         except (AlreadyGone, TemplateMissing):
             pass
         with self._lock:
-            self._known.pop(row["LaunchTemplateName"], None)
+            self._known.pop(name, None)
 
 
 def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
@@ -108,7 +112,7 @@ def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:
         "UserData": base64.b64encode(template.user_data.encode()).decode(),
         "Monitoring": {"Enabled": template.detailed_monitoring},
         "MetadataOptions": _metadata(template, region),
-        "NetworkInterfaces": _interfaces(template),
+        "NetworkInterfaces": interfaces(template),
         "Placement": _placement(template),
         "EnclaveOptions": {"Enabled": template.enclaves},
         "TagSpecifications": [
@@ -162,8 +166,11 @@ def _metadata(template: LaunchTemplate, region: str) -> dict[str, Any]:
     return data
 
 
-def _interfaces(template: LaunchTemplate) -> list[dict[str, Any]]:
-    """Those that the class lists, else one. All carry the security groups; only EFA-only ones have no addresses."""
+def interfaces(template: LaunchTemplate) -> list[dict[str, Any]]:
+    """A machine's, as EC2 is told: those that the class lists, else one.
+
+    All carry the security groups; only EFA-only ones have no addresses.
+    """
     groups, addresses = list(template.security_group_ids), _addresses(template)
     if not template.network_interfaces:
         return [{"DeviceIndex": 0, "Groups": groups, **addresses}]

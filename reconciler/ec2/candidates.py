@@ -98,11 +98,11 @@ def _roomiest(offerings: Iterable[Offering]) -> tuple[Offering, ...]:
 
 def without_exotic(candidates: Candidates) -> Candidates:
     """Without bare metal and accelerators, unless that would leave nothing: who wants one names it."""
-    plain = [c for c in candidates if not _exotic(c.type)]
+    plain = [c for c in candidates if not exotic(c.type)]
     return plain or candidates
 
 
-def _exotic(type_: InstanceType) -> bool:
+def exotic(type_: InstanceType) -> bool:
     return "metal" in type_.name.partition(".")[2] or any(type_.capacity[name] for name in _EXOTIC)
 
 

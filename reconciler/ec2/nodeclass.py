@@ -7,8 +7,9 @@ nothing is written while nothing changes. Source: AWS provider reference §6, AP
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -24,10 +25,12 @@ from api.v1.ec2nodeclass import (
     ResolvedSubnet,
 )
 from api.v1.meta import Condition
-from reconciler.ec2 import families, images, tags, userdata
+from reconciler.ec2 import families, images, tags, userdata, validation
 from reconciler.model.cloud import CapacityReservation, ClassFacts, ClusterFacts, SecurityGroup, Subnet
 
 Verdict = tuple[str, str, str]
+#: What a dry run says of the class with this status; None while it says nothing.
+Tried = Callable[[EC2NodeClassStatus], Verdict | None]
 
 _DEPENDENCIES = ("AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady")
 _MISSING = {
@@ -45,12 +48,13 @@ def status(
     now: datetime,
     profile_name: str = "",
     reserved_capacity: bool = True,
+    tried: Tried = lambda new: validation.SUCCEEDED,
 ) -> EC2NodeClassStatus:
     """The complete next status.
 
     `facts` of another generation count as none: until fresh ones come, what is known stays and Ready is not True.
     `profile_name` names a managed instance profile known to exist; without it the facts tell. Without the gate
-    `reserved_capacity` no reservation is told of.
+    `reserved_capacity` no reservation is told of. `tried` is asked, with what is new, when nothing else is wrong.
     """
     old, generation = node_class.status, node_class.metadata.generation
     known = old.conditions if reserved_capacity else conditions.drop(old.conditions, RESERVATIONS_READY)
@@ -66,9 +70,9 @@ def status(
         rows = _put(rows, RESERVATIONS_READY, (TRUE, RESERVATIONS_READY, ""), generation, now)
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
-    problem = facts.problems.get("ValidationSucceeded")
-    verdict = (FALSE, *problem) if problem is not None else _validation(node_class, cluster, rows)
-    rows = _put(rows, "ValidationSucceeded", verdict, generation, now)
+    problem = facts.problems.get(validation.CONDITION)
+    verdict = (FALSE, *problem) if problem is not None else _validation(node_class, cluster, rows, partial(tried, new))
+    rows = _put(rows, validation.CONDITION, verdict, generation, now)
     return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
 
 
@@ -183,7 +187,12 @@ def _placement_group(node_class: EC2NodeClass, facts: ClassFacts) -> Verdict:
     )
 
 
-def _validation(node_class: EC2NodeClass, cluster: ClusterFacts | None, rows: tuple[Condition, ...]) -> Verdict | None:
+def _validation(
+    node_class: EC2NodeClass,
+    cluster: ClusterFacts | None,
+    rows: tuple[Condition, ...],
+    tried: Callable[[], Verdict | None],
+) -> Verdict | None:
     """The first check that fails, in Karpenter's order; None while the cluster's own facts are not known."""
     spec, family = node_class.spec, families.of(node_class.family)
     if cluster is None:
@@ -202,7 +211,17 @@ def _validation(node_class: EC2NodeClass, cluster: ClusterFacts | None, rows: tu
     if restricted:
         return (FALSE, "TagValidationFailed", f"tags that only the controller sets: {', '.join(restricted)}")
     fault = userdata.fault(node_class.family, spec.user_data or "", spec.instance_store_policy == "RAID0")
-    return (TRUE, "ValidationSucceeded", "") if fault is None else (FALSE, *fault)
+    if fault is not None:
+        return (FALSE, *fault)
+    return _settled(tried(), conditions.get(rows, validation.CONDITION), node_class.metadata.generation)
+
+
+def _settled(verdict: Verdict | None, before: Condition | None, generation: int) -> Verdict | None:
+    """What is said of a class that could not be tried, or not yet: what a dry run said before stays."""
+    if before is None or before.reason not in validation.TOLD:
+        return verdict or (UNKNOWN, "AwaitingReconciliation", "whether it can be launched from is being tried")
+    valid = before.status == TRUE and before.observed_generation == generation
+    return None if valid and verdict is not None and verdict[0] == UNKNOWN else verdict
 
 
 def _put(

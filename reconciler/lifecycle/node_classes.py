@@ -14,6 +14,7 @@ from api import labels
 from api.v1 import hashes
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2 import nodeclass
+from reconciler.lifecycle.class_validation import Trial
 from reconciler.lifecycle.node_pools import rehashes
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import (
@@ -41,13 +42,18 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
     stamped = node_class if rehashed else with_annotations(node_class, stamps)
     finalizers = tuple(dict.fromkeys((*node_class.metadata.finalizers, labels.NODECLASS_FINALIZER)))
     facts = snapshot.class_facts.get(node_class.name)
-    gates = snapshot.settings.gates
+    gates, trial = snapshot.settings.gates, Trial(view, node_class)
     status = nodeclass.status(
-        node_class, facts, cluster=snapshot.cluster, now=view.now, reserved_capacity=gates.reserved_capacity
+        node_class,
+        facts,
+        cluster=snapshot.cluster,
+        now=view.now,
+        reserved_capacity=gates.reserved_capacity,
+        tried=trial.verdict,
     )
     after = replace(with_metadata(stamped, finalizers=finalizers), status=status)
     own = act(*changed(node_class, after, "UpdateClass", Reason("ClassStatus", f"node class {node_class.name}")))
-    return joined((*rehashed, own, _profile(view, node_class)))
+    return joined((*rehashed, own, _profile(view, node_class), trial.plan))
 
 
 def _stamps(view: View, node_class: EC2NodeClass) -> dict[str, str]:

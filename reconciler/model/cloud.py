@@ -166,6 +166,16 @@ class ClassFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class DryRun:
+    """What AWS had against a launch that was tried dry: reason and message, None for nothing. `identity` names what was
+    tried, `at` is when the answer came."""
+
+    identity: str
+    at: datetime
+    problem: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """What user data needs to know of the cluster."""
 

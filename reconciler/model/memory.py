@@ -28,6 +28,7 @@ T = TypeVar("T")
 _COMPARED = (
     "class_facts",
     "resolved_at",
+    "dry_runs",
     "catalogues",
     "overlaid",
     "overlay_faults",

@@ -171,6 +171,19 @@ class EnsureInstanceProfile(Action):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateClass(Action):
+    """Ask EC2 whether it would let us launch from a node class, by a request that is made for this and launches
+    nothing; its group is the `DryRun`'s identity."""
+
+    class_name: str
+    request: FleetRequest
+
+    @property
+    def lane(self) -> str:
+        return f"validation/{self.class_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteClassResources(Action):
     """Delete the launch templates (by tag) and, when `profile_path` is set, the instance profiles of a node class.
 

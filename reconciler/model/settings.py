@@ -40,6 +40,8 @@ class Settings:
     isolated_vpc: bool = False
     #: Zones that ARC zonal shift has shifted the cluster away from are left alone.
     zonal_shift: bool = False
+    #: No launch is tried dry before an EC2NodeClass is said to be valid.
+    disable_dry_run: bool = False
     gates: FeatureGates = FeatureGates()
 
     #: How old a source may be for an action that destroys (design: "Fresh or not at all").

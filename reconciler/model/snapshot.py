@@ -24,6 +24,7 @@ from reconciler.model import devices, objects, storage, workloads
 from reconciler.model.cloud import (
     ClassFacts,
     ClusterFacts,
+    DryRun,
     FleetError,
     Impairment,
     Instance,
@@ -256,6 +257,8 @@ class Snapshot:
     #: What AWS made of each EC2NodeClass, as of when, and the types each can launch.
     class_facts: Mapping[str, ClassFacts] = field(default_factory=dict)
     resolved_at: Mapping[str, datetime] = field(default_factory=dict)
+    #: What AWS last said of a launch from each EC2NodeClass that was tried dry.
+    dry_runs: Mapping[str, DryRun] = field(default_factory=dict)
     catalogues: Mapping[str, Catalogue] = field(default_factory=dict)
     #: The types of those NodePools of which NodeOverlays change anything, by pool and class (see `types_for`); and why
     #: overlays are applied nowhere, by overlay.

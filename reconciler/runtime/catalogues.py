@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.model.cloud import ClassFacts, Region
+from reconciler.model.cloud import ClassFacts, DryRun, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
-
 RESOLVE_EVERY = timedelta(seconds=60)
 #: The condition of a class that such a problem is told by.
 _PROBLEM = "ValidationSucceeded"
@@ -53,6 +52,8 @@ class Catalogues:
         self._problems: dict[str, tuple[str, str]] = {}
         self._full: dict[str, datetime] = {}
         self._shifted: frozenset[str] = frozenset()
+        #: What AWS last said of a launch that was tried dry, by class name.
+        self.dry_runs: dict[str, DryRun] = {}
         self.region: Region | None = None
 
     def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime) -> None:
@@ -94,6 +95,11 @@ class Catalogues:
             shifted=frozenset(s.zone_id for s in facts.subnets if s.zone_id in self._shifted),
         )
 
+    def tried(self, name: str, found: DryRun) -> None:
+        """A launch from this class was tried dry."""
+        if name in self._known:
+            self.dry_runs[name] = found
+
     def look_again(self, name: str) -> None:
         """Something of this class was changed by us: its facts are due at once."""
         known = self._known.get(name)
@@ -104,6 +110,7 @@ class Catalogues:
         self._known.pop(name, None)
         self._built.pop(name, None)
         self._problems.pop(name, None)
+        self.dry_runs.pop(name, None)
         self._renew_view()
 
     def due_at(self, node_class: EC2NodeClass, now: datetime) -> datetime | None:

@@ -21,6 +21,7 @@ from reconciler.model.plan import (
     PatchObject,
     TagInstance,
     TerminateInstance,
+    ValidateClass,
 )
 from reconciler.ports import Cloud, Kube, NotLeading, WorldChanged
 
@@ -48,7 +49,7 @@ def target(action: Action) -> Ref | None:
 
 def concerned(action: Action) -> Ref | None:
     """The API object that an action is about, if there is one, though it may not write it."""
-    if isinstance(action, (EnsureInstanceProfile, DeleteClassResources)):
+    if isinstance(action, (EnsureInstanceProfile, ValidateClass, DeleteClassResources)):
         return Ref(kinds.NODE_CLASS.name, "", action.class_name)
     return target(action)
 
@@ -108,6 +109,11 @@ def _(action: TagInstance, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
 @perform.register
 def _(action: EnsureInstanceProfile, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     cloud.ensure_instance_profile(action.profile, action.role, action.path, action.tags)
+
+
+@perform.register
+def _(action: ValidateClass, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
+    return cloud.dry_run(action.request)
 
 
 @perform.register

@@ -11,7 +11,7 @@ from functools import singledispatch
 from api import labels
 from reconciler.ec2.errors import SPOT_ROLE_CODE
 from reconciler.model import kinds
-from reconciler.model.cloud import FleetError, FleetResult
+from reconciler.model.cloud import DryRun, FleetError, FleetResult
 from reconciler.model.plan import (
     Action,
     CreateNodeClaim,
@@ -23,6 +23,7 @@ from reconciler.model.plan import (
     PatchObject,
     TagInstance,
     TerminateInstance,
+    ValidateClass,
 )
 from reconciler.ports import AlreadyGone, Throttled, WorldChanged
 from reconciler.runtime.fleet import OUT_OF_STOCK, full_subnet
@@ -150,6 +151,11 @@ def _(action: TagInstance, done: Done, state: State) -> None:
 def _(action: EnsureInstanceProfile, done: Done, state: State) -> None:
     state.catalogues.look_again(action.class_name)
     state.settle(action.key, "", done.at + SETTLES)
+
+
+@_succeeded.register
+def _(action: ValidateClass, done: Done, state: State) -> None:
+    state.catalogues.tried(action.class_name, DryRun(action.request.group, done.at, done.value))
 
 
 @_succeeded.register

@@ -208,7 +208,8 @@ class Options:
         ),
     )
     disable_dry_run: bool = field(
-        default=False, metadata=_about("DISABLE_DRY_RUN", readers.boolean, "accepted, without effect")
+        default=False,
+        metadata=_about("DISABLE_DRY_RUN", readers.boolean, "EC2NodeClasses are valid without a launch tried dry"),
     )
     ami_refresh_interval: timedelta = field(
         default=timedelta(minutes=1),
@@ -237,6 +238,7 @@ class Options:
             interruption_queue=self.interruption_queue,
             isolated_vpc=self.isolated_vpc,
             zonal_shift=self.enable_zonal_shift,
+            disable_dry_run=self.disable_dry_run,
             gates=self.feature_gates,
         )
 

@@ -341,6 +341,7 @@ class State:
             cluster=self.cluster_facts,
             class_facts=self.catalogues.facts,
             resolved_at=self.catalogues.resolved_at,
+            dry_runs=self.catalogues.dry_runs,
             catalogues=catalogues,
             instances=self.fleet.instances,
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),

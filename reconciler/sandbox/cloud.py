@@ -41,6 +41,8 @@ class SandboxCloud:
         self._subnets = account.subnets(cluster_name, ec2.region.zones)
         #: Instance profiles by name: (role, path, tags).
         self.profiles: dict[str, tuple[str, str, dict[str, str]]] = {}
+        #: What speaks against every launch (reason and message), if anything does.
+        self.objection: tuple[str, str] | None = None
 
     def region(self) -> Region:
         return self._request("region", "", lambda: self._ec2.region)
@@ -78,6 +80,9 @@ class SandboxCloud:
             return self._ec2.fleet(request)
 
         return self._request("create_fleet", request.group, launch)
+
+    def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:
+        return self._request("dry_run", request.group, lambda: self.objection)
 
     def terminate(self, instance_id: str) -> None:
         self._request("terminate", instance_id, lambda: self._ec2.terminate(instance_id))

@@ -63,6 +63,9 @@ class MeasuredCloud:
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return self._measured("Create", lambda: self._cloud.create_fleet(request, may_act))
 
+    def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:
+        return self._measured("DryRun", lambda: self._cloud.dry_run(request))
+
     def terminate(self, instance_id: str) -> None:
         self._measured("Delete", lambda: self._cloud.terminate(instance_id))
 

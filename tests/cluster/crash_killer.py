@@ -16,13 +16,14 @@ POLL_OF_QUEUE_SECONDS: Final = 1
 WRITES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 #: News for people, leadership, and questions that are asked by POST.
 NO_STATE: Final = frozenset({"events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"})
+DRY_RUN: Final = b"DryRun=true"
 READS_OF_AWS: Final = ("Describe", "Get", "List", "Receive", "Assume", "GET ")
 
 
 def mutating(request: Request) -> bool:
     """Whether the call changes what a successor would find."""
     if request.port == AWS:
-        return not request.operation.startswith(READS_OF_AWS)
+        return not request.operation.startswith(READS_OF_AWS) and DRY_RUN not in request.body
     method, _, resource = request.operation.partition(" ")
     return method in WRITES and resource.partition("/")[0] not in NO_STATE and "dryRun" not in request.query
 

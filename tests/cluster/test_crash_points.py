@@ -72,6 +72,10 @@ def test_what_counts_as_a_mutating_call(port: str, method: str, path: str, opera
     assert mutating(Request(port, method, path, {}, b"", operation)) is expected
 
 
+def test_a_dry_run_changes_nothing() -> None:
+    assert not mutating(Request(AWS, "POST", "/", {}, b"Action=CreateFleet&DryRun=true", "CreateFleet"))
+
+
 @pytest.mark.parametrize("problems", [(), ("claims: 1 instead of 2",)])
 def test_the_search_ends_with_a_run_in_which_nobody_dies_and_tells_what_is_amiss_there(
     problems: tuple[str, ...], capsys: pytest.CaptureFixture[str]

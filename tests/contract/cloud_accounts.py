@@ -8,11 +8,13 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from reconciler.aws.cloud import AwsCloud
+from reconciler.ec2.validation import denial
 from reconciler.model.cloud import CapacityReservation, Message, PlacementGroup
 from reconciler.ports import Cloud
 from reconciler.sandbox.ec2 import VISIBILITY
 from reconciler.sandbox.world import World
 from tests.cluster.moto_aws import MotoAws
+from tests.cluster.moto_aws.settings import ZONES
 
 SECONDS = 30.0
 SANDBOX_NAME = "sandbox"
@@ -45,6 +47,10 @@ class Account(Protocol):
 
     def hide_new_instances(self) -> None:
         """From now on DescribeInstances shows what is launched only after a while."""
+        ...
+
+    def deny_launches(self) -> None:
+        """A policy does not let the next dry run pass."""
         ...
 
     def interrupt(self, instance_id: str) -> None:
@@ -97,6 +103,9 @@ class SandboxAccount:
     def hide_new_instances(self) -> None:
         return
 
+    def deny_launches(self) -> None:
+        self._world.cloud.objection = denial("ec2:RunInstances", "UnauthorizedOperation")
+
     def interrupt(self, instance_id: str) -> None:
         self._world.ec2.reclaim_spot(instance_id)
 
@@ -147,6 +156,9 @@ class MotoAccount:
 
     def hide_new_instances(self) -> None:
         self._aws.set_describe_delay(1.0)
+
+    def deny_launches(self) -> None:
+        self._aws.fail("RunInstances", "UnauthorizedOperation", status=403, times=len(ZONES))
 
     def interrupt(self, instance_id: str) -> None:
         self._aws.interrupt(instance_id)

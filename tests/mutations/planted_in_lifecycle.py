@@ -8,8 +8,33 @@ _EXPECTATIONS = "tests/unit/lifecycle/test_expectations.py"
 _GIVING_WAY = "tests/unit/lifecycle/test_giving_way.py"
 _ZONAL_SHIFT = "tests/simulation/test_zonal_shift.py"
 _PLACEMENT = "tests/unit/aws/catalogue/test_placement.py"
+_VALIDATION = "tests/unit/aws/catalogue/test_validation.py"
 
 BUGS = (
+    Bug(
+        "class valid before it was tried",
+        "Nodes are asked for from a class that nobody may launch from.",
+        (
+            Edit(
+                "reconciler/lifecycle/class_validation.py",
+                "class_name=of.name, request=request))\n        return None\n",
+                "class_name=of.name, request=request))\n        return validation.SUCCEEDED\n",
+            ),
+        ),
+        (f"{_VALIDATION}::test_185_before_it_was_tried_nobody_knows",),
+    ),
+    Bug(
+        "dry run believed for another class",
+        "What was found out before the class was changed counts for what it has become.",
+        (
+            Edit(
+                "reconciler/lifecycle/class_validation.py",
+                "        if known is None or known.identity != validation.identity(of):\n",
+                "        if known is None:\n",
+            ),
+        ),
+        (f"{_VALIDATION}::test_190_so_does_another_thing_that_it_selects",),
+    ),
     Bug(
         "no taint before drain",
         "Pods are evicted from a node that takes new ones, so they come back to it and the drain never ends.",

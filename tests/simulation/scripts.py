@@ -90,7 +90,7 @@ def script(seed: int) -> Script:
         weather=_weather(dice),
         manifests=_with_memory_limits(Random(f"memory limits {seed}"), made.manifests),
         deeds=_deeds(dice, made),
-        faults=_faults(dice),
+        faults=_with_dry_runs(Random(f"dry runs {seed}"), _faults(dice)),
         queue=seed % 3 == 0,
         expires=made.expires,
     )
@@ -106,6 +106,16 @@ def _with_memory_limits(dice: Random, manifests: tuple[Manifest, ...]) -> tuple[
             manifest = {**manifest, "spec": {**spec, "limits": limits}}
         made.append(manifest)
     return tuple(made)
+
+
+def _with_dry_runs(dice: Random, faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
+    """In every fourth world AWS does not answer some dry runs. The dice are their own here, too."""
+    if dice.random() < 0.75:
+        return faults
+    error, after = dice.choice(_CLOUD_ERRORS)
+    at, lasts = round(dice.uniform(0, STORM_SECONDS), 1), float(dice.choice((0, 15, 60)))
+    one = Fault(at, error, "cloud", ("dry_run",), after, lasts=lasts)
+    return tuple(sorted((*faults, one), key=lambda fault: (fault.at, str(fault))))
 
 
 def _weather(dice: Random) -> Weather:

@@ -43,7 +43,7 @@ READS = frozenset(
     }
 )
 #: Written at any time without changing what anybody decides on.
-HARMLESS = frozenset({"emit", "put_lease", "delete_message"})
+HARMLESS = frozenset({"emit", "put_lease", "delete_message", "dry_run"})
 #: What the controller's picture of the world is made of.
 _SHOWS = frozenset({"list", "watch", "read", "instances"})
 _ERRORS: dict[str, type[PortError]] = {

@@ -146,13 +146,21 @@ class MotoAws:
         self.command("restock")
 
     def fail(
-        self, action: str, code: str, *, status: int = 400, times: int = 1, delay: float = 0.0, after: bool = False
+        self,
+        action: str,
+        code: str,
+        message: str = "injected",
+        *,
+        status: int = 400,
+        times: int = 1,
+        delay: float = 0.0,
+        after: bool = False,
     ) -> None:
         """The next `times` calls of an action fail; with `after` they took effect all the same.
 
         The SDK repeats a call once by itself on throttling and status 5xx: `times=2` makes such a call fail.
         """
-        given = {"action": action, "code": code, "status": status, "times": times}
+        given = {"action": action, "code": code, "message": message, "status": status, "times": times}
         self.command("fault", {**given, "delay": delay, "after": after})
 
     def clear_faults(self) -> None:

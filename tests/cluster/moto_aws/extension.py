@@ -15,6 +15,7 @@ from . import ailments, placement, reservations
 from .fleet import create_fleet
 from .instance_rows import filters_of, instance_row, passes
 from .market import Market
+from .templates import check_instance, check_template
 from .wire import page_of
 from .world import World
 
@@ -57,11 +58,20 @@ def _lists(market: Market) -> list[Any]:
 
 def _instances(world: World, market: Market) -> list[Any]:
     create_tags_as_moto = EC2Response.create_tags
+    create_template_as_moto, run_as_moto = EC2Response.create_launch_template, EC2Response.run_instances
 
     def create_fleet_(self: Any) -> ActionResult:
         return ActionResult(create_fleet(world, market, self))
 
     create_fleet_.__name__ = "create_fleet"
+
+    def create_launch_template(self: Any) -> ActionResult:
+        check_template(self)
+        return create_template_as_moto(self)
+
+    def run_instances(self: Any) -> ActionResult:
+        check_instance(self)
+        return run_as_moto(self)
 
     def describe_instances(self: Any) -> str:
         """New instances may be missing for a while, and a page may be short. Source: EC2 API reference, "Eventual
@@ -114,7 +124,7 @@ def _instances(world: World, market: Market) -> list[Any]:
             return create_tags_as_moto(self)
 
     lists = [describe_instances, describe_instance_status, describe_capacity_reservations, describe_placement_groups]
-    return [create_fleet_, *lists, terminate_instances, create_tags]
+    return [create_fleet_, create_launch_template, run_instances, *lists, terminate_instances, create_tags]
 
 
 def list_instance_profiles(self: Any) -> ActionResult:

@@ -165,11 +165,7 @@ def _refusal(response: Any, pool: Pool, offered: frozenset[tuple[str, str]]) -> 
     if image.architecture not in INSTANCE_TYPES[pool.instance_type]["ProcessorInfo"]["SupportedArchitectures"]:
         text = f"The architecture of {pool.instance_type} does not match the architecture '{image.architecture}'"
         return "InvalidParameterValue", f"{text} of the specified AMI."
-    profile = pool.data.get("IamInstanceProfile", {}).get("Name")
-    if profile is not None and _profile(profile) is None:
-        text = f"Value ({profile}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
-        return "InvalidParameterValue", text
-    return None
+    return no_profile(pool.data)
 
 
 def _unreserved(world: World, pool: Pool) -> tuple[str, str] | None:
@@ -184,6 +180,15 @@ def _unreserved(world: World, pool: Pool) -> tuple[str, str] | None:
 def _profile(name: str) -> Any | None:
     profiles = backend("iam", "aws").instance_profiles.values()
     return next((one for one in profiles if one.name == name), None)
+
+
+def no_profile(data: dict[str, Any]) -> tuple[str, str] | None:
+    """Why the instance profile of a launch template will not do: there is none of this name."""
+    name = data.get("IamInstanceProfile", {}).get("Name")
+    if name is None or _profile(name) is not None:
+        return None
+    text = f"Value ({name}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
+    return "InvalidParameterValue", text
 
 
 def _room(world: World, response: Any, order: Order, pool: Pool, wanted: int) -> int:

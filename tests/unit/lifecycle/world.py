@@ -23,7 +23,16 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model import cluster, kinds
-from reconciler.model.cloud import ClassFacts, ClusterFacts, FleetError, Image, Instance, SecurityGroup, Subnet
+from reconciler.model.cloud import (
+    ClassFacts,
+    ClusterFacts,
+    DryRun,
+    FleetError,
+    Image,
+    Instance,
+    SecurityGroup,
+    Subnet,
+)
 from reconciler.model.instance_type import InstanceType, Offering
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod
@@ -39,6 +48,7 @@ from reconciler.model.plan import (
     Source,
     TagInstance,
     TerminateInstance,
+    ValidateClass,
 )
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import LaunchFailure, Snapshot
@@ -121,7 +131,8 @@ def large() -> InstanceType:
 
 # --- the world --------------------------------------------------------------------------------------------------
 class World:
-    """See the module. `given` is how many instances a fleet call gives (None: all), `errors` what it says then."""
+    """See the module. `given` is how many instances a fleet call gives (None: all), `errors` what it says then;
+    `objection` is what a dry run says against a launch, if anything."""
 
     def __init__(self, *objects: Any, now: datetime = NOW) -> None:
         self.now, self.version = now, 100
@@ -136,7 +147,10 @@ class World:
         self.listed: datetime = now
         self.facts: dict[str, Any] = {}
         self.class_facts: dict[str, ClassFacts] = {"default": FACTS}
-        self.settings = Settings(cluster_name="demo")
+        self.dry_runs: dict[str, DryRun] = {}
+        self.objection: tuple[str, str] | None = None
+        #: A class that is tried is tried again for ever; who wants that says so.
+        self.settings = Settings(cluster_name="demo", disable_dry_run=True)
         for value in objects:
             self.put(value)
 
@@ -198,6 +212,7 @@ class World:
         known = {
             "cluster": CLUSTER,
             "class_facts": self.class_facts,
+            "dry_runs": dict(self.dry_runs),
             "catalogues": {"default": (large(),)},
             "instances": dict(sorted(self.instances.items())),
             "launch_failures": self.failures,
@@ -300,6 +315,10 @@ class World:
     @_do.register(DeleteClassResources)
     def _(self, action: Action) -> None:
         """Noted in `deeds`."""
+
+    @_do.register
+    def _(self, action: ValidateClass) -> None:
+        self.dry_runs[action.class_name] = DryRun(action.request.group, self.now, self.objection)
 
     # --- nodes
     def join(self, claim: NodeClaim, *, ready: bool = True, taints: Iterable[Mapping[str, str]] | None = None) -> Node:
