@@ -1,6 +1,7 @@
 """What a node of an instance type will offer: capacity, and what the system keeps of it.
 
-Estimates made before the node exists, so they must never promise more than the real node has. Source: AWS provider
+Estimates made before the node exists, so they must never promise more than the real node has. Where nodes of the type
+have shown how much memory they have, that takes the place of the estimate. Source: AWS provider
 reference §4.2, §4.4, §4.5.
 """
 
@@ -55,11 +56,11 @@ class Sizing:
         )
 
 
-def capacity(info: InstanceTypeInfo, sizing: Sizing) -> Resources:
-    """The node's capacity; what the type has none of is absent."""
+def capacity(info: InstanceTypeInfo, sizing: Sizing, memory_bytes: int | None = None) -> Resources:
+    """The node's capacity; what the type has none of is absent. `memory_bytes` is known of nodes like this one."""
     amounts = {
         "cpu": info.vcpus * 1000,
-        "memory": _memory_mib(info, sizing) * MIB,
+        "memory": _memory_mib(info, sizing) * MIB if memory_bytes is None else memory_bytes,
         "ephemeral-storage": _ephemeral_storage(info, sizing),
         "pods": pods(info, sizing),
     }

@@ -28,7 +28,8 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
 
     An offering is available when its price is known, its zone offers the type and has a subnet that is not full, and
     the type can boot one of the class's images and do what the class asks of it. What is reserved costs next to nothing
-    more, and is available as long as the reservation has a machine left.
+    more, and is available as long as the reservation has a machine left. A type's memory is what nodes with its image
+    have shown, the estimate while there was none.
     """
     sizing = Sizing.of(node_class, settings)
     zone_ids, shut = _zone_ids(facts), _shut(facts)
@@ -39,7 +40,9 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
     for one in facts.reservations if settings.gates.reserved_capacity else ():
         reserved.setdefault(one.instance_type, []).append(one)
     types = (
-        _instance_type(info, node_class, region, sizing, zone_ids, shut, table, reserved.get(info.name, ()), group)
+        _instance_type(
+            info, node_class, facts, region, sizing, zone_ids, shut, table, reserved.get(info.name, ()), group
+        )
         for info in infos
         if type_labels.architecture(info)
     )
@@ -49,6 +52,7 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
 def _instance_type(
     info: InstanceTypeInfo,
     node_class: EC2NodeClass,
+    facts: ClassFacts,
     region: Region,
     sizing: Sizing,
     zone_ids: dict[str, str],
@@ -62,10 +66,11 @@ def _instance_type(
     wanted = type_labels.requirements(info, sizing.family, region.name, reachable)
     if group is not None:
         wanted = wanted.without(*placement.LABELS) & placement.rows(group)
-    usable = _compatible(info, node_class, sizing, group) and images.pick(wanted, table) is not None
+    image = images.pick(wanted, table)
+    usable = _compatible(info, node_class, sizing, group) and image is not None
     price = region.on_demand.get(info.name, 0) // _AS_GOOD_AS_FREE
     held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
-    full = capacity.capacity(info, sizing)
+    full = capacity.capacity(info, sizing, facts.memory_bytes.get((info.name, image or "")))
     return InstanceType(
         info.name,
         _with_reservations(wanted) if held else wanted,

@@ -151,6 +151,8 @@ class ClassFacts:
     `instance_profile` is empty until it exists; `reservations` are by ID. `full_subnets` are the IDs of those that had
     no address left when something was lately launched there. `placement_group` is the one that the class selects.
     `shifted` are the IDs of zones that traffic is shifted away from.
+    no address left when something was lately launched there. `memory_bytes` is what nodes have shown of their memory,
+    by instance type and image.
     """
 
     generation: int
@@ -163,6 +165,7 @@ class ClassFacts:
     full_subnets: frozenset[str] = frozenset()
     placement_group: PlacementGroup | None = None
     shifted: frozenset[str] = frozenset()
+    memory_bytes: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,11 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.model.cloud import ClassFacts, DryRun, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
+from reconciler.runtime.learned import LearnedMemory, Machine
+
 RESOLVE_EVERY = timedelta(seconds=60)
+#: How often what was learned of nodes is taken over: everything that rests on a class's types is worked out anew then.
+LEARN_EVERY = timedelta(minutes=5)
 #: The condition of a class that such a problem is told by.
 _PROBLEM = "ValidationSucceeded"
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -52,6 +56,10 @@ class Catalogues:
         self._problems: dict[str, tuple[str, str]] = {}
         self._full: dict[str, datetime] = {}
         self._shifted: frozenset[str] = frozenset()
+        #: What nodes show of their memory, and what of it counts already, since when.
+        self.learned = LearnedMemory()
+        self._memory: Mapping[Machine, int] = {}
+        self._learned_at: datetime | None = None
         #: What AWS last said of a launch that was tried dry, by class name.
         self.dry_runs: dict[str, DryRun] = {}
         self.region: Region | None = None
@@ -82,6 +90,15 @@ class Catalogues:
             self._shifted = shifted
             self._mark_anew()
 
+    def learn(self, now: datetime) -> None:
+        """Take over what has been learned, every few minutes and at the first look."""
+        if self._learned_at is not None and self._learned_at <= now < self._learned_at + LEARN_EVERY:
+            return
+        self._learned_at, before = now, self._memory
+        self._memory = self.learned.table(now)
+        if self._memory != before:
+            self._mark_anew()
+
     def _mark_anew(self) -> None:
         for name, known in self._known.items():
             if (facts := self._marked(known.facts)) != known.facts:
@@ -89,10 +106,12 @@ class Catalogues:
         self._renew_view()
 
     def _marked(self, facts: ClassFacts) -> ClassFacts:
+        images = {image.id for image in facts.images}
         return replace(
             facts,
             full_subnets=frozenset(s.id for s in facts.subnets if s.id in self._full),
             shifted=frozenset(s.zone_id for s in facts.subnets if s.zone_id in self._shifted),
+            memory_bytes={machine: memory for machine, memory in self._memory.items() if machine[1] in images},
         )
 
     def tried(self, name: str, found: DryRun) -> None:

@@ -280,6 +280,9 @@ class State:
 
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """The pods of a node that is going want places elsewhere."""
+        if new is not None:
+            for claim in self.cluster.claims_of(new.name):
+                self.catalogues.learned.seen(claim, new, now)
         if new is not None and any(t.matches(pods.DISRUPTED) for t in new.spec.taints):
             self.batch.trigger(new.metadata.uid, now)
         elif (old or new) is not None:
@@ -292,6 +295,8 @@ class State:
             self._restless.discard(claim.name)
         if new is None and old is not None:
             self._nominated.pop(old.name, None)
+        if new is not None and (node := self._objects(kinds.NODE).get(new.status.node_name)) is not None:
+            self.catalogues.learned.seen(new, node, now)
 
     def _noticed_buffer(self, kind: Kind, old: Any | None, new: Any | None, now: datetime) -> None:
         """Room is kept for other pods than before, or for none; statuses and counts change nothing about that."""
@@ -333,6 +338,7 @@ class State:
         self._forget_old(now)
         self.catalogues.forget_full(now)
         self.catalogues.shift(self._shifts.at(now))
+        self.catalogues.learn(now)
         classes: Mapping[str, EC2NodeClass] = self._objects(kinds.NODE_CLASS)
         catalogues = self.catalogues.catalogues(classes.values())  # before the facts, whose problems may come of it
         return self.cluster.snapshot(

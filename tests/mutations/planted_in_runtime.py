@@ -6,6 +6,12 @@ from tests.mutations.bug import Bug, Edit, rule
 
 BUGS = (
     Bug(
+        "memory of the largest node",
+        "More is planned with than most machines of a type have, and pods wait on nodes that are too small.",
+        (Edit("reconciler/runtime/learned.py", "memory <= known[0]", "memory >= known[0]"),),
+        ("tests/unit/aws/catalogue/test_memory.py::test_119_of_several_nodes_the_least_counts",),
+    ),
+    Bug(
         "template of a dry run left behind",
         "Each look at a class leaves a launch template in the account.",
         (Edit("reconciler/aws/dry_runs.py", "            templates.delete(template)\n", "            pass\n"),),
