@@ -1,7 +1,9 @@
-"""Thirty pods come to a cluster without nodes: how soon the machines are launched, with how many calls of AWS, and that
-nothing is launched only to be replaced.
+"""Thirty pods come to a cluster without nodes: how soon the machines are launched, with how many calls of AWS, and
+that nothing is launched only to be replaced.
 
-Karpenter's own figures are those of a run of the same pods on the same parts (1.14.1, same API server and emulator).
+Kerf has `NOMINATE_PODS` set: without it the kube-scheduler puts pods that go anywhere where those should go that have
+to be spread, and one to three nodes more are made for these. Karpenter's own figures are those of a run of the same
+pods on the same parts (1.14.1, same API server and emulator).
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ DEPLOYMENTS = {"cold-web": 20, "cold-api": 10}
 #: What Karpenter needed: seconds from apply to launch; calls until all nodes were initialized, and in 14.5 minutes; the
 #: nodes that it replaced in that time.
 PEER = {"launched": 2.3, "CreateFleet": 5, "CreateLaunchTemplate": 11, "calls in 14.5 min": 313, "replaced": 3}
-AT_MOST = {"CreateFleet": 3, "CreateLaunchTemplate": 4, "calls in 14.5 min": 150}
+#: A call launches machines that are alike: ten pods that are spread over three zones on demand take three, twenty that
+#: may be on spot one for each size.
+AT_MOST = {"CreateFleet": 5, "CreateLaunchTemplate": 4, "calls in 14.5 min": 150}
 
 
 @pytest.fixture
 def kerf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Installation]:
-    with Installation(control_plane, tmp_path) as installation:
+    with Installation(control_plane, tmp_path, values={"settings.nominatePods": "true"}) as installation:
         installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
         yield installation
         installation.kubectl("delete", "deployments", *DEPLOYMENTS, "--ignore-not-found")

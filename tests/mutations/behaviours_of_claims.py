@@ -162,7 +162,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/lifecycle/instance_end.py",
-                "    alive_still = instance is not None and instance.live and listed",
+                "    alive_still = instance is not None and listed",
                 "    alive_still = False",
             ),
         ),

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 from moto.core.responses import ActionResult
+from moto.core.utils import unix_time
 from moto.ec2.exceptions import InvalidInstanceIdError
 from moto.ec2.responses import EC2Response
 from moto.iam.models import ManagedPolicy
 from moto.iam.responses import IamResponse
+from moto.sqs.models import Message, SQSBackend
 
 from . import ailments, placement, reservations
 from .fleet import create_fleet
@@ -25,7 +27,15 @@ def extend(world: World, market: Market) -> None:
     for method in _lists(market) + _instances(world, market):
         setattr(EC2Response, method.__name__, method)
     IamResponse.list_instance_profiles = list_instance_profiles  # type: ignore[method-assign]
+    SQSBackend.is_message_valid_based_on_retention_period = _still_kept  # type: ignore[method-assign]
     _read_documents()
+
+
+def _still_kept(self: SQSBackend, queue_name: str, message: Message) -> bool:
+    """Whether a queue still has a message, without counting all others for each. Source: SQS developer guide, message
+    retention period."""
+    kept_seconds: int = self.get_queue(queue_name).message_retention_period  # type: ignore[attr-defined]
+    return unix_time() < kept_seconds + (message.sent_timestamp or 0) / 1000
 
 
 def _read_documents() -> None:

@@ -51,6 +51,12 @@ def test_no_more_at_once_than_can_be_dealt_with_in_time() -> None:
     assert [len(queue.receive()) for _ in range(3)] == [MOST_AT_ONCE, 15, 0]
 
 
+def test_no_longer_than_they_are_hidden_from_others() -> None:
+    seconds = iter(range(99))
+    queue = Queue(Sqs(100), "q", 20, elapsed=lambda: float(next(seconds)))  # type: ignore[arg-type]
+    assert len(queue.receive()) == 30
+
+
 def test_what_was_received_is_handed_on_when_the_next_poll_fails() -> None:
     queue = Queue(Sqs(30, breaks=2), "q", 20)  # type: ignore[arg-type]
     assert len(queue.receive()) == 20
