@@ -23,6 +23,7 @@ from reconciler.model.cloud import (
     Region,
     ZonalShift,
 )
+from reconciler.model.inventory import Resource
 from reconciler.model.kinds import Kind, Ref
 
 
@@ -244,6 +245,18 @@ class Cloud(Protocol):
 
     def delete_class_resources(self, class_name: str, profile_path: str) -> None:
         """Delete the class's launch templates, and the instance profiles under `profile_path` when it is set."""
+        ...
+
+    def launch_templates(self) -> Sequence[Resource]:
+        """Every launch template that was made for a node pool of this cluster, all pages; by name."""
+        ...
+
+    def instance_profiles(self) -> Sequence[Resource]:
+        """Every instance profile that was made for a node class of this cluster, all pages; by name."""
+        ...
+
+    def delete_resource(self, resource: Resource) -> None:
+        """Delete one of these. Raises AlreadyGone, Forbidden, Throttled, Unavailable."""
         ...
 
     def receive(self) -> Sequence[Message]:

@@ -44,6 +44,7 @@ from reconciler.model.cloud import (
     Region,
     ZonalShift,
 )
+from reconciler.model.inventory import PROFILE, Resource
 from reconciler.ports import PortError
 from reconciler.telemetry.logs import Logger, silent
 from reconciler.telemetry.precedence import GiveWay, at_once
@@ -175,6 +176,20 @@ class AwsCloud:
             iam = self._clients.get("iam")
             profiles.delete_under(iam, profile_path)
             profiles.delete_named(iam, profiles.legacy_name(self._clients.region, self._known.name, class_name))
+
+    # --- what is listed to see whether anything needs it ------------------------------------------------------------
+    def launch_templates(self) -> Sequence[Resource]:
+        return self._templates.all()
+
+    def instance_profiles(self) -> Sequence[Resource]:
+        path = profiles.cluster_path(self._clients.region, self._known.name)
+        return profiles.all_under(self._clients.get("iam"), path)
+
+    def delete_resource(self, resource: Resource) -> None:
+        if resource.kind == PROFILE:
+            profiles.delete_named(self._clients.get("iam"), resource.id)
+        else:
+            self._templates.delete(resource)
 
     # --- instances --------------------------------------------------------------------------------------------------
     def instances(self) -> Sequence[Instance]:

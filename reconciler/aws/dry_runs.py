@@ -47,7 +47,7 @@ def dry_run(clients: Clients, templates: LaunchTemplates, request: FleetRequest)
         return None if refusal is None else _judged(INSTANCES, refusal)
     finally:
         with suppress(PortError):  # it goes with its class at the latest
-            templates.delete(template)
+            templates.withdraw(template)
 
 
 def _instances(ec2: Any, request: FleetRequest) -> PortError | None:

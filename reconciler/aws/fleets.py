@@ -150,7 +150,7 @@ def _made(request: FleetRequest, override: Override) -> dict[str, Any]:
         return {}
     efa = sum(one.interface_type in (EFA, EFA_ONLY) for one in template.network_interfaces)
     placed = {"placement_group": template.placement_group, "partition": template.partition}
-    return {"tenancy": template.tenancy, "efa": efa, **placed}
+    return {"tenancy": template.tenancy, "efa": efa, "profile": template.instance_profile, **placed}
 
 
 def _chosen(request: FleetRequest, row: Mapping[str, Any]) -> Override:

@@ -101,6 +101,8 @@ def _row(item: Element) -> Row:
         elif name == "networkInterfaceSet":
             kinds = (_texts(interface).get("interfaceType", "") for interface in part)
             row["NetworkInterfaces"] = [{"InterfaceType": kind} for kind in kinds]
+        elif name == "iamInstanceProfile":
+            row["IamInstanceProfile"] = {"Arn": _texts(part).get("arn", "")}
         elif name == "capacityReservationSpecification":
             preference = _texts(part).get("capacityReservationPreference", "")
             row["CapacityReservationSpecification"] = {"CapacityReservationPreference": preference}

@@ -1,4 +1,4 @@
-"""Instances: listing those of this cluster, ending one, tagging one."""
+"""Instances: listing those of this cluster, tagging one."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def instance(row: Mapping[str, Any]) -> Instance:
         placement_group=placement.get("GroupId", ""),
         partition=int(placement.get("PartitionNumber") or 0),
         efa=sum(one.get("InterfaceType") in (EFA, EFA_ONLY) for one in row.get("NetworkInterfaces", ())),
+        profile=row.get("IamInstanceProfile", {}).get("Arn", "").rpartition("/")[2],
     )
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from api import labels, quantity
@@ -17,7 +19,9 @@ from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping, ConnectionTrack
 from reconciler.aws.clients import Clients, pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
+from reconciler.ec2.templates import PREFIX
 from reconciler.model.cloud import EFA_ONLY, INTERRUPTIBLE, ONLY_RESERVED, HeldReservation, LaunchTemplate
+from reconciler.model.inventory import TEMPLATE, Resource
 from reconciler.ports import AlreadyExists, AlreadyGone, TemplateMissing
 
 KNOWN_SECONDS: Final = 600.0
@@ -47,26 +51,36 @@ class LaunchTemplates:
             for template in templates:
                 self._known.pop(template.name, None)
 
-    def delete(self, template: LaunchTemplate) -> None:
-        """Delete one, if it is there."""
+    def withdraw(self, template: LaunchTemplate) -> None:
+        """Delete one that was made for a moment, if it is there."""
         self._delete(template.name, LaunchTemplateName=template.name)
 
     def delete_of_class(self, class_name: str) -> None:
         """Delete the templates that carry our cluster's and this class's tags."""
-        ec2 = self._clients.get("ec2")
-        filters = [
-            {"Name": f"tag:{labels.TAG_EKS_CLUSTER}", "Values": [self._cluster_name]},
-            {"Name": f"tag:{labels.TAG_NODECLASS}", "Values": [class_name]},
-        ]
+        rows = self._described({"Name": f"tag:{labels.TAG_NODECLASS}", "Values": [class_name]})
+        each(lambda row: self._delete(row["LaunchTemplateName"], LaunchTemplateId=row["LaunchTemplateId"]), rows)
+
+    def all(self) -> tuple[Resource, ...]:
+        """Those that were made for a node pool of our cluster, by this process or another, by name."""
+        owned = {"Name": f"tag:{labels.cluster_tag(self._cluster_name)}", "Values": ["owned"]}
+        rows = self._described(owned, {"Name": "tag-key", "Values": [labels.TAG_NODEPOOL]})
+        found = (_resource(row) for row in rows if row["LaunchTemplateName"].startswith(PREFIX))
+        return tuple(sorted(found, key=lambda one: one.name))
+
+    def delete(self, resource: Resource) -> None:
+        self._delete(resource.name, LaunchTemplateId=resource.id)
+
+    def _described(self, *filters: Mapping[str, Any]) -> list[Any]:
+        """Those with our cluster's tag that pass these filters too."""
+        ours = {"Name": f"tag:{labels.TAG_EKS_CLUSTER}", "Values": [self._cluster_name]}
         with translated("ec2:DescribeLaunchTemplates"):
-            rows = pages(
-                ec2,
+            return pages(
+                self._clients.get("ec2"),
                 "describe_launch_templates",
                 "LaunchTemplates",
-                Filters=filters,
+                Filters=[ours, *filters],
                 PaginationConfig={"PageSize": 200},
             )
-        each(lambda row: self._delete(row["LaunchTemplateName"], LaunchTemplateId=row["LaunchTemplateId"]), rows)
 
     def _is_known(self, template: LaunchTemplate) -> bool:
         with self._lock:
@@ -75,11 +89,13 @@ class LaunchTemplates:
     def _make(self, template: LaunchTemplate) -> None:
         with self._lock:
             own = self._making.setdefault(template.name, threading.Lock())
-        with own:
-            if not self._is_known(template):
-                self._create(template)
-        with self._lock:
-            self._making.pop(template.name, None)
+        try:
+            with own:
+                if not self._is_known(template):
+                    self._create(template)
+        finally:
+            with self._lock:
+                self._making.pop(template.name, None)
 
     def _create(self, template: LaunchTemplate) -> None:
         try:
@@ -95,13 +111,15 @@ class LaunchTemplates:
             self._known[template.name] = self._elapsed() + KNOWN_SECONDS
 
     def _delete(self, name: str, **which: str) -> None:
-        try:
-            with translated("ec2:DeleteLaunchTemplate"):
-                self._clients.get("ec2").delete_launch_template(**which)
-        except (AlreadyGone, TemplateMissing):
-            pass
-        with self._lock:
+        with self._lock:  # before it goes: who launches meanwhile makes it again
             self._known.pop(name, None)
+        with suppress(AlreadyGone, TemplateMissing), translated("ec2:DeleteLaunchTemplate"):
+            self._clients.get("ec2").delete_launch_template(**which)
+
+
+def _resource(row: Mapping[str, Any]) -> Resource:
+    created: datetime = row["CreateTime"]
+    return Resource(TEMPLATE, row["LaunchTemplateId"], row["LaunchTemplateName"], created.astimezone(UTC))
 
 
 def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import UTC
 from typing import Any, Final
 
 from api.v1 import hashes
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
+from reconciler.model.inventory import PROFILE, Resource
 from reconciler.ports import AlreadyExists, AlreadyGone, Invalid, PortError
 
 #: A role that IAM does not know is asked for again after this long.
@@ -27,9 +29,14 @@ class RoleUnknown(Invalid):
     """IAM has no such role."""
 
 
+def cluster_path(region: str, cluster_name: str) -> str:
+    """Where the profiles of all node classes of a cluster live."""
+    return f"/karpenter/{region}/{cluster_name}/"
+
+
 def profile_path(region: str, cluster_name: str, class_uid: str) -> str:
     """Where the profiles of one node class live."""
-    return f"/karpenter/{region}/{cluster_name}/{class_uid}/"
+    return f"{cluster_path(region, cluster_name)}{class_uid}/"
 
 
 def role_name(role: str) -> str:
@@ -41,6 +48,12 @@ def find(iam: Any, path: str, role: str, preferred: str) -> str:
     """The profile under `path` that carries the role, `preferred` if it is one of them; empty when there is none."""
     names = [row["InstanceProfileName"] for row in _list(iam, path) if _roles(row) == [role_name(role)]]
     return preferred if preferred in names else min(names, default="")
+
+
+def all_under(iam: Any, path: str) -> tuple[Resource, ...]:
+    """Every profile under a path, by name."""
+    rows = ((row["InstanceProfileName"], row["CreateDate"].astimezone(UTC)) for row in _list(iam, path))
+    return tuple(Resource(PROFILE, name, name, created) for name, created in sorted(rows))
 
 
 class Maker:

@@ -65,6 +65,7 @@ def _with_labels(progress: Progress, instance: Instance, kind: InstanceType | No
     notes[labels.INSTANCE] = instance.id
     if node_class is not None:
         stamps = (labels.NODECLASS_HASH, labels.NODECLASS_HASH_VERSION)
-        known = {**node_class.metadata.annotations, labels.INSTANCE_PROFILE: node_class.status.instance_profile}
+        profile = instance.profile or node_class.status.instance_profile  # the class's may be another one by now
+        known = {**node_class.metadata.annotations, labels.INSTANCE_PROFILE: profile}
         notes = {key: known[key] for key in (*stamps, labels.INSTANCE_PROFILE) if known.get(key)} | notes
     return progress.with_claim(with_metadata(claim, labels={**given, **claim.metadata.labels}, annotations=notes))

@@ -169,7 +169,7 @@ def _requests(view: View, ready: Iterable[NodeClaim]) -> dict[str, FleetRequest]
         group = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "")
         if not group or group in found or _failure(view, claim) is not None:
             continue
-        request = _read(claim.metadata.annotations.get(labels.LAUNCH_REQUEST, ""))
+        request = read(claim.metadata.annotations.get(labels.LAUNCH_REQUEST, ""))
         if request is not None and request.group == group and claim.name in request.members:
             found[group] = request
     return found
@@ -194,7 +194,8 @@ def _lost(view: View, name: str, group: str, requests: Mapping[str, FleetRequest
     return other not in ("", group) and (other in requests or name not in own)
 
 
-def _read(text: str) -> FleetRequest | None:
+def read(text: str) -> FleetRequest | None:
+    """The call that stands on a claim; None when it cannot be read."""
     try:
         return msgspec.json.decode(text, type=FleetRequest)
     except ValueError:

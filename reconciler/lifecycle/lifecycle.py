@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from api.v1.nodeclaim import NodeClaim
-from reconciler.lifecycle import expectations, garbage, launch, node_classes, node_overlays, node_pools, termination
+from reconciler.lifecycle import (
+    expectations,
+    garbage,
+    launch,
+    node_classes,
+    node_overlays,
+    node_pools,
+    termination,
+    unused,
+)
 from reconciler.lifecycle.consistency import check
 from reconciler.lifecycle.demotion import demote
 from reconciler.lifecycle.initialization import initialize
@@ -38,6 +47,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
             *(said(turn.all(step, each)) for step in (NODES, CLASSES, OVERLAYS)),
             *_pools(turn, whole, each),
             guarded("garbage", partial(garbage.collect, turn)),
+            guarded("unused", partial(unused.collect, turn)),
         )
     )
 

@@ -297,8 +297,8 @@ class FleetError:
 class Instance:
     """One EC2 instance of this cluster (terminated ones are not shown). A reserved one is in a `reservation`.
 
-    `efa` counts its interfaces for high-performance computing. It is in partition number `partition` (0: none, or not
-    told yet) of its `placement_group` (an ID).
+    `efa` counts its interfaces for high-performance computing; `profile` is its instance profile's name. It is in
+    partition number `partition` (0: none, or not told yet) of its `placement_group` (an ID).
     """
 
     id: str
@@ -317,6 +317,7 @@ class Instance:
     efa: int = 0
     placement_group: str = ""
     partition: int = 0
+    profile: str = ""
 
     @property
     def provider_id(self) -> str:

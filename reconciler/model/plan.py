@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model.cloud import FleetRequest, Message
+from reconciler.model.inventory import Resource
 from reconciler.model.kinds import Ref
 
 
@@ -196,6 +197,17 @@ class DeleteClassResources(Action):
     @property
     def lane(self) -> str:
         return f"ec2nodeclass/{self.class_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteUnused(Action):
+    """A launch template or an instance profile that nothing needs."""
+
+    resource: Resource
+
+    @property
+    def lane(self) -> str:
+        return f"{self.resource.kind}/{self.resource.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

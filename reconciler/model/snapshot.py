@@ -32,6 +32,7 @@ from reconciler.model.cloud import (
     PlacementGroup,
 )
 from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
+from reconciler.model.inventory import Inventory
 from reconciler.model.journal import Journal
 from reconciler.model.overlays import PoolKey
 from reconciler.model.pdbs import Budget, Selectors
@@ -277,6 +278,8 @@ class Snapshot:
     impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict)
     #: When EC2 was asked for that.
     examined_at: datetime | None = None
+    #: Launch templates and instance profiles, by kind; a kind that was not listed yet is not in.
+    inventories: Mapping[str, Inventory] = field(default_factory=dict)
     batch: Batch | None = None
     #: By key of `state_nodes`: a pod is expected there until then.
     nominated_until: Mapping[str, datetime] = field(default_factory=dict)

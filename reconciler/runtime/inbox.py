@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region, ZonalShift
+from reconciler.model.inventory import Resource
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import Action
 from reconciler.model.snapshot import Proposal
@@ -78,6 +79,15 @@ class ShiftsRead:
     """The zones that traffic is shifted away from, all of them, as of `at`."""
 
     shifts: Sequence[ZonalShift]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Inventoried:
+    """All launch templates, or all instance profiles, of the cluster, as of `at`."""
+
+    kind: str
+    resources: Sequence[Resource]
     at: datetime
 
 
@@ -148,6 +158,7 @@ News = (
     | Described
     | Examined
     | ShiftsRead
+    | Inventoried
     | Resolved
     | RegionRead
     | ClusterRead

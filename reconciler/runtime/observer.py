@@ -1,5 +1,5 @@
 """Ask AWS at intervals: instances and what ails them, the node classes' selectors, the region's types and prices, the
-interruption queue.
+interruption queue, launch templates and instance profiles.
 
 Each question is a chore with a key; a chore that is being asked is not asked twice, one that failed waits longer each
 time. Chores run in a pool, or inline in the sandbox; the answers go to the inbox. When the clock was set back, what was
@@ -19,6 +19,7 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.model import kinds
 from reconciler.model.backoff import Steps
 from reconciler.model.cloud import ClusterFacts
+from reconciler.model.inventory import PROFILE, TEMPLATE
 from reconciler.ports import Clock, Cloud
 from reconciler.runtime.backoff import Backoff
 from reconciler.runtime.inbox import (
@@ -27,6 +28,7 @@ from reconciler.runtime.inbox import (
     Described,
     Examined,
     Inbox,
+    Inventoried,
     News,
     Received,
     RegionRead,
@@ -41,6 +43,7 @@ REGION_EVERY = timedelta(hours=12)
 CLUSTER_EVERY = timedelta(minutes=5)
 STATUSES_EVERY = timedelta(minutes=1)
 SHIFTS_EVERY = timedelta(seconds=30)
+INVENTORIES_EVERY = timedelta(minutes=30)
 #: Receiving waits for messages by itself (long polling); without threads there is a pause between two looks.
 QUEUE_EVERY_INLINE = timedelta(seconds=10)
 STEPS = Steps(timedelta(seconds=1), timedelta(seconds=60))
@@ -99,6 +102,10 @@ class Observer:
         yield Chore("cluster", self._every("cluster", CLUSTER_EVERY, now), self._read_cluster)
         yield Chore("instances", self._every("instances", self._pace(), now), self._describe)
         yield Chore("statuses", self._every("statuses", STATUSES_EVERY, now), self._examine)
+        if self._may_act():  # only who acts deletes what nothing needs
+            yield Chore("templates", self._every("templates", INVENTORIES_EVERY, now), self._list_templates)
+            if not state.settings.isolated_vpc:
+                yield Chore("profiles", self._every("profiles", INVENTORIES_EVERY, now), self._list_profiles)
         if state.settings.interruption_queue and self._may_act():  # who receives a message hides it from the leader
             pause = QUEUE_EVERY_INLINE if self._pool is None else timedelta(0)
             yield Chore("queue", self._every("queue", pause, now), self._receive)
@@ -138,6 +145,12 @@ class Observer:
 
     def _read_shifts(self, cluster: ClusterFacts, at: datetime) -> News:
         return ShiftsRead(tuple(self._cloud.zonal_shifts(cluster)), at)
+
+    def _list_templates(self, at: datetime) -> News:
+        return Inventoried(TEMPLATE, tuple(self._cloud.launch_templates()), at)
+
+    def _list_profiles(self, at: datetime) -> News:
+        return Inventoried(PROFILE, tuple(self._cloud.instance_profiles()), at)
 
     def _receive(self, at: datetime) -> News:
         return Received(tuple(self._cloud.receive()), at)

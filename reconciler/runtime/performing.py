@@ -15,6 +15,7 @@ from reconciler.model.plan import (
     DeleteClassResources,
     DeleteMessage,
     DeleteObject,
+    DeleteUnused,
     EnsureInstanceProfile,
     EvictPod,
     LaunchInstances,
@@ -119,6 +120,11 @@ def _(action: ValidateClass, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
 @perform.register
 def _(action: DeleteClassResources, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     cloud.delete_class_resources(action.class_name, action.profile_path)
+
+
+@perform.register
+def _(action: DeleteUnused, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
+    cloud.delete_resource(action.resource)
 
 
 @perform.register

@@ -12,11 +12,13 @@ from api import labels
 from reconciler.ec2.errors import SPOT_ROLE_CODE
 from reconciler.model import kinds
 from reconciler.model.cloud import DryRun, FleetError, FleetResult
+from reconciler.model.inventory import PROFILE, TEMPLATE
 from reconciler.model.plan import (
     Action,
     CreateNodeClaim,
     DeleteMessage,
     DeleteObject,
+    DeleteUnused,
     EnsureInstanceProfile,
     EvictPod,
     LaunchInstances,
@@ -128,6 +130,8 @@ def _(action: EvictPod, done: Done, state: State) -> None:
 def _(action: LaunchInstances, done: Done, state: State) -> None:
     if isinstance(done.value, FleetResult):
         state.fleet.launched(action.request, done.value, done.at)
+        state.inventories.use(TEMPLATE, (one.name for one in action.request.templates), done.at)
+        state.inventories.use(PROFILE, (one.instance_profile for one in action.request.templates), done.at)
         if any(error.code == SPOT_ROLE_CODE for error in done.value.errors):
             state.fleet.close(state.catalogues.offered(labels.SPOT), done.at)
         if full := {subnet for error in done.value.errors if (subnet := full_subnet(error))}:
@@ -150,12 +154,18 @@ def _(action: TagInstance, done: Done, state: State) -> None:
 @_succeeded.register
 def _(action: EnsureInstanceProfile, done: Done, state: State) -> None:
     state.catalogues.look_again(action.class_name)
+    state.inventories.use(PROFILE, (action.profile,), done.at)
     state.settle(action.key, "", done.at + SETTLES)
 
 
 @_succeeded.register
 def _(action: ValidateClass, done: Done, state: State) -> None:
     state.catalogues.tried(action.class_name, DryRun(action.request.group, done.at, done.value))
+
+
+@_succeeded.register
+def _(action: DeleteUnused, done: Done, state: State) -> None:
+    state.inventories.deleted(action.resource)
 
 
 @_succeeded.register

@@ -37,6 +37,7 @@ from reconciler.runtime.inbox import (
     Described,
     Examined,
     Fresh,
+    Inventoried,
     Listed,
     News,
     Proposed,
@@ -47,6 +48,7 @@ from reconciler.runtime.inbox import (
     ShiftsRead,
     Withheld,
 )
+from reconciler.runtime.inventories import Inventories
 from reconciler.runtime.noticing import grace_of, makes_room
 from reconciler.runtime.shifts import ZonalShifts, by_name, lies_there
 
@@ -90,6 +92,7 @@ class State:
         self.fleet = Fleet()
         self.batch = BatchWindow()
         self.catalogues = Catalogues(settings, build, unbuilt)
+        self.inventories = Inventories()
         self.cluster_facts: ClusterFacts | None = None
         self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
         self.fresh_at: dict[Source, datetime] = {}
@@ -189,6 +192,10 @@ class State:
         self._fresh(Source.ZONAL_SHIFTS.value, news.at, now)
 
     @_take.register
+    def _(self, news: Inventoried, now: datetime) -> None:
+        self.inventories.listed(news.kind, news.resources, news.at)
+
+    @_take.register
     def _(self, news: Resolved, now: datetime) -> None:
         self.catalogues.resolved(news.name, news.uid, news.facts, news.at)
 
@@ -260,8 +267,10 @@ class State:
             self.batch.reopen(now)
         elif self.settings.gates.capacity_buffer and kind in kinds.BUFFERS:
             self._noticed_buffer(kind, old, new, now)
-        elif kind is kinds.NODE_CLASS and new is None and old is not None:
-            self.catalogues.forget(old.name)
+        elif kind is kinds.NODE_CLASS:
+            self.inventories.noticed(old, new, now)
+            if new is None and old is not None:
+                self.catalogues.forget(old.name)
 
     def _noticed_pod(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
         if new is not None and pods.provisionable(new):
@@ -356,6 +365,7 @@ class State:
             impairments=self._ailments.at(now),
             examined_at=self._ailments.examined_at,
             interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
+            inventories=self.inventories.told(),
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._nominated),
             nominations=self._nominations,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TypeVar
 
 from api import labels
@@ -21,6 +22,7 @@ from reconciler.model.cloud import (
     Subnet,
     ZonalShift,
 )
+from reconciler.model.inventory import PROFILE, TEMPLATE, Resource
 from reconciler.ports import NotLeading
 from reconciler.sandbox import account
 from reconciler.sandbox.clock import VirtualClock
@@ -43,6 +45,9 @@ class SandboxCloud:
         self.profiles: dict[str, tuple[str, str, dict[str, str]]] = {}
         #: What speaks against every launch (reason and message), if anything does.
         self.objection: tuple[str, str] | None = None
+        #: Launch templates by name, with their tags.
+        self.templates: dict[str, tuple[Resource, Mapping[str, str]]] = {}
+        self._made: dict[str, datetime] = {}
 
     def region(self) -> Region:
         return self._request("region", "", lambda: self._ec2.region)
@@ -76,6 +81,9 @@ class SandboxCloud:
         def launch() -> FleetResult:
             if not may_act():
                 raise NotLeading(f"create_fleet {request.group}: not asked any more")
+            for template in request.templates:
+                made = Resource(TEMPLATE, f"lt-{template.name}", template.name, self._clock.now())
+                self.templates.setdefault(template.name, (made, template.tags))
             self._clock.sleep(self._ec2.weather.fleet_seconds)
             return self._ec2.fleet(request)
 
@@ -93,15 +101,45 @@ class SandboxCloud:
     def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
         def ensure() -> None:
             self.profiles[name] = (role, path, dict(tags))
+            self._made.setdefault(name, self._clock.now())
 
         self._request("ensure_instance_profile", name, ensure)
 
     def delete_class_resources(self, class_name: str, profile_path: str) -> None:
         def remove() -> None:
+            own = [n for n, (_, tags) in self.templates.items() if self._of(tags) == (self._name, class_name)]
+            for name in own:
+                del self.templates[name]
             if profile_path:
                 self.profiles = {n: p for n, p in self.profiles.items() if p[1] != profile_path}
 
         self._request("delete_class_resources", class_name, remove)
+
+    def launch_templates(self) -> Sequence[Resource]:
+        def ours() -> list[Resource]:
+            return [one for _, (one, tags) in sorted(self.templates.items()) if self._of(tags)[0] == self._name]
+
+        return self._request("launch_templates", "", ours)
+
+    def instance_profiles(self) -> Sequence[Resource]:
+        def ours() -> list[Resource]:
+            path = f"/karpenter/{self._ec2.region.name}/{self._name}/"
+            names = sorted(name for name, profile in self.profiles.items() if profile[1].startswith(path))
+            return [Resource(PROFILE, name, name, self._made[name]) for name in names]
+
+        return self._request("instance_profiles", "", ours)
+
+    def delete_resource(self, resource: Resource) -> None:
+        def remove() -> None:
+            (self.templates if resource.kind == TEMPLATE else self.profiles).pop(resource.name, None)
+            self._made.pop(resource.name, None)
+
+        self._request("delete_resource", resource.name, remove)
+
+    @staticmethod
+    def _of(tags: Mapping[str, str]) -> tuple[str, str]:
+        """Whose something is, by its tags: cluster and node class."""
+        return tags.get(labels.TAG_EKS_CLUSTER, ""), tags.get(labels.TAG_NODECLASS, "")
 
     def receive(self) -> Sequence[Message]:
         return self._request("receive", "", self._ec2.receive)

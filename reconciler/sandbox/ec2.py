@@ -321,6 +321,7 @@ class Ec2:
             reservation=held,
             placement_group=template.placement_group,
             partition=self.placement_groups.partition(template, zone),
+            profile=template.instance_profile,
             boots=chance("boot", self._seed, number) >= self.weather.boot_failure_rate,
             fit=chance("fit", self._seed, number) >= self.weather.ready_failure_rate,
         )

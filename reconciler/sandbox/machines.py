@@ -33,6 +33,7 @@ class Machine:
     reservation: HeldReservation | None = None
     placement_group: str = ""
     partition: int = 0
+    profile: str = ""
     #: Whether it becomes a Node, and that Ready.
     boots: bool = True
     fit: bool = True
@@ -57,4 +58,5 @@ class Machine:
             reservation=self.reservation,
             placement_group=self.placement_group,
             partition=self.partition,
+            profile=self.profile,
         )

@@ -18,6 +18,7 @@ from reconciler.model.cloud import (
     Region,
     ZonalShift,
 )
+from reconciler.model.inventory import Resource
 from reconciler.ports import Cloud
 from reconciler.telemetry.metrics import Metrics
 
@@ -77,6 +78,15 @@ class MeasuredCloud:
 
     def delete_class_resources(self, class_name: str, profile_path: str) -> None:
         self._measured("DeleteClassResources", lambda: self._cloud.delete_class_resources(class_name, profile_path))
+
+    def launch_templates(self) -> Sequence[Resource]:
+        return self._measured("ListLaunchTemplates", self._cloud.launch_templates)
+
+    def instance_profiles(self) -> Sequence[Resource]:
+        return self._measured("ListInstanceProfiles", self._cloud.instance_profiles)
+
+    def delete_resource(self, resource: Resource) -> None:
+        self._measured("DeleteUnused", lambda: self._cloud.delete_resource(resource))
 
     def receive(self) -> Sequence[Message]:
         """Waiting for messages is not work: only its errors count."""

@@ -23,6 +23,7 @@ from reconciler.model.plan import (
     CreateNodeClaim,
     DeleteMessage,
     DeleteObject,
+    DeleteUnused,
     Event,
     EvictPod,
     PatchObject,
@@ -261,6 +262,8 @@ class Telemetry:
             self.events.write(Event(action.ref, action.uid, "Normal", "Evicted", words, dedupe=str(action.ref)))
         elif isinstance(action, DeleteObject) and action.ref.kind == "NodeClaim":
             self._ended(action, known)
+        elif isinstance(action, DeleteUnused):
+            self.log.info("deleted what nothing needs", kind=action.resource.kind, name=action.resource.name)
         elif isinstance(action, DeleteMessage):
             self.metrics.deleted_messages.inc()
         elif verb == "StartCommand" and isinstance(action, PatchObject) and known is not None:

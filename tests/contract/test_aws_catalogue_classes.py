@@ -1,4 +1,4 @@
-"""Behaviours of the AWS catalogue over the wire: images, selectors, profiles, templates of classes (160 to 183)."""
+"""Behaviours of the AWS catalogue over the wire: images, selectors, profiles, templates of classes (158 to 199)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.images import alias_sources, query
 from reconciler.aws.profiles import UNKNOWN_SECONDS, Maker
 from reconciler.model.cloud import ClassFacts
-from reconciler.ports import Forbidden, Invalid, Unavailable
+from reconciler.ports import Forbidden, Invalid, TemplateMissing, Unavailable
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud
-from .launches import node_class, request
+from .launches import launch_tags, node_class, request
 
 BOTH = 2
 pytestmark = pytest.mark.only_real("behaviours of the AWS catalogue: codes and calls of AWS's own API")
@@ -246,3 +246,51 @@ def test_183_templates_go_with_their_class_and_where_that_fails_it_is_told(aws: 
     real.cloud.delete_class_resources("default", "")
     left = {row["LaunchTemplateName"] for row in ec2.describe_launch_templates()["LaunchTemplates"]}
     assert left == {theirs.name}
+
+
+def test_158_a_template_is_deleted_when_it_is_asked_for_and_not_because_a_launch_failed(
+    aws: MotoAws, real: MotoAccount
+) -> None:
+    wanted = request(real, "of-its-own")
+    aws.fail("CreateFleet", "InvalidLaunchTemplateName.NotFoundException", times=2)
+    aws.clear_calls()
+    with pytest.raises(TemplateMissing):
+        real.cloud.create_fleet(wanted)
+    assert aws.calls("DeleteLaunchTemplate") == []
+    (one,) = [each for each in real.cloud.launch_templates() if each.name == wanted.templates[0].name]
+    real.cloud.delete_resource(one)
+    assert len(aws.calls("DeleteLaunchTemplate")) == 1
+    aws.clear_calls()
+    assert real.cloud.create_fleet(wanted).instances
+    assert len(aws.calls("CreateLaunchTemplate")) == 1
+
+
+def test_158_templates_without_our_tags_or_name_are_not_ours(aws: MotoAws, real: MotoAccount) -> None:
+    ec2, ours = aws.client("ec2"), launch_tags(aws.cluster_name, "x")
+    lacking = [{k: v for k, v in ours.items() if k != gone} for gone in ours if gone != labels.LAUNCH_GROUP]
+    made = {f"karpenter.k8s.aws/lacking-{number}": tags for number, tags in enumerate(lacking)}
+    for name, tags in {**made, "of-a-user": ours, "karpenter.k8s.aws/whole": ours}.items():
+        rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+        ec2.create_launch_template(
+            LaunchTemplateName=name,
+            LaunchTemplateData={"ImageId": "ami-1"},
+            TagSpecifications=[{"ResourceType": "launch-template", "Tags": rows}],
+        )
+    found = {one.name for one in real.cloud.launch_templates()}
+    assert "karpenter.k8s.aws/whole" in found
+    allowed = {name for name, tags in made.items() if labels.TAG_NODECLASS not in tags}
+    assert found & {*made, "of-a-user"} == allowed
+
+
+def test_199_what_iam_does_not_say_is_an_error_and_nothing_is_taken_for_gone(aws: MotoAws, real: MotoAccount) -> None:
+    aws.fail("ListInstanceProfiles", "AccessDenied", status=403)
+    with pytest.raises(Forbidden):
+        real.cloud.instance_profiles()
+    path, _ = profile_of(real, "kept")
+    real.cloud.ensure_instance_profile("kept", real.role, path, {"a": "b"})
+    (one,) = [each for each in real.cloud.instance_profiles() if each.name == "kept"]
+    aws.fail("DeleteInstanceProfile", "ServiceFailure", status=500, times=BOTH)
+    with pytest.raises(Unavailable):
+        real.cloud.delete_resource(one)
+    real.cloud.delete_resource(one)
+    assert "kept" not in profiles(aws)

@@ -9,6 +9,7 @@ _GIVING_WAY = "tests/unit/lifecycle/test_giving_way.py"
 _ZONAL_SHIFT = "tests/simulation/test_zonal_shift.py"
 _PLACEMENT = "tests/unit/aws/catalogue/test_placement.py"
 _VALIDATION = "tests/unit/aws/catalogue/test_validation.py"
+_UNUSED = "tests/unit/aws/catalogue/test_unused.py"
 
 BUGS = (
     Bug(
@@ -244,5 +245,29 @@ BUGS = (
             ),
         ),
         (f"{_PLACEMENT}::test_219_a_node_takes_no_pods_before_its_partition_is_known_and_then_has_the_label",),
+    ),
+    Bug(
+        "profiles go with their claims",
+        "When claims are lost their instances lose their role half an hour later, and cannot pull an image any more.",
+        (
+            Edit(
+                "reconciler/lifecycle/unused.py",
+                "    return lambda name: name in names or name in claimed or name in running\n",
+                "    return lambda name: name in names or name in claimed\n",
+            ),
+        ),
+        (f"{_UNUSED}::test_199_a_profile_that_an_instance_has_stays_whatever_became_of_its_claim",),
+    ),
+    Bug(
+        "templates of launches to come go",
+        "A launch that waits for long finds its template gone again and again.",
+        (
+            Edit(
+                "reconciler/lifecycle/unused.py",
+                "    return names.__contains__\n",
+                "    return frozenset[str]().__contains__\n",
+            ),
+        ),
+        (f"{_UNUSED}::test_158_a_template_of_a_launch_to_come_or_under_way_stays",),
     ),
 )

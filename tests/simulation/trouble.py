@@ -40,10 +40,12 @@ READS = frozenset(
         "receive",
         "impairments",
         "zonal_shifts",
+        "launch_templates",
+        "instance_profiles",
     }
 )
 #: Written at any time without changing what anybody decides on.
-HARMLESS = frozenset({"emit", "put_lease", "delete_message", "dry_run"})
+HARMLESS = frozenset({"emit", "put_lease", "delete_message", "dry_run", "delete_resource"})
 #: What the controller's picture of the world is made of.
 _SHOWS = frozenset({"list", "watch", "read", "instances"})
 _ERRORS: dict[str, type[PortError]] = {

@@ -69,7 +69,7 @@ DISRUPTION = Catalogue(
 )
 #: What is not built, or not completely.
 _AWS_TO_COME = """
-    115 116 117 158 175 192 199 225
+    115 116 117 192 225
 """
 AWS = Catalogue(
     "aws",

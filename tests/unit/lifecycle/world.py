@@ -40,6 +40,7 @@ from reconciler.model.plan import (
     Action,
     DeleteClassResources,
     DeleteObject,
+    DeleteUnused,
     EnsureInstanceProfile,
     EvictPod,
     LaunchInstances,
@@ -281,7 +282,8 @@ class World:
             ids = tuple(f"i-{len(self.calls)}{number:03}" for number in range(wanted))
             self.calls[request.group] = ids
             for id_ in ids:
-                self.add_instance(id_, request.tags)
+                made = self.add_instance(id_, request.tags)
+                self.instances[id_] = changed(made, profile=request.templates[0].instance_profile)
             if wanted < len(request.members):
                 self.failures[request.group] = LaunchFailure(self.errors, self.now)
 
@@ -310,6 +312,12 @@ class World:
     def _(self, action: TagInstance) -> None:
         instance = self.instances[action.instance_id]
         self.instances[instance.id] = changed(instance, tags={**instance.tags, **action.tags})
+
+    @_do.register
+    def _(self, action: DeleteUnused) -> None:
+        known = self.facts["inventories"][action.resource.kind]
+        left = tuple(one for one in known.resources if one != action.resource)
+        self.facts["inventories"] = {action.resource.kind: changed(known, resources=left)}
 
     @_do.register(EnsureInstanceProfile)
     @_do.register(DeleteClassResources)
