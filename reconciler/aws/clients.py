@@ -12,6 +12,8 @@ from typing import Any, Final
 import boto3
 from botocore.config import Config
 
+from reconciler.aws.pace import Pace
+
 CONNECT_SECONDS: Final = 4
 READ_SECONDS: Final = 30
 ATTEMPTS: Final = 2
@@ -19,12 +21,15 @@ CONNECTIONS: Final = 50
 
 
 class Clients:
-    """Clients of one region. `endpoint_url` replaces every service's address (an emulator, a proxy)."""
+    """Clients of one region. `endpoint_url` replaces every service's address (an emulator, a proxy); those of EC2
+    keep to the `pace`, if there is one."""
 
-    def __init__(self, region: str, session: Any | None = None, endpoint_url: str | None = None) -> None:
+    def __init__(
+        self, region: str, session: Any | None = None, endpoint_url: str | None = None, pace: Pace | None = None
+    ) -> None:
         self.region: Final = region
         self._session = session or boto3.session.Session(region_name=region)
-        self._endpoint_url = endpoint_url
+        self._endpoint_url, self._pace = endpoint_url, pace
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str, int], Any] = {}
 
@@ -44,7 +49,10 @@ class Clients:
             max_pool_connections=CONNECTIONS,
             user_agent_extra="kerf",
         )
-        return self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+        client = self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+        if service == "ec2" and self._pace is not None:
+            self._pace.install(client)
+        return client
 
 
 def pages(client: Any, operation: str, key: str, **parameters: Any) -> list[Any]:

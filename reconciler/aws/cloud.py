@@ -31,7 +31,9 @@ from reconciler.aws.cluster_facts import KnownFacts, check_version, read_cluster
 from reconciler.aws.images import ImageReader, UnsupportedAlias
 from reconciler.aws.interruptions import Queue
 from reconciler.aws.launch_templates import LaunchTemplates
+from reconciler.aws.pace import Pace
 from reconciler.aws.parallel import together
+from reconciler.aws.terminations import Terminations
 from reconciler.model.cloud import (
     CapacityReservation,
     ClassFacts,
@@ -58,8 +60,8 @@ class AwsCloud:
 
     `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
     chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` hears of prices that
-    could not be read; `give_way` is called before each small step of a long computation. Without `reserved_capacity`
-    nobody asks for capacity reservations.
+    could not be read; `give_way` is called before each small step of a long computation; `pace` is what requests to EC2
+    keep to (default: its usual one). Without `reserved_capacity` nobody asks for capacity reservations.
     """
 
     def __init__(
@@ -80,9 +82,10 @@ class AwsCloud:
         queue_wait_seconds: int = 20,
         logger: Logger | None = None,
         give_way: GiveWay = at_once,
+        pace: Pace | None = None,
     ) -> None:
         self._logger, self._give_way = logger or silent(), give_way
-        self._clients = Clients(region, session, endpoint_url)
+        self._clients = Clients(region, session, endpoint_url, pace or Pace())
         self._reserved_capacity = reserved_capacity
         self._known = KnownFacts(
             name=cluster_name,
@@ -97,6 +100,7 @@ class AwsCloud:
         self._templates = LaunchTemplates(self._clients, cluster_name)
         self._queue = Queue(self._clients, interruption_queue, queue_wait_seconds)
         self._profiles = profiles.Maker()
+        self._terminations = Terminations(lambda: self._clients.get("ec2"))
         self._prices_lock = threading.Lock()
         self._on_demand: dict[str, int] = {}
         self._spot: dict[tuple[str, str], int] = {}
@@ -208,7 +212,7 @@ class AwsCloud:
         return dry_runs.dry_run(self._clients, self._templates, request)
 
     def terminate(self, instance_id: str) -> None:
-        instances.terminate(self._clients.get("ec2"), instance_id)
+        self._terminations.end(instance_id)
 
     def tag(self, instance_id: str, tags: Mapping[str, str]) -> None:
         instances.tag(self._clients.get("ec2"), instance_id, tags)

@@ -78,12 +78,6 @@ def capacity_type(row: Mapping[str, Any]) -> str:
     return labels.ON_DEMAND
 
 
-def terminate(ec2: Any, instance_id: str) -> None:
-    """End one instance. Raises AlreadyGone when EC2 does not know the ID."""
-    with translated("ec2:TerminateInstances"):
-        ec2.terminate_instances(InstanceIds=[instance_id])
-
-
 def tag(ec2: Any, instance_id: str, tags: Mapping[str, str]) -> None:
     """Add or overwrite tags of one instance. Raises AlreadyGone when EC2 does not know the ID."""
     with translated("ec2:CreateTags"):

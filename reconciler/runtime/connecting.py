@@ -14,6 +14,7 @@ from botocore.utils import InstanceMetadataRegionFetcher
 
 from reconciler.aws.clients import Clients
 from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.pace import Pace
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
 from reconciler.ports import AlreadyGone, Clock, Forbidden
@@ -46,7 +47,9 @@ def clients(options: Options) -> Clients:
     return Clients(options.region or _region(), endpoint_url=options.aws_endpoint_url or None)
 
 
-def cloud(options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = at_once) -> AwsCloud:
+def cloud(
+    options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = at_once, pace: Pace | None = None
+) -> AwsCloud:
     """AWS, with what the API server knows about the cluster. Raises PortError, SettingsError."""
     asked = partial(_asked, kube, clock)
     return AwsCloud(
@@ -62,6 +65,7 @@ def cloud(options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = 
         kubernetes_version=version_of(asked("/version")),
         endpoint_url=options.aws_endpoint_url or None,
         give_way=give_way,
+        pace=pace,
     )
 
 

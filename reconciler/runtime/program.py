@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 
+from reconciler.aws.pace import Pace
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
 from reconciler.runtime import connecting, health, signals
@@ -149,7 +150,12 @@ class Process:
         return connecting.client(self._options, where, poisoned)
 
     def _cloud(self) -> MeasuredCloud:
-        cloud = connecting.cloud(self._options, self._kube, self._clock, self._precedence.give_way)
+        pace = Pace(
+            self._options.ec2_request_rate,
+            held=lambda family, seconds: self._metrics.ec2_held.labels(family).inc(seconds),
+            refused=lambda family: self._metrics.ec2_refused.labels(family).inc(),
+        )
+        cloud = connecting.cloud(self._options, self._kube, self._clock, self._precedence.give_way, pace)
         return MeasuredCloud(cloud, self._metrics)
 
     @property

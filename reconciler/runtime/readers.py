@@ -70,6 +70,16 @@ def seconds(value: str) -> float:
     return number
 
 
+def times(value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError("must be a number") from None
+    if not 0 <= number <= 100:
+        raise ValueError("must be at least 0 and at most 100")
+    return number
+
+
 def duration(lowest: timedelta = timedelta(milliseconds=1)) -> Callable[[str], timedelta]:
     def read(value: str) -> timedelta:
         found = durations.parse_go(value)

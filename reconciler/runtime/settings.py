@@ -54,6 +54,12 @@ class Options:
     aws_endpoint_url: str = field(
         default="", metadata=_about("AWS_ENDPOINT_URL", readers.url, "another address for all AWS services")
     )
+    ec2_request_rate: float = field(
+        default=1.0,
+        metadata=_about(
+            "EC2_REQUEST_RATE", readers.times, "times EC2's usual request rates that are kept to; 0: as they come"
+        ),
+    )
     interruption_queue: str = field(
         default="", metadata=_about("INTERRUPTION_QUEUE", readers.text, "name of the SQS queue; empty: none")
     )

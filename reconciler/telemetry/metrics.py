@@ -167,6 +167,8 @@ class Metrics:
         self.ticks = self._histogram("kerf_tick_duration_seconds", TICKS)
         self.actions = self._counter("kerf_actions_total", "action", "outcome")
         self.errors = self._counter("kerf_errors_total", "where")
+        self.ec2_held = self._counter("kerf_ec2_requests_held_seconds_total", "family")
+        self.ec2_refused = self._counter("kerf_ec2_requests_throttled_total", "family")
         self.leading = Gauge(
             "leader_election_master_status", "1 when this process leads.", ["name"], registry=self.registry
         )
@@ -219,5 +221,7 @@ _TOLD = {
     "operator_capacitybuffer_status_condition_transitions": "Condition changes of capacity buffers.",
     "kerf_tick_duration_seconds": "One look at everything: snapshot and decision.",
     "kerf_actions": "Actions performed, by how they went.",
+    "kerf_ec2_requests_held_seconds": "How long requests to EC2 waited for each other, by family of requests.",
+    "kerf_ec2_requests_throttled": "Requests that EC2 refused because there were too many, by family of requests.",
     "kerf_errors": "Errors that a tick, a watch or a poll ran into.",
 }

@@ -1,8 +1,9 @@
-"""Behaviours of the AWS catalogue over the wire: fleets, instances, the queue, the cluster (51 to 63, 209, 222)."""
+"""Behaviours of the AWS catalogue over the wire: fleets, instances, queue, cluster, many calls (51 to 63, 209, 225)."""
 
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.ec2nodeclass import NetworkInterface
 from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.pace import Pace
 from reconciler.aws.types import read_offerings, read_types
-from reconciler.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Unavailable
+from reconciler.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable
 from reconciler.telemetry.logs import make_logger
 from tests.cluster.moto_aws import MotoAws
 
@@ -186,3 +188,76 @@ def test_120_a_region_without_types_is_an_answer_that_went_wrong() -> None:
             read_offerings(ec2)
         with pytest.raises(Unavailable):
             aws_cloud(empty).region()
+
+
+# --- many at once -----------------------------------------------------------------------------------------------
+OURS = {labels.TAG_NODEPOOL: "p", labels.TAG_NODECLASS: "c"}
+#: The first call of several is answered so late that the others come meanwhile.
+LATE = 0.4
+
+
+def ended(real: MotoAccount, aws: MotoAws, ids: list[str]) -> list[BaseException | None]:
+    """Have all of them ended at once, while another call is under way; what each was told."""
+    (other,) = run(aws, 1, {**OURS, labels.TAG_EKS_CLUSTER: aws.cluster_name})
+    aws.clear_calls()
+    aws.fail("TerminateInstances", "InternalError", status=500, delay=LATE)
+    with ThreadPoolExecutor(len(ids) + 1) as pool:
+        first = pool.submit(real.cloud.terminate, other)
+        real.eventually(lambda: bool(aws.calls("TerminateInstances")))
+        others = [pool.submit(real.cloud.terminate, id_) for id_ in ids]
+        told = [future.exception() for future in others]
+        assert first.exception() is None
+    return told
+
+
+def test_225_what_is_to_end_while_a_call_is_under_way_ends_with_one_call(aws: MotoAws, real: MotoAccount) -> None:
+    ids = run(aws, 8, {**OURS, labels.TAG_EKS_CLUSTER: aws.cluster_name})
+    assert ended(real, aws, [*ids, ids[0]]) == [None] * 9
+    assert len(aws.calls("TerminateInstances")) == 3  # the first one, which the SDK tried twice, and theirs
+    real.eventually(lambda: all(listed(real, id_) is None for id_ in ids))
+
+
+def test_225_who_is_not_known_is_asked_for_alone_and_the_others_end(aws: MotoAws, real: MotoAccount) -> None:
+    ids = run(aws, 5, {**OURS, labels.TAG_EKS_CLUSTER: aws.cluster_name})
+    told = ended(real, aws, [*ids, UNKNOWN, UNKNOWN])
+    assert [type(one) for one in told] == [type(None)] * 5 + [AlreadyGone] * 2
+    assert len(aws.calls("TerminateInstances")) == 2 + 3  # theirs, the unknown one, the rest
+    real.eventually(lambda: all(listed(real, id_) is None for id_ in ids))
+
+
+def test_225_instances_are_described_together_so_that_one_that_is_gone_costs_no_call(
+    aws: MotoAws, real: MotoAccount
+) -> None:
+    ids = run(aws, 3, {**OURS, labels.TAG_EKS_CLUSTER: aws.cluster_name})
+    real.cloud.terminate(ids[0])
+    real.eventually(lambda: listed(real, ids[0]) is None)
+    aws.clear_calls()
+    assert {ids[1], ids[2]} <= {one.id for one in real.cloud.instances()}
+    assert len(aws.calls("DescribeInstances")) == 1
+
+
+def test_225_where_ec2_is_asked_too_often_that_kind_of_request_alone_waits(aws: MotoAws) -> None:
+    slept: list[float] = []
+    refused: list[str] = []
+    cloud = aws_cloud(aws, pace=Pace(refused=refused.append, elapsed=lambda: sum(slept), sleep=slept.append))
+    (id_,) = run(aws, 1, {**OURS, labels.TAG_EKS_CLUSTER: aws.cluster_name})
+    aws.fail("CreateTags", "RequestLimitExceeded", status=503, times=BOTH)
+    with pytest.raises(Throttled):
+        cloud.tag(id_, {"a": "b"})
+    assert refused == ["tag"] * BOTH
+    cloud.terminate(id_)
+    assert cloud.instances() is not None
+    assert slept == []
+    cloud.tag(id_, {"a": "b"})
+    assert slept != []
+
+
+def test_225_what_ec2_would_refuse_is_not_sent(aws: MotoAws) -> None:
+    cloud = aws_cloud(aws, pace=(pace := Pace(elapsed=lambda: 0.0)))
+    for _ in range(10):
+        pace.throttled("DescribeLaunchTemplates")
+    aws.clear_calls()
+    with pytest.raises(Throttled) as told:
+        cloud.launch_templates()
+    assert told.value.retry_after_seconds > 0
+    assert aws.calls("DescribeLaunchTemplates") == []

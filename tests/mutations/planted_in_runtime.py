@@ -186,4 +186,34 @@ BUGS = (
             "::test_a_new_leader_knows_since_when_pods_wait_but_not_what_was_decided",
         ),
     ),
+    Bug(
+        "one unknown instance keeps the others alive",
+        "EC2 ends none of those that it is asked to end together when it does not know one of them.",
+        (
+            Edit(
+                "reconciler/aws/terminations.py",
+                "            return {**self._each(left), **(self._end(rest) if rest else {})}\n",
+                "            return {**self._each(left), **dict.fromkeys(rest, error)}\n",
+            ),
+        ),
+        (
+            "tests/contract/test_aws_catalogue_instances.py"
+            "::test_225_who_is_not_known_is_asked_for_alone_and_the_others_end",
+        ),
+    ),
+    Bug(
+        "launches take the tokens of terminations",
+        "While many nodes are launched none is ended.",
+        (
+            Edit(
+                "reconciler/aws/pace.py",
+                "            wait = max(own.wait(now), common.wait(now, of.leaves))\n",
+                "            wait = max(own.wait(now), common.wait(now))\n",
+            ),
+        ),
+        (
+            "tests/unit/aws/test_aws_pace.py"
+            "::test_225_what_looks_waits_before_what_ends_does_and_what_makes_before_both",
+        ),
+    ),
 )
