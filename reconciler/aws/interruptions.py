@@ -7,14 +7,15 @@ dealt with in a few looks at the cluster and not in one for every ten messages.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from reconciler.aws.batches import Batches, Outcomes
 from reconciler.aws.clients import Clients
 from reconciler.aws.errors import translated
 from reconciler.model.cloud import Message
-from reconciler.ports import AlreadyGone, PortError
+from reconciler.ports import AlreadyGone, PortError, Unavailable
 
 MOST_MESSAGES: Final = 10
 #: So many are handed on at once, and for so long they are fetched: they have to be dealt with while nobody else can see
@@ -36,6 +37,7 @@ class Queue:
         self._wait_seconds = wait_seconds
         self._elapsed = elapsed
         self._url = ""
+        self._deletions = Batches(self._delete, MOST_MESSAGES)
 
     def receive(self) -> tuple[Message, ...]:
         """Up to MOST_AT_ONCE; none when no queue is configured. Raises AlreadyGone when there is no such queue."""
@@ -67,9 +69,15 @@ class Queue:
         return list(answer.get("Messages", ()))
 
     def delete(self, message: Message) -> None:
-        """Raises AlreadyGone when the receipt is not (or no longer) good."""
+        """Raises AlreadyGone when the receipt is not (or no longer) good. Several at one time go with one call."""
+        self._deletions.ask(message.receipt)
+
+    def _delete(self, receipts: Sequence[str]) -> Outcomes:
+        entries = [{"Id": str(number), "ReceiptHandle": receipt} for number, receipt in enumerate(receipts)]
         with translated("sqs:DeleteMessage"):
-            self._sqs().delete_message(QueueUrl=self._address(), ReceiptHandle=message.receipt)
+            answer = self._sqs().delete_message_batch(QueueUrl=self._address(), Entries=entries)
+        failed = {row["Id"]: row for row in answer.get("Failed", ())}
+        return {entry["ReceiptHandle"]: _failure(failed.get(entry["Id"])) for entry in entries}
 
     def _sqs(self) -> Any:
         return self._clients.get("sqs", extra_read_seconds=self._wait_seconds)
@@ -79,6 +87,14 @@ class Queue:
             with translated("sqs:GetQueueUrl"):
                 self._url = self._sqs().get_queue_url(QueueName=self._name)["QueueUrl"]
         return self._url
+
+
+def _failure(row: Any | None) -> PortError | None:
+    """What SQS has against one message of several."""
+    if row is None:
+        return None
+    words = f"sqs:DeleteMessage: {row.get('Code', '')}: {row.get('Message', '')}"
+    return AlreadyGone(words) if row.get("SenderFault") else Unavailable(words)
 
 
 def _message(row: Any) -> Message:

@@ -62,7 +62,7 @@ def on(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
         (KUBE, "POST", "/api/v1/namespaces/default/events", "POST events", False),
         (KUBE, "PUT", "/apis/coordination.k8s.io/v1/namespaces/kerf/leases/a", "PUT leases", False),
         (AWS, "POST", "/", "CreateFleet", True),
-        (AWS, "POST", "/", "DeleteMessage", True),
+        (AWS, "POST", "/", "DeleteMessageBatch", True),
         (AWS, "POST", "/", "ReceiveMessage", False),
         (AWS, "POST", "/", "DescribeInstances", False),
         (AWS, "GET", "/clusters/a", "GET /clusters/a", False),

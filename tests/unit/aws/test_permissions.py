@@ -29,6 +29,8 @@ IMPLIED: Final = {
     "iam:CreateInstanceProfile": {"iam:TagInstanceProfile"},
     "iam:AddRoleToInstanceProfile": {"iam:PassRole"},
 }
+#: Operations that a permission of another name allows. Source: SQS developer guide, "Amazon SQS API permissions".
+ALLOWED_BY: Final = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
 #: A managed policy may have so many characters, white space aside.
 MOST_CHARACTERS: Final = 6144
 #: The names in the documents, as CloudFormation has them.
@@ -47,7 +49,7 @@ def operations() -> dict[str, str]:
     """Methods of boto3's clients, and the action that each is."""
     clients = {service: boto3.client(service, region_name="us-west-2") for service in SERVICES}
     return {
-        method: f"{service}:{operation}"
+        method: ALLOWED_BY.get(f"{service}:{operation}", f"{service}:{operation}")
         for service, client in clients.items()
         for method, operation in client.meta.method_to_api_mapping.items()
     }
