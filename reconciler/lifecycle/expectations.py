@@ -60,7 +60,7 @@ class _Coming:
     """A claim whose Node is on its way or has just come, and those of the pods it was made for that are not bound yet.
 
     `first` and `last` are the highest and the lowest of their turns; `top` is the highest, too, and above all where
-    pods must be together. `untold`: one has yet to be told, and can.
+    pods must be together. `spread`: one must be spread. `untold`: one has yet to be told, and can.
     """
 
     claim: NodeClaim
@@ -69,6 +69,7 @@ class _Coming:
     first: float
     last: float
     top: float
+    spread: bool
     untold: bool
     settles: datetime | None
     is_open: bool
@@ -81,7 +82,8 @@ class _Coming:
         untold = any(pod.key in snapshot.pods.pending and not _failed(snapshot, pod) for pod in listed)
         settles = _settles(node, snapshot.now) if node is not None else None
         is_open = node is not None and node.registered
-        return cls(claim, node, listed, max(turns), min(turns), top, untold, settles, is_open)
+        spread = any(map(_must_be_spread, listed))
+        return cls(claim, node, listed, max(turns), min(turns), top, spread, untold, settles, is_open)
 
     @property
     def waits(self) -> bool:
@@ -189,8 +191,11 @@ def _turn(pod: Pod) -> float:
     own = pod.metadata.labels
     if not all(selector_of(term.label_selector, own, ()).matches(own) for term in terms):
         return pod.spec.priority - _AWAY
-    spread = any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
-    return pod.spec.priority - (_SPREAD if spread else 0)
+    return pod.spec.priority - (_SPREAD if _must_be_spread(pod) else 0)
+
+
+def _must_be_spread(pod: Pod) -> bool:
+    return any(one.when_unsatisfiable == "DoNotSchedule" for one in pod.spec.topology_spread_constraints)
 
 
 def _must_be_together(pod: Pod) -> bool:
@@ -219,11 +224,15 @@ def _ready(rows: Sequence[_Coming]) -> Sequence[str]:
 
 def _safe(rows: Sequence[_Coming]) -> Sequence[_Coming]:
     """Those that are open, and those that may open at once: then nobody waits who would take the room of their pods.
-    Pods that must be spread wait for no node that is not up: they hardly ever go elsewhere."""
-    able, away = [one for one in rows if one.up], max((one.top for one in rows if not one.up), default=-inf) - _SPREAD
-    while waits := [one for one in able if not one.is_open and one.last < away]:
-        away = max(away, *(one.top - _SPREAD for one in waits))
-        able = [one for one in able if one.is_open or one.last >= away]
+
+    Nodes of pods that must be spread wait for each other: as long as a zone has none of them the spread forbids the
+    others their own node, and their room there is given away.
+    """
+    able, away = [one for one in rows if one.up], max((one.top for one in rows if not one.up), default=-inf)
+    apart = any(one.spread and not one.up for one in rows)
+    while waits := [one for one in able if not one.is_open and (one.last < away or (apart and one.spread))]:
+        away, apart = max(away, *(one.top for one in waits)), apart or any(one.spread for one in waits)
+        able = [one for one in able if one not in waits]
     return able
 
 

@@ -14,7 +14,7 @@ BUGS = (
     Bug(
         "template of a dry run left behind",
         "Each look at a class leaves a launch template in the account.",
-        (Edit("reconciler/aws/dry_runs.py", "            templates.delete(template)\n", "            pass\n"),),
+        (Edit("reconciler/aws/dry_runs.py", "            templates.withdraw(template)\n", "            pass\n"),),
         (
             "tests/contract/test_aws_catalogue_validation.py"
             "::test_185_a_template_is_made_the_others_only_tried_and_nothing_is_left",

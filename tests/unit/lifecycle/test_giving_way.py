@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from api import labels
 from reconciler.lifecycle.expectations import HELD_AT_MOST, SETTLES
 from reconciler.model.kinds import Ref
+from reconciler.model.objects import Pod
 from tests.unit.lifecycle.nominated import REQUIRED, bind, has_just_come, join, marked, name_node, ranked, told, waiting
 from tests.unit.lifecycle.world import NOW, World, node_claim, prepared
 
@@ -173,32 +174,42 @@ def test_a_node_whose_pods_keep_others_away_gives_way_to_those(app: str, waits: 
     assert world.node("node-a").registered
 
 
+def spread(name: str, unsatisfiable: str = "DoNotSchedule") -> Pod:
+    selector = {"matchLabels": {"app": "web"}}
+    row = {"maxSkew": 1, "topologyKey": labels.ZONE, "whenUnsatisfiable": unsatisfiable, "labelSelector": selector}
+    return waiting(name, meta={"labels": {"app": "web"}}, topologySpreadConstraints=[row])
+
+
+@pytest.mark.parametrize("up", [False, True])
 @pytest.mark.parametrize(("unsatisfiable", "waits"), [("ScheduleAnyway", False), ("DoNotSchedule", True)])
-def test_a_node_whose_pods_must_be_spread_gives_way_to_others_that_are_up(unsatisfiable: str, waits: bool) -> None:
-    """As long as the spread forbids their own node they would go there. They wait for none that is not up."""
+def test_a_node_whose_pods_must_be_spread_gives_way_to_others(unsatisfiable: str, waits: bool, up: bool) -> None:
+    """As long as the spread forbids their own node they would go there."""
     world = ranked()
     world.put(waiting("db"))
-    selector = {"matchLabels": {"app": "web"}}
-    spread = {"maxSkew": 1, "topologyKey": labels.ZONE, "whenUnsatisfiable": unsatisfiable, "labelSelector": selector}
-    world.put(waiting("web", meta={"labels": {"app": "web"}}, topologySpreadConstraints=[spread]))
+    world.put(spread("web", unsatisfiable))
     join(world)
-    join(world, "b")
+    join(world, "b", ready=up)
     world.settle()
-    assert (world.node("node-a").registered, world.node("node-b").registered) == (not waits, True)
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (not waits, up)
+    world.set_ready("node-b", True)
+    world.settle()
     bind(world, "db", "node-b")
     world.settle()
     assert world.node("node-a").registered
 
 
-def test_a_node_whose_pods_must_be_spread_waits_for_none_that_is_not_up() -> None:
+def test_nodes_whose_pods_must_be_spread_open_when_all_are_up() -> None:
+    """Else the spread forbids those of the first zone their own node, until the next has one."""
     world = ranked()
-    world.put(waiting("db"))
-    spread = {"maxSkew": 1, "topologyKey": labels.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
-    world.put(waiting("web", topologySpreadConstraints=[spread]))
+    world.put(spread("db"))
+    world.put(spread("web"))
     join(world)
     join(world, "b", ready=False)
     world.settle()
-    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, False)
+    assert not world.node("node-a").registered
+    world.set_ready("node-b", True)
+    world.settle()
+    assert (world.node("node-a").registered, world.node("node-b").registered) == (True, True)
 
 
 def test_it_gives_way_to_no_pods_of_another_nodepool() -> None:
