@@ -41,13 +41,20 @@ class Family:
 TERMINATE: Final = Family("terminate", 100, 5, 0.0)
 DESCRIBE: Final = Family("describe", 100, 20, 0.2)
 CREATE: Final = Family("create", 50, 5, 0.4)
+#: Only tried, never meant: EC2 counts that all the same.
+RUN: Final = Family("run", 5, 2, 0.4)
 TAG: Final = Family("tag", 100, 10, 0.4)
 TIDY: Final = Family("tidy", 50, 5, 0.6)
 #: All requests together.
 ALL: Final = Family("all", 200, 50, 0.0)
 #: A bucket holds so many tokens at least, however slow: what leaves a part of it to others must find one all the same.
 _LEAST, _NEXT_TO_NOTHING = 5.0, 1e-3
-_FAMILIES: Final = {"TerminateInstances": TERMINATE, "CreateTags": TAG, "DeleteLaunchTemplate": TIDY}
+_FAMILIES: Final = {
+    "TerminateInstances": TERMINATE,
+    "RunInstances": RUN,
+    "CreateTags": TAG,
+    "DeleteLaunchTemplate": TIDY,
+}
 
 
 def family(operation: str) -> Family:

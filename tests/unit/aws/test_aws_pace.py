@@ -14,6 +14,7 @@ from reconciler.aws.pace import (
     DESCRIBE,
     PATIENCE_SECONDS,
     RECOVERS_SECONDS,
+    RUN,
     SLOWEST,
     TAG,
     TERMINATE,
@@ -107,6 +108,7 @@ def test_it_has_its_whole_pace_again_after_a_while() -> None:
         ("DescribeInstances", DESCRIBE),
         ("CreateFleet", CREATE),
         ("CreateLaunchTemplate", CREATE),
+        ("RunInstances", RUN),
         ("CreateTags", TAG),
         ("DeleteLaunchTemplate", TIDY),
     ],
@@ -116,7 +118,7 @@ def test_what_is_alike(operation: str, expected: object) -> None:
 
 
 def test_what_ends_machines_leaves_least_to_others_and_what_looks_less_than_what_makes() -> None:
-    assert TERMINATE.leaves < DESCRIBE.leaves < CREATE.leaves == TAG.leaves < TIDY.leaves < 1
+    assert TERMINATE.leaves < DESCRIBE.leaves < CREATE.leaves == RUN.leaves == TAG.leaves < TIDY.leaves < 1
 
 
 # --- the pace ---------------------------------------------------------------------------------------------------
