@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from reconciler.model import kinds
-from reconciler.model.plan import INTERNAL_ERROR, Plan
+from reconciler.model.plan import INTERNAL_ERROR, Plan, ValidateClass
 from reconciler.model.settings import Settings
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.world import World
@@ -75,7 +75,8 @@ class Player:
     def _unless_calm(self, plan: Plan) -> datetime | None:
         """When to look again in a calm world; None in one that is not."""
         now, changes = self._world.clock.now(), (self._world.server.loud_changes, self._world.ec2.changes)
-        if changes != self._seen or plan.actions or self._somebody_waits():
+        acts = any(not isinstance(action, ValidateClass) for action in plan.actions)  # a dry run changes nothing
+        if changes != self._seen or acts or self._somebody_waits():
             self._changed_at, self._seen = now, changes
         if now - self._changed_at < CALM or self._controller.next_due is None:
             return None
