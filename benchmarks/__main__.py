@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import comparison, lint, webhook
+from benchmarks import aws, comparison, lint, webhook
 from benchmarks.table import Row, conclude
 
 SUITES: Final[dict[str, Callable[[], list[Row]]]] = {
+    "aws": aws.rows,
     "lint": lint.rows,
     "webhook": webhook.rows,
     "scheduling": comparison.rows,
