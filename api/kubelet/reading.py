@@ -1,13 +1,13 @@
 """Readings of `spec.kubelet`, the open map: pod counts, reserved resources, eviction thresholds.
 
-Values that are no plain number or quantity (an expression, a mistake) read as absent; whether the map is valid at all
-is judged in rules.py. Source: API reference §5.8.
+Values that are no plain number or quantity (an expression, a mistake) read as absent, until a number has taken the
+place of the expression; whether the map is valid at all is judged in rules.py. Source: API reference §5.8.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -19,6 +19,8 @@ from api.resources import Resources
 _PERCENTAGE = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,2})?%")
 
 Kubelet = Mapping[str, Any] | None
+#: Field, resource and quantity, such as ("kubeReserved", "cpu", "120m").
+Reserved = tuple[str, str, str]
 
 
 def count(kubelet: Kubelet, field: str) -> int | None:
@@ -38,6 +40,14 @@ def reserved(kubelet: Kubelet, field: str) -> Resources:
     return Resources(
         {name: quantity.amount(name, text) for name, text in texts(kubelet, field).items() if is_quantity(text)}
     )
+
+
+def with_reserved(kubelet: Kubelet, rows: Iterable[Reserved]) -> Kubelet:
+    """The map with these quantities in the place of the expressions that they come from."""
+    found = dict(kubelet or {})
+    for field, name, amount in rows:
+        found[field] = {**found[field], name: amount}
+    return found if found else kubelet
 
 
 def threshold(kubelet: Kubelet, signal: str, capacity: int) -> int | None:

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from . import reading
+from . import expressions, reading
 from .schema import SCHEMA
 
-INVALID, DISABLED, UNSUPPORTED = (
+INVALID, DISABLED, UNREADABLE, UNSUPPORTED = (
     "InvalidKubeletConfiguration",
     "KubeletExpressionsDisabled",
+    "KubeletExpressionInvalid",
     "UnsupportedKubeletConfiguration",
 )
 Steps = tuple[str | int, ...]
@@ -50,33 +51,54 @@ _MAPPED = frozenset(
 )
 
 
-def faults(map_: Mapping[str, Any], family: str) -> list[Fault]:
+def faults(map_: Mapping[str, Any], family: str, *, allowed: bool = True) -> list[Fault]:
     """What is wrong with a kubelet map for nodes of an AMI family, in the order of the controller's checks.
 
-    A wrong type is reported alone, since nothing else can be judged then; so are expressions, which need a feature
-    gate, and what the family cannot carry.
+    A wrong type is reported alone, since nothing else can be judged then; so are expressions while they are not
+    `allowed`, those that cannot be read, and what the family cannot carry.
     """
-    shape = [fault for key in sorted(map_) for fault in _shape((key,), map_[key], SCHEMA.get(key))][:1]
-    senseless = shape or [*_sense(map_)]
+    undecodable = unknown(map_)
+    if undecodable is not None:
+        return [undecodable]
+    senseless = [Fault(INVALID, *found) for found in _sense(map_)]
     if senseless:
-        return [Fault(INVALID, *found) for found in senseless]
-    expressions = [Fault(DISABLED, steps, f"{_text(steps)} is an expression") for steps in _expressions(map_)]
-    if expressions or family in ANY_FIELD:
-        return expressions
+        return senseless
+    if not allowed and (found := formulas(map_)):
+        return [Fault(DISABLED, steps, f"{written(steps)} is an expression") for steps, _ in found]
+    unreadable = [*_unreadable(map_)]
+    if unreadable or family in ANY_FIELD:
+        return unreadable
     return [Fault(UNSUPPORTED, *found) for found in _unsupported(map_, family)]
 
 
-def problem(map_: Mapping[str, Any] | None, family: str) -> tuple[str, str] | None:
+def unknown(map_: Mapping[str, Any]) -> Fault | None:
+    """The first field that is unknown, or of a wrong type; None when the map can be decoded."""
+    found = (fault for key in sorted(map_) for fault in _shape((key,), map_[key], SCHEMA.get(key)))
+    return next((Fault(INVALID, *one) for one in found), None)
+
+
+def formulas(map_: Mapping[str, Any] | None) -> list[tuple[tuple[str, ...], str]]:
+    """Where there are expressions, and their texts: maxPods before what may ask for it."""
+    most = (map_ or {}).get("maxPods")
+    found: list[tuple[tuple[str, ...], str]] = [(("maxPods",), most)] if isinstance(most, str) else []
+    for field in ("kubeReserved", "systemReserved"):
+        amounts = reading.texts(map_, field).items()
+        found += [((field, name), text) for name, text in amounts if not reading.is_quantity(text)]
+    return found
+
+
+def problem(map_: Mapping[str, Any] | None, family: str, *, allowed: bool = False) -> tuple[str, str] | None:
     """Reason and message of a condition about a kubelet map; None when it can be used."""
-    found = faults(map_, family) if map_ else []
+    found = faults(map_, family, allowed=allowed) if map_ else []
     if not found:
         return None
     if found[0].reason == DISABLED:
-        return DISABLED, f"expressions are not enabled: {', '.join(_text(fault.steps) for fault in found)}"
+        return DISABLED, f"expressions are not enabled: {', '.join(written(fault.steps) for fault in found)}"
     return found[0].reason, "; ".join(fault.words for fault in found)
 
 
-def _text(steps: Steps) -> str:
+def written(steps: Steps) -> str:
+    """A place in the map, as one writes it."""
     text = ""
     for step in steps:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -86,21 +108,21 @@ def _text(steps: Steps) -> str:
 def _shape(steps: Steps, value: Any, shape: Any) -> Iterator[tuple[Steps, str]]:
     """Unknown fields and values of a wrong type."""
     if shape is None:
-        yield steps, f"unknown field {_text(steps)}"
+        yield steps, f"unknown field {written(steps)}"
     elif isinstance(shape, Mapping):
         if not isinstance(value, Mapping):
-            yield steps, f"{_text(steps)} must be an object"
+            yield steps, f"{written(steps)} must be an object"
             return
         for key in sorted(value):
             yield from _shape((*steps, key), value[key], shape["*"] if "*" in shape else shape.get(key))
     elif isinstance(shape, list):
         if not isinstance(value, list | tuple):
-            yield steps, f"{_text(steps)} must be a list"
+            yield steps, f"{written(steps)} must be a list"
             return
         for index, item in enumerate(value):
             yield from _shape((*steps, index), item, shape[0])
     elif not _is(value, shape) and not (steps == ("maxPods",) and isinstance(value, str)):
-        yield steps, f"{_text(steps)} must be a {shape}"
+        yield steps, f"{written(steps)} must be a {shape}"
 
 
 def _is(value: Any, kind: str) -> bool:
@@ -171,13 +193,11 @@ def _is_threshold(text: str) -> bool:
     return reading.is_quantity(text) and not text.startswith("-")
 
 
-def _expressions(map_: Mapping[str, Any]) -> Iterator[Steps]:
-    if isinstance(map_.get("maxPods"), str):
-        yield ("maxPods",)
-    for field in ("kubeReserved", "systemReserved"):
-        for name, text in reading.texts(map_, field).items():
-            if not reading.is_quantity(text):
-                yield field, name
+def _unreadable(map_: Mapping[str, Any]) -> Iterator[Fault]:
+    for steps, text in formulas(map_):
+        trouble = expressions.problem(text)
+        if trouble is not None:
+            yield Fault(UNREADABLE, steps, f"{written(steps)}: {text[:120]!r} {trouble}")
 
 
 def _unsupported(map_: Mapping[str, Any], family: str) -> Iterator[tuple[Steps, str]]:

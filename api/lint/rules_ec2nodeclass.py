@@ -24,11 +24,11 @@ _WINNERS: Final[Sequence[tuple[str, str, str, tuple[str, ...]]]] = (
 )
 _KUBELET_RULES: Final = {
     kubelet.INVALID: "KERF-EC2-104",
-    kubelet.DISABLED: "KERF-EC2-105",
+    kubelet.UNREADABLE: "KERF-EC2-105",
     kubelet.UNSUPPORTED: "KERF-EC2-106",
 }
 _KUBELET_HINTS: Final = {
-    kubelet.DISABLED: "write a number or a quantity",
+    kubelet.UNREADABLE: "write a number, a quantity, or an expression such as min(vcpus * 8, 110)",
     kubelet.UNSUPPORTED: "AL2023 takes every field; else set it in the user data",
 }
 #: What is wrong with user data that cannot be read: MIME, but for this family.
@@ -84,12 +84,17 @@ def _volume_size(steps: Steps, size: Any) -> Iterator[Problem]:
 def _kubelet(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """The map is open for the API server; the controller looks into it, and a faulty one keeps the class from Ready."""
     map_ = mapping(manifest, "spec", "kubelet")
-    for fault in kubelet.faults(map_, _family(manifest)) if map_ else ():
+    faults = kubelet.faults(map_, _family(manifest)) if map_ else []
+    for fault in faults:
         place = ("spec", "kubelet", *fault.steps)
         field = str(fault.steps[-1])
         close = nearest.name(field, SCHEMA) if fault.words.startswith("unknown field") else None
         hint = f"did you mean {close}?" if close else _KUBELET_HINTS.get(fault.reason, "")
         yield at(place, _KUBELET_RULES[fault.reason], "error", fault.words, hint)
+    for steps, text in () if faults else kubelet.formulas(map_):
+        message = f"{kubelet.written(steps)} is an expression, and those need the feature gate NodeClassCEL"
+        hint = f"write {text}, without quotes" if text.isdecimal() else "open it (AWS_FEATURE_GATES), or write a number"
+        yield at(("spec", "kubelet", *steps), "KERF-EC2-215", "warning", message, hint, text[:40])
 
 
 def _family(manifest: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from math import ceil
 
 from api import quantity
 from api.kubelet import reading as kubelet
+from api.kubelet.rules import formulas
 from api.resources import Resources, total
 from api.v1.ec2nodeclass import BlockDeviceMapping, EC2NodeClass, NetworkInterface
 from reconciler.ec2 import branch_interfaces, families
@@ -41,6 +42,8 @@ class Sizing:
     reserved_enis: int
     memory_overhead: Fraction
     interfaces: tuple[NetworkInterface, ...] = ()
+    #: Where the kubelet's map has expressions, and their texts; none while the gate is closed.
+    formulas: tuple[tuple[tuple[str, ...], str], ...] = ()
 
     @classmethod
     def of(cls, node_class: EC2NodeClass, settings: Settings) -> Sizing:
@@ -53,6 +56,7 @@ class Sizing:
             settings.reserved_enis,
             Fraction(str(settings.vm_memory_overhead_percent)),
             spec.network_interfaces or (),
+            tuple(formulas(spec.kubelet)) if settings.gates.node_class_cel else (),
         )
 
 

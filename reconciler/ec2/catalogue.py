@@ -12,7 +12,7 @@ from dataclasses import replace
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from api.v1.ec2nodeclass import EC2NodeClass, NetworkInterface
-from reconciler.ec2 import capacity, families, images, placement, type_labels
+from reconciler.ec2 import capacity, families, formulas, images, placement, type_labels
 from reconciler.ec2.capacity import Sizing
 from reconciler.model.cloud import EFA_ONLY, CapacityReservation, ClassFacts, InstanceTypeInfo, PlacementGroup, Region
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering, Reservation
@@ -29,8 +29,10 @@ def build(node_class: EC2NodeClass, facts: ClassFacts, region: Region, settings:
     An offering is available when its price is known, its zone offers the type and has a subnet that is not full, and
     the type can boot one of the class's images and do what the class asks of it. What is reserved costs next to nothing
     more, and is available as long as the reservation has a machine left. A type's memory is what nodes with its image
-    have shown, the estimate while there was none.
+    have shown, the estimate while there was none. Raises Unresolvable when the class's kubelet configuration cannot be
+    decoded, or one of its expressions has no value on a type: then no type is known.
     """
+    formulas.decodable(node_class.spec.kubelet)
     sizing = Sizing.of(node_class, settings)
     zone_ids, shut = _zone_ids(facts), _shut(facts)
     table, group = images.table(images.listed(facts.images)), facts.placement_group
@@ -61,6 +63,7 @@ def _instance_type(
     reserved: Sequence[CapacityReservation],
     group: PlacementGroup | None,
 ) -> InstanceType:
+    sizing, kept = formulas.resolved(info, sizing)
     offered = region.zones_by_type.get(info.name, frozenset())
     reachable = {zone: zone_id for zone, zone_id in zone_ids.items() if zone in offered}
     wanted = type_labels.requirements(info, sizing.family, region.name, reachable)
@@ -77,6 +80,7 @@ def _instance_type(
         full,
         capacity.allocatable(full, capacity.overhead(info, sizing, full)),
         (*_offerings(info, region, zone_ids, shut, usable), *held),
+        reserved=kept,
     )
 
 

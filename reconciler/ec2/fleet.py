@@ -249,18 +249,19 @@ def _overrides(
     `build` makes a template. Raises ValueError when the class's user data is malformed.
     """
     table = images.table(node_class.status.amis)
-    made: dict[tuple[str, int, int, str], LaunchTemplate] = {}
+    made: dict[Hashable, LaunchTemplate] = {}
     rows: list[Override] = []
     for candidate in chosen:
-        image_id, pods = images.pick(candidate.type.requirements, table), candidate.type.capacity["pods"]
+        type_ = candidate.type
+        image_id, pods, reserved = images.pick(type_.requirements, table), type_.capacity["pods"], type_.reserved
         if image_id is None:
             continue
-        efa = candidate.type.capacity[EFA_RESOURCE] if networked else 0
+        efa = type_.capacity[EFA_RESOURCE] if networked else 0
         for offering in (o for o in candidate.offerings if o.zone in subnets):
             held = offering.reservation
-            shape = (image_id, pods, efa, held.id if held is not None else "")
+            shape = (image_id, pods, reserved, efa, held.id if held is not None else "")
             if shape not in made:
-                made[shape] = build(image_id=image_id, max_pods=pods, reservation=held, efa=efa)
+                made[shape] = build(image_id=image_id, max_pods=pods, reserved=reserved, reservation=held, efa=efa)
             rows.append(_override(offering, subnets[offering.zone], made[shape]))
     rows.sort(key=lambda row: (row.price, row.instance_type, row.zone))
     return _limited(rows, {template.name: template for template in made.values()})

@@ -48,13 +48,15 @@ def status(
     now: datetime,
     profile_name: str = "",
     reserved_capacity: bool = True,
+    expressions: bool = False,
     tried: Tried = lambda new: validation.SUCCEEDED,
 ) -> EC2NodeClassStatus:
     """The complete next status.
 
     `facts` of another generation count as none: until fresh ones come, what is known stays and Ready is not True.
     `profile_name` names a managed instance profile known to exist; without it the facts tell. Without the gate
-    `reserved_capacity` no reservation is told of. `tried` is asked, with what is new, when nothing else is wrong.
+    `reserved_capacity` no reservation is told of; `expressions` says that the kubelet's map may hold some. `tried` is
+    asked, with what is new, when nothing else is wrong.
     """
     old, generation = node_class.status, node_class.metadata.generation
     known = old.conditions if reserved_capacity else conditions.drop(old.conditions, RESERVATIONS_READY)
@@ -70,8 +72,8 @@ def status(
         rows = _put(rows, RESERVATIONS_READY, (TRUE, RESERVATIONS_READY, ""), generation, now)
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
-    problem = facts.problems.get(validation.CONDITION)
-    verdict = (FALSE, *problem) if problem is not None else _validation(node_class, cluster, rows, partial(tried, new))
+    types = facts.problems.get(validation.CONDITION)
+    verdict = _validation(node_class, cluster, rows, types, expressions, partial(tried, new))
     rows = _put(rows, validation.CONDITION, verdict, generation, now)
     return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
 
@@ -191,15 +193,20 @@ def _validation(
     node_class: EC2NodeClass,
     cluster: ClusterFacts | None,
     rows: tuple[Condition, ...],
+    types: tuple[str, str] | None,
+    expressions: bool,
     tried: Callable[[], Verdict | None],
 ) -> Verdict | None:
-    """The first check that fails, in Karpenter's order; None while the cluster's own facts are not known."""
+    """The first check that fails, in Karpenter's order; None while the cluster's own facts are not known.
+
+    `types`: why the class's instance types cannot be worked out.
+    """
     spec, family = node_class.spec, families.of(node_class.family)
     if cluster is None:
         return None
     if family is families.AL2023 and not cluster.service_cidr:
         return (FALSE, "ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
-    kubelet = kubelet_rules.problem(spec.kubelet, family.name)
+    kubelet = kubelet_rules.problem(spec.kubelet, family.name, allowed=expressions)
     if kubelet is not None:
         return (FALSE, *kubelet)
     states = [found for type_ in _DEPENDENCIES if (found := conditions.get(rows, type_)) is not None]
@@ -207,6 +214,8 @@ def _validation(
         waiting = [f"{c.type}={c.status}" for c in states if c.status == state]
         if waiting:
             return (state, "DependenciesNotReady", ", ".join(waiting))
+    if types is not None:
+        return (FALSE, *types)
     restricted = tags.restricted(spec.tags)
     if restricted:
         return (FALSE, "TagValidationFailed", f"tags that only the controller sets: {', '.join(restricted)}")

@@ -1,16 +1,19 @@
 """Launch templates: everything about an instance that is not its type, zone or price.
 
-One template per image and pod count, named by its content, so that equal launches share one and a changed node class
-never meets an old one. Source: AWS provider reference §2.4.
+One template per image, pod count and what is reserved by expressions, named by its content, so that equal launches
+share one and a changed node class never meets an old one. Source: AWS provider reference §2.4.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
 
+from api.kubelet import reading
+from api.kubelet.reading import Reserved
 from api.v1.ec2nodeclass import EC2NodeClass, NetworkInterface
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import bottlerocket, families, tags, userdata
@@ -31,6 +34,7 @@ def build(
     image_id: str,
     max_pods: int,
     capacity_type: str,
+    reserved: Sequence[Reserved] = (),
     reserved_capacity: bool = True,
     reservation: Reservation | None = None,
     tenancy: str = "default",
@@ -40,6 +44,8 @@ def build(
 ) -> LaunchTemplate:
     """The template of a claim's launch. Raises ValueError when the class's user data is malformed.
 
+    `reserved` is what expressions of the class come to on the types that share the template.
+
     With the gate `reserved_capacity` a launch that is not into a `reservation` leaves open ones to others. `efa` counts
     the interfaces for high-performance computing; where the class lists interfaces, the machine has those.
     """
@@ -48,7 +54,7 @@ def build(
     template = LaunchTemplate(
         name="",
         image_id=image_id,
-        user_data=_user_data(claim, node_class, cluster, max_pods, capacity_type),
+        user_data=_user_data(claim, node_class, cluster, max_pods, reserved, capacity_type),
         instance_profile=node_class.status.instance_profile,
         security_group_ids=tuple(sorted(group.id for group in node_class.status.security_groups)),
         metadata_options=spec.metadata_options,
@@ -91,7 +97,12 @@ def _name(template: LaunchTemplate) -> str:
 
 
 def _user_data(
-    claim: NodeClaim, node_class: EC2NodeClass, cluster: ClusterFacts, max_pods: int, capacity_type: str
+    claim: NodeClaim,
+    node_class: EC2NodeClass,
+    cluster: ClusterFacts,
+    max_pods: int,
+    reserved: Sequence[Reserved],
+    capacity_type: str,
 ) -> str:
     spec = node_class.spec
     return userdata.render(
@@ -100,7 +111,7 @@ def _user_data(
         custom=spec.user_data,
         labels=userdata.claim_labels(claim, node_class.family, capacity_type),
         taints=userdata.claim_taints(claim),
-        kubelet=spec.kubelet,
+        kubelet=reading.with_reserved(spec.kubelet, reserved),
         max_pods=max_pods,
         raid0=spec.instance_store_policy == "RAID0",
         image_version=bottlerocket.version(node_class),

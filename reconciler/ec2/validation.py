@@ -133,6 +133,7 @@ def request(
         cluster,
         image_id=images.pick(type_.requirements, images.table(node_class.status.amis)) or "",
         max_pods=type_.capacity["pods"],
+        reserved=type_.reserved,
         capacity_type=labels.ON_DEMAND,
         reserved_capacity=settings.gates.reserved_capacity,
         tenancy=_tenancy(wanted),

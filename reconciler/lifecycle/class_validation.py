@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from api.kubelet.rules import formulas
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
 from reconciler.ec2 import validation
 from reconciler.ec2.validation import Verdict
@@ -26,6 +27,8 @@ class Trial:
     def verdict(self, status: EC2NodeClassStatus) -> Verdict | None:
         """What the condition says of the class with this status; None while nobody knows."""
         snapshot, of = self._snapshot, replace(self._node_class, status=status)
+        if formulas(of.spec.kubelet) and snapshot.catalogues.get(of.name) is None:
+            return None  # no type is known yet on which they could fail
         if snapshot.settings.disable_dry_run:
             return validation.SUCCEEDED
         known = snapshot.dry_runs.get(of.name)

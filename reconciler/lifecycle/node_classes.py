@@ -49,6 +49,7 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
         cluster=snapshot.cluster,
         now=view.now,
         reserved_capacity=gates.reserved_capacity,
+        expressions=gates.node_class_cel,
         tried=trial.verdict,
     )
     after = replace(with_metadata(stamped, finalizers=finalizers), status=status)

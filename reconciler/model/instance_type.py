@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from api import labels
+from api.kubelet.reading import Reserved
 from api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements, requirement
 from api.resources import Resources
 from reconciler.model.devices import ResourceSliceSpec
@@ -98,7 +99,8 @@ class InstanceType:
     """`allocatable` is capacity less kube-reserved, system-reserved and the eviction threshold.
 
     `price_overlay` and `capacity_overlay`: a NodeOverlay has changed the price of an offering, the capacity. `devices`
-    are the slices that a node of the type will publish, where somebody knows.
+    are the slices that a node of the type will publish, where somebody knows. `reserved` is what expressions of the
+    node class come to: field, resource and quantity, such as ("kubeReserved", "cpu", "120m").
     """
 
     name: str
@@ -109,6 +111,7 @@ class InstanceType:
     price_overlay: bool = False
     capacity_overlay: bool = False
     devices: tuple[ResourceSliceSpec, ...] = ()
+    reserved: tuple[Reserved, ...] = ()
 
     def with_capacity(self, own: Mapping[str, int]) -> InstanceType:
         """The same with these amounts of some resources; what the system keeps of each is what it was.

@@ -16,6 +16,7 @@ class FeatureGates:
     node_overlay: bool = False
     static_capacity: bool = False
     capacity_buffer: bool = False
+    node_class_cel: bool = False
 
 
 @dataclass(frozen=True, slots=True)

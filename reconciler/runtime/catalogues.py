@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.ec2.formulas import Unresolvable
 from reconciler.model.cloud import ClassFacts, DryRun, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
@@ -201,6 +202,8 @@ class Catalogues:
         catalogue: Catalogue | None = None
         try:
             catalogue = self._build(node_class, facts, region, self._settings)
+        except Unresolvable as error:  # the class says something that it should not; its condition tells
+            self._problems[node_class.name] = (error.reason, str(error))
         except Exception as error:
             words = f"its instance types cannot be worked out: {type(error).__name__}: {error}"
             self._problems[node_class.name] = ("InstanceTypesUnknown", words)

@@ -22,9 +22,9 @@ _GATES = {
     "StaticCapacity": "static_capacity",
     "CapacityBuffer": "capacity_buffer",
 }
-#: Names that are accepted and mean nothing any more (or nothing yet).
-_GATES_WITHOUT_EFFECT = frozenset({"Drift", "NodeClassCEL"})
 _PROVIDER_GATES = frozenset({"NodeClassCEL"})
+#: Names that are accepted here and mean nothing: any more, or because they are set elsewhere.
+_GATES_WITHOUT_EFFECT = frozenset({"Drift", *_PROVIDER_GATES})
 
 
 def text(value: str) -> str:

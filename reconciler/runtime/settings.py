@@ -7,7 +7,7 @@ is a mistake too (Karpenter falls back to the default without a word). Source: o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -118,7 +118,8 @@ class Options:
         default=FeatureGates(), metadata=_about("FEATURE_GATES", readers.gates, "Name=true,Name=false")
     )
     aws_feature_gates: tuple[str, ...] = field(
-        default=(), metadata=_about("AWS_FEATURE_GATES", readers.provider_gates, "accepted, without effect")
+        default=(),
+        metadata=_about("AWS_FEATURE_GATES", readers.provider_gates, "NodeClassCEL=true: CEL in spec.kubelet"),
     )
     log_level: str = field(
         default="info",
@@ -245,7 +246,7 @@ class Options:
             isolated_vpc=self.isolated_vpc,
             zonal_shift=self.enable_zonal_shift,
             disable_dry_run=self.disable_dry_run,
-            gates=self.feature_gates,
+            gates=replace(self.feature_gates, node_class_cel="NodeClassCEL" in self.aws_feature_gates),
         )
 
 

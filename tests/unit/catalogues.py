@@ -67,10 +67,6 @@ DISRUPTION = Catalogue(
     "docs/disruption.md",
     to_come=range(62, 110),
 )
-#: What is not built, or not completely.
-_AWS_TO_COME = """
-    115 116 117 192
-"""
 AWS = Catalogue(
     "aws",
     range(1, 228),
@@ -84,6 +80,5 @@ AWS = Catalogue(
         "tests/unit/runtime/test_ailments.py",
     ),
     "docs/aws.md",
-    to_come=tuple(map(int, _AWS_TO_COME.split())),
 )
 CATALOGUES = {each.name: each for each in (SCHEDULING, DISRUPTION, AWS)}
