@@ -78,12 +78,12 @@ def unknown(map_: Mapping[str, Any]) -> Fault | None:
 
 
 def formulas(map_: Mapping[str, Any] | None) -> list[tuple[tuple[str, ...], str]]:
-    """Where there are expressions, and their texts: maxPods before what may ask for it."""
+    """Where there are expressions, and their texts: maxPods before what may ask for it. Unknown resources have none."""
     most = (map_ or {}).get("maxPods")
     found: list[tuple[tuple[str, ...], str]] = [(("maxPods",), most)] if isinstance(most, str) else []
     for field in ("kubeReserved", "systemReserved"):
         amounts = reading.texts(map_, field).items()
-        found += [((field, name), text) for name, text in amounts if not reading.is_quantity(text)]
+        found += [((field, n), text) for n, text in amounts if n in _RESERVABLE and not reading.is_quantity(text)]
     return found
 
 

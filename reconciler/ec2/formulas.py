@@ -51,11 +51,12 @@ def resolved(info: InstanceTypeInfo, sizing: Sizing) -> tuple[Sizing, tuple[Rese
     if not sizing.formulas:
         return sizing, ()
     rows: list[Reserved] = []
+    known = _machine(info) | {"max_pods": capacity.pods(info, sizing)}
     for steps, text in sizing.formulas:
-        known = {**_machine(info), "max_pods": capacity.pods(info, sizing)}
-        found = _value(steps, text, known, info.name)
+        found = _value(steps, text, known)
         if len(steps) == 1:
             sizing = replace(sizing, kubelet={**(sizing.kubelet or {}), steps[0]: found})
+            known["max_pods"] = capacity.pods(info, sizing)
         else:
             field, name = steps
             unit, step = _UNITS[name]
@@ -73,14 +74,14 @@ def _machine(info: InstanceTypeInfo) -> dict[str, int | str]:
     }
 
 
-def _value(steps: tuple[str, ...], text: str, known: Mapping[str, int | str], type_name: str) -> int:
+def _value(steps: tuple[str, ...], text: str, known: Mapping[str, int | str]) -> int:
     try:
         found = expressions.value(text, known)
     except expressions.ExpressionError as error:
-        raise _failed(steps, text, f"{error} (on {type_name})") from error
+        raise _failed(steps, text, f"{error} (on {known['instance_type']})") from error
     if found < 0 or (len(steps) == 1 and found > _MOST_PODS):
         most = f" to {_MOST_PODS}" if len(steps) == 1 else " or more"
-        raise _failed(steps, text, f"comes to {found} on {type_name}, and must be 0{most}")
+        raise _failed(steps, text, f"comes to {found} on {known['instance_type']}, and must be 0{most}")
     return found
 
 

@@ -90,6 +90,12 @@ _WITH_OUR_STATUS = {
 }
 
 
+def test_the_providers_gate_is_handed_on(control_plane: ControlPlane) -> None:
+    assert not options(rendered(control_plane)).settings.gates.node_class_cel
+    asked = rendered(control_plane, "settings.awsFeatureGates.nodeClassCEL=true")
+    assert options(asked).settings.gates.node_class_cel
+
+
 @pytest.mark.parametrize("asked", [set(c) for n in range(len(_ASKED) + 1) for c in combinations(_ASKED, n)], ids=str)
 def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: ControlPlane, asked: set[str]) -> None:
     objects = rendered(control_plane, *(_ASKED[one] for one in sorted(asked)))

@@ -273,6 +273,8 @@ ONCE: Final = (
     changed("NodeOverlay", "spec.price", "1e999999999999"),
     changed("NodeOverlay", "spec.priceAdjustment", "-1e999999999999"),
     changed("EC2NodeClass", "spec.kubelet", {"evictionHard": {"memory.available": "1e9999999999%"}}),
+    changed("EC2NodeClass", "spec.kubelet", {"maxPods": "(" * 500_000}),
+    changed("EC2NodeClass", "spec.kubelet", {"maxPods": "[1].map(x, " * 80}),
 )
 
 

@@ -9,6 +9,7 @@ _GIVING_WAY = "tests/unit/lifecycle/test_giving_way.py"
 _ZONAL_SHIFT = "tests/simulation/test_zonal_shift.py"
 _PLACEMENT = "tests/unit/aws/catalogue/test_placement.py"
 _VALIDATION = "tests/unit/aws/catalogue/test_validation.py"
+_EXPRESSIONS = "tests/unit/aws/catalogue/test_kubelet_expressions.py"
 _UNUSED = "tests/unit/aws/catalogue/test_unused.py"
 
 BUGS = (
@@ -35,6 +36,42 @@ BUGS = (
             ),
         ),
         (f"{_VALIDATION}::test_190_so_does_another_thing_that_it_selects",),
+    ),
+    Bug(
+        "expressions believed before a type is known",
+        "A class is valid before anybody knows on which types its expressions fail.",
+        (
+            Edit(
+                "reconciler/lifecycle/class_validation.py",
+                "        if formulas(of.spec.kubelet) and snapshot.catalogues.get(of.name) is None:\n",
+                "        if formulas(of.spec.kubelet) and not of.name:\n",
+            ),
+        ),
+        (f"{_EXPRESSIONS}::test_192_before_the_types_are_known_nobody_knows_whether_an_expression_fails",),
+    ),
+    Bug(
+        "reserved for other pods than there will be",
+        "What is reserved follows the pods that a type has by itself, whatever maxPods says.",
+        (
+            Edit(
+                "reconciler/ec2/formulas.py",
+                '            known["max_pods"] = capacity.pods(info, sizing)\n',
+                "",
+            ),
+        ),
+        (f"{_EXPRESSIONS}::test_117_what_is_reserved_may_follow_the_pods_that_come_of_max_pods",),
+    ),
+    Bug(
+        "any number of pods",
+        "Nodes are planned, and started, with numbers of pods that no kubelet takes.",
+        (
+            Edit(
+                "reconciler/ec2/formulas.py",
+                "    if found < 0 or (len(steps) == 1 and found > _MOST_PODS):\n",
+                "    if found < 0 and not steps:\n",
+            ),
+        ),
+        (f"{_EXPRESSIONS}::test_116_max_pods_that_no_kubelet_takes_give_no_types",),
     ),
     Bug(
         "no taint before drain",

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from api import lint
 from api.kubelet import rules
+
+from .manifests import BASES, placed
 
 INVALID = "InvalidKubeletConfiguration"
 
@@ -84,6 +87,80 @@ def test_a_wrong_type_is_reported_alone_and_senseless_values_together() -> None:
 @pytest.mark.parametrize("map_", [{"maxPods": "vcpus * 4"}, {"kubeReserved": {"cpu": "vcpus"}}])
 def test_expressions_are_not_enabled(map_: dict[str, Any]) -> None:
     assert reason(map_) == "KubeletExpressionsDisabled"
+
+
+EXPRESSIONS = {
+    "maxPods": "vcpus * 4",
+    "kubeReserved": {"cpu": "vcpus", "memory": "1Gi"},
+    "systemReserved": {"pid": "1+1"},
+}
+
+
+def test_where_there_are_expressions_max_pods_first() -> None:
+    assert rules.formulas(EXPRESSIONS) == [
+        (("maxPods",), "vcpus * 4"),
+        (("kubeReserved", "cpu"), "vcpus"),
+        (("systemReserved", "pid"), "1+1"),
+    ]
+    assert rules.formulas({"maxPods": 4, "kubeReserved": {"cpu": "5e3"}}) == []
+    assert rules.formulas({"maxPods": "4"}) == [(("maxPods",), "4")]
+    assert rules.formulas({"kubeReserved": {"gpu": "vcpus"}}) == rules.formulas(None) == []
+
+
+def test_where_they_are_allowed_each_that_cannot_be_right_is_told() -> None:
+    assert rules.problem(EXPRESSIONS, "AL2023", allowed=True) is None
+    two = rules.problem({"maxPods": "cores", "kubeReserved": {"cpu": "1 +"}}, "AL2023", allowed=True)
+    assert two is not None
+    assert two[0] == "KubeletExpressionInvalid"
+    assert "maxPods: 'cores' asks for cores" in two[1]
+    assert "; kubeReserved.cpu: '1 +' cannot be read: column 4" in two[1]
+
+
+@pytest.mark.parametrize(
+    ("map_", "reason_"),
+    [
+        ({"nope": 1, "maxPods": "1 +"}, INVALID),
+        ({"podsPerCore": -1, "maxPods": "1 +"}, INVALID),
+        ({"podsPerCore": "vcpus"}, INVALID),
+        ({"evictionHard": {"memory.available": "memory_mib / 20"}}, INVALID),
+        ({"kubeReserved": {"cpu": "-vcpus"}}, INVALID),
+        ({"cpuManagerPolicy": "static", "maxPods": "1 +"}, "KubeletExpressionInvalid"),
+        ({"cpuManagerPolicy": "static", "maxPods": "1 + 1"}, "UnsupportedKubeletConfiguration"),
+    ],
+)
+def test_the_first_check_that_fails_is_told(map_: dict[str, Any], reason_: str) -> None:
+    found = rules.problem(map_, "AL2", allowed=True)
+    assert found is not None
+    assert found[0] == reason_
+
+
+def said(map_: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    found = lint.validate(placed(BASES["EC2NodeClass"], "spec.kubelet", map_))
+    return [(p.severity, p.rule, p.path, p.message, p.hint) for p in found]
+
+
+def test_the_linter_takes_expressions_and_says_that_they_need_a_gate() -> None:
+    gate = "is an expression, and those need the feature gate NodeClassCEL"
+    assert said({"maxPods": "vcpus * 8", "kubeReserved": {"cpu": "60 + vcpus"}}) == [
+        (
+            "warning",
+            "KERF-EC2-215",
+            f"spec.kubelet.{place}",
+            f"{place} {gate}",
+            "open it (AWS_FEATURE_GATES), or write a number",
+        )
+        for place in ("kubeReserved.cpu", "maxPods")
+    ]
+    ((*_, hint),) = said({"maxPods": "110"})
+    assert hint == "write 110, without quotes"
+    assert said({"maxPods": 110}) == []
+
+
+def test_the_linter_names_the_place_in_an_expression_and_what_there_is() -> None:
+    ((severity, rule, path, message, hint),) = said({"kubeReserved": {"cpu": "60 + vcpu"}})
+    assert (severity, rule, path) == ("error", "KERF-EC2-105", "spec.kubelet.kubeReserved.cpu")
+    assert message.startswith("kubeReserved.cpu: '60 + vcpu' asks for vcpu; there are vcpus, memory_mib")
+    assert "min(vcpus * 8, 110)" in hint
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,19 @@ def test_gates() -> None:
 
 
 @pytest.mark.parametrize(
+    ("environment", "open_"),
+    [
+        ({"AWS_FEATURE_GATES": "NodeClassCEL=true"}, True),
+        ({"AWS_FEATURE_GATES": "NodeClassCEL=false"}, False),
+        ({"FEATURE_GATES": "NodeClassCEL=true"}, False),
+        ({}, False),
+    ],
+)
+def test_the_gate_for_expressions_is_the_providers(environment: dict[str, str], open_: bool) -> None:
+    assert parse([], {**NAME, **environment}).settings.gates == FeatureGates(node_class_cel=open_)
+
+
+@pytest.mark.parametrize(
     ("arguments", "environment", "named"),
     [
         ([], {}, "CLUSTER_NAME"),
