@@ -33,7 +33,7 @@ _OPERATORS: Final = frozenset(
     | {"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"}
 )
 _SYNTAX: Final = re.compile(r":(\d+):(\d+): (?:Syntax error: )?([^\n]*)")
-_END: Final = "'<EOF>'"
+_END: Final = "mismatched input '<EOF>'"
 _INT64: Final = 2**63
 _TYPES: Final = "joins values of types that do not go together; int() and double() make one of the other"
 _PAIRS: Final = "comes to nothing; min and max take two numbers"
@@ -48,7 +48,6 @@ class _Mistyped(ExpressionError):
     """One whose values are of types that do not go together: on one machine as on all others, as a rule."""
 
 
-@lru_cache(maxsize=1024)
 def problem(text: str) -> str | None:
     """Why a text is no expression at all, whatever the machine; None when it may be one."""
     try:
@@ -142,4 +141,4 @@ def _syntax(told: str) -> str:
         return "it is nested too deeply" if "Recursion limit" in told else told.splitlines()[-1][:200]
     line, column, words = found.groups()
     place = f"column {column}" if line == "1" else f"line {line}, column {column}"
-    return f"{place}: {words.partition(' expecting ')[0][:200].replace(_END, 'the end')}"
+    return f"{place}: {words.partition(' expecting ')[0][:200].replace(_END, 'it ends too early')}"

@@ -36,7 +36,7 @@ def test_what_it_comes_to_on_a_plain_machine(text: str, found: int) -> None:
     ("text", "words"),
     [
         ("", "column 1"),
-        ("vcpus *", "cannot be read: column 8: mismatched input the end"),
+        ("vcpus *", "cannot be read: column 8: it ends too early"),
         ("vcpus\n+\n*", "line 3, column 1"),
         ("1Gi5", "column 2: extraneous input 'Gi5'"),
         ("9223372036854775808", "column 1: invalid int literal"),

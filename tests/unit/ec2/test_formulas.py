@@ -89,7 +89,7 @@ def test_an_expression_that_cannot_be_read_is_told_as_such_before_anything_is_as
     found = nodeclass.status(of, facts(), cluster=CLUSTER, now=NOW, expressions=True)
     (row,) = (row for row in found.conditions if row.type == "ValidationSucceeded")
     assert (row.status, row.reason) == ("False", "KubeletExpressionInvalid")
-    assert row.message == "kubeReserved.cpu: 'vcpus *' cannot be read: column 8: mismatched input the end"
+    assert row.message == "kubeReserved.cpu: 'vcpus *' cannot be read: column 8: it ends too early"
 
 
 # --- launches ---------------------------------------------------------------------------------------------------
