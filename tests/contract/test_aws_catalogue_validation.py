@@ -95,9 +95,10 @@ def test_185_what_says_nothing_about_the_class_is_an_error(
     assert templates(aws) == set()
 
 
-def test_186_one_subnet_that_will_do_is_enough(aws: MotoAws, real: MotoAccount) -> None:
+@pytest.mark.parametrize(("code", "status"), [("InternalError", 500), (DENIED, 403)])
+def test_186_one_subnet_that_will_do_is_enough(aws: MotoAws, real: MotoAccount, code: str, status: int) -> None:
     tried = wanted(real)
-    aws.fail("RunInstances", "InternalError", status=500)
+    aws.fail("RunInstances", code, status=status)
     aws.clear_calls()
     assert real.cloud.dry_run(tried) is None
     assert len(aws.calls("RunInstances")) == 2, "without a repeat by the SDK"

@@ -13,6 +13,13 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from tests.mutations import (
+    behaviours_of_aws_classes,
+    behaviours_of_aws_controllers,
+    behaviours_of_aws_filters,
+    behaviours_of_aws_fleets,
+    behaviours_of_aws_launches,
+    behaviours_of_aws_offerings,
+    behaviours_of_aws_templates,
     behaviours_of_budgets,
     behaviours_of_candidates,
     behaviours_of_claims,
@@ -23,7 +30,7 @@ from tests.mutations import (
     behaviours_of_pods,
 )
 from tests.mutations.bug import Bug, Edit
-from tests.unit.catalogues import DISRUPTION, SCHEDULING, Catalogue
+from tests.unit.catalogues import AWS, DISRUPTION, SCHEDULING, Catalogue
 
 SEED = 20261122
 DRAWN = 30
@@ -79,6 +86,18 @@ BROKEN = {
                 behaviours_of_drift,
                 behaviours_of_claims,
                 behaviours_of_drains,
+            ),
+        ),
+        Behaviours.of(
+            AWS,
+            (
+                behaviours_of_aws_launches,
+                behaviours_of_aws_fleets,
+                behaviours_of_aws_filters,
+                behaviours_of_aws_offerings,
+                behaviours_of_aws_templates,
+                behaviours_of_aws_classes,
+                behaviours_of_aws_controllers,
             ),
         ),
     )

@@ -12,6 +12,8 @@ from api import labels
 from api.v1 import hashes
 from api.v1.conditions import put
 from reconciler.aws.fleets import parameters
+from reconciler.disruption.drift import drift_reason
+from reconciler.disruption.view import view
 from reconciler.ec2 import fleet
 from reconciler.ec2.instances import claim_labels
 from reconciler.model import kinds
@@ -274,4 +276,4 @@ def test_030_without_its_class_a_pool_has_no_types_and_nothing_has_drifted() -> 
     world.facts["catalogues"] = {}
     assert world.snapshot().types_for("default", "default") == ()
     world.settle()
-    assert world.claim().condition("Drifted") is None
+    assert drift_reason(view(world.snapshot()), world.claim(), world.get(kinds.NODE_POOL, "default")) == ""

@@ -48,7 +48,9 @@ def usable(found: InstanceType) -> bool:
 
 def test_103_a_type_of_which_nothing_is_to_be_had_is_listed_all_the_same() -> None:
     for changes in ({"images": ()}, {"subnets": ()}):
-        (found,) = catalogue("m5.large", **changes)
+        types = catalogue("m5.large", **changes)
+        assert [kind.name for kind in types] == ["m5.large"]
+        (found,) = types
         assert found.capacity == one("m5.large").capacity
         assert len(found.offerings) == 2 * len(ZONES)
         assert not usable(found)

@@ -193,6 +193,8 @@ def template_of(request: FleetRequest) -> LaunchTemplate:
 def test_188_a_plain_type_is_tried_if_a_node_pool_can_have_one() -> None:
     assert types_of(asked(pool(of_types(GPU, PLAIN, "c5.xlarge", "m5.metal")))) == {PLAIN}
     assert types_of(asked(pool(of_types(GPU)), pool(of_types("c5.xlarge"), name="other"))) == {"c5.xlarge"}
+    both = (GPU, "m5.xlarge")  # as large as each other
+    assert types_of(asked(pool(of_types(*both)), types=catalogue(*both))) == {"m5.xlarge"}
 
 
 def test_188_else_one_with_accelerators_and_its_own_image() -> None:
