@@ -1,4 +1,4 @@
-"""Behaviours of the AWS catalogue over the wire: images, selectors, profiles, templates of classes (158 to 199)."""
+"""Behaviours of the AWS catalogue over the wire: images, selectors, profiles, templates of classes (127 to 199)."""
 
 from __future__ import annotations
 
@@ -118,6 +118,14 @@ def profile_of(real: MotoAccount, uid: str) -> tuple[str, EC2NodeClass]:
     return f"/karpenter/us-west-2/{real.cluster_name}/{uid}/", node_class(real, uid=uid)
 
 
+def test_172_a_profile_is_made_with_its_role_and_tags(aws: MotoAws, real: MotoAccount) -> None:
+    path, _ = profile_of(real, "tagged")
+    real.cloud.ensure_instance_profile("tagged", real.role, path, {"team": "x"})
+    made = aws.client("iam").get_instance_profile(InstanceProfileName="tagged")["InstanceProfile"]
+    assert [role["RoleName"] for role in made["Roles"]] == [real.role]
+    assert made.get("Tags") == [{"Key": "team", "Value": "x"}]
+
+
 def test_173_a_profile_that_has_lost_its_role_is_mended(aws: MotoAws, real: MotoAccount) -> None:
     cloud, iam = real.cloud, aws.client("iam")
     path, of = profile_of(real, "mended")
@@ -233,6 +241,17 @@ def test_184_a_name_that_iam_cannot_have_is_passed_over_and_an_isolated_vpc_asks
 
 
 # --- templates --------------------------------------------------------------------------------------------------
+def test_127_templates_themselves_have_the_users_tags(aws: MotoAws, real: MotoAccount) -> None:
+    wanted = request(real, "tagged")
+    (one,) = wanted.templates
+    own = replace(one, name="karpenter.k8s.aws/3", tags={**one.tags, "team": "platform"})
+    moved = tuple(replace(override, template=own.name) for override in wanted.overrides)
+    real.cloud.create_fleet(replace(wanted, templates=(own,), overrides=moved))
+    (made,) = aws.client("ec2").describe_launch_templates(LaunchTemplateNames=[own.name])["LaunchTemplates"]
+    aws.client("ec2").delete_launch_template(LaunchTemplateName=own.name)
+    assert {"Key": "team", "Value": "platform"} in made["Tags"]
+
+
 def test_183_templates_go_with_their_class_and_where_that_fails_it_is_told(aws: MotoAws, real: MotoAccount) -> None:
     ec2, wanted = aws.client("ec2"), request(real, "of-default")
     real.cloud.create_fleet(wanted)

@@ -15,6 +15,7 @@ from api.v1.ec2nodeclass import NetworkInterface
 from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.pace import Pace
 from reconciler.aws.types import read_offerings, read_types
+from reconciler.ec2 import prices as estimates
 from reconciler.model.cloud import Instance
 from reconciler.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable
 from reconciler.telemetry.logs import make_logger
@@ -64,8 +65,9 @@ def test_052_one_that_has_vanished_again_is_told(aws: MotoAws, real: MotoAccount
 
 def test_055_only_instances_with_our_tags_are_listed(aws: MotoAws, real: MotoAccount) -> None:
     ours = {labels.TAG_NODEPOOL: "p", labels.TAG_NODECLASS: "c", labels.TAG_EKS_CLUSTER: aws.cluster_name}
+    lacking = [{key: ours[key] for key in ours if key != gone} for gone in ours]
     before = len(real.cloud.instances())
-    for count, tags in ((20, ours), (20, {key: ours[key] for key in ours if key != labels.TAG_NODEPOOL})):
+    for count, tags in ((20, ours), *((7, tags) for tags in lacking), (7, {**ours, labels.TAG_EKS_CLUSTER: "another"})):
         run(aws, count, tags)
     assert len(real.cloud.instances()) == before + 20
 
@@ -173,6 +175,17 @@ def test_214_prices_that_cannot_be_read_are_those_known_and_pages_are_read_to_th
     aws.fail("GetProducts", "AccessDeniedException", times=2 * BOTH)
     assert cloud.region().on_demand == truth.on_demand
     aws.clear_faults()
+
+
+def test_214_what_was_told_once_is_kept_where_there_is_no_estimate_either() -> None:
+    kind = "dl2q.24xlarge"
+    assert estimates.on_demand(kind, 96, 786432) is None
+    with MotoAws(families=("dl2q", "m5")) as aws:
+        cloud = aws_cloud(aws)
+        truth = cloud.region().on_demand
+        assert kind in truth
+        aws.fail("GetProducts", "AccessDeniedException", times=2 * BOTH)
+        assert cloud.region().on_demand == truth
 
 
 def test_214_in_an_isolated_vpc_nobody_asks_for_the_price_list_and_spot_is_read(aws: MotoAws) -> None:

@@ -162,6 +162,13 @@ def test_018_each_launch_counts_for_the_next_before_ec2_has_been_asked_again() -
     assert named(world) == {"a": {"eleven"}, "b": {"ten"}, "c": {"eleven"}}
 
 
+def test_018_a_launch_of_several_counts_for_each_of_them() -> None:
+    both = {"labels": {"karpenter.sh/nodepool": "default", "own": "both"}}
+    world = few(node_claim("a", meta=both), node_claim("b", meta=both), alone("c"), alone("d"))
+    world.settle()
+    assert named(world) == {"a": {"eleven"}, "c": {"ten"}, "d": {"ten"}}
+
+
 def test_018_so_does_what_has_been_launched_since() -> None:
     world = few(alone("a"))
     world.settle()

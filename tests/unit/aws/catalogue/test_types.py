@@ -100,8 +100,10 @@ def test_083_with_raid0_the_instance_store_is_what_pods_write_to() -> None:
 
 
 def test_084_of_the_root_volume_a_gibibyte_and_a_tenth_are_kept() -> None:
-    assert asked(pod(needs=disk("19Gi"))).pending == ("a",)
-    assert len(asked(pod(needs=disk("10Gi"))).calls) == 1
+    for size in ("19Gi", "18Gi"):
+        assert asked(pod(needs=disk(size))).pending == ("a",)
+    for size in ("17Gi", "10Gi"):
+        assert len(asked(pod(needs=disk(size))).calls) == 1
     two = asked(pod("a", needs=disk("10Gi")), pod("b", needs=disk("10Gi")))
     assert (len(two.calls), two.pending) == (2, ())
 
@@ -187,6 +189,7 @@ def test_091_what_the_user_reserves_is_what_is_reserved() -> None:
         ({}, 100 * MIB),
         ({"memory.available": "500Mi"}, 500 * MIB),
         ({"memory.available": "10%"}, -(-15155 * MIB // 10)),
+        ({"memory.available": "7%"}, -(-15155 * MIB * 7 // 100)),
         ({"memory.available": "100%"}, 0),
     ],
 )

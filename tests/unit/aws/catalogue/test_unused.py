@@ -40,6 +40,7 @@ def shelve(world: World, kind: str, *names: str, used: Any = NOW - 2 * HOUR) -> 
 
 # --- launch templates -------------------------------------------------------------------------------------------
 def test_158_a_template_that_was_not_used_for_an_hour_goes() -> None:
+    assert timedelta(hours=1) == KEPT
     world = shelve(prepared(), TEMPLATE, "old", used=NOW)
     plan = world.decide()
     assert went(plan) == []

@@ -145,6 +145,8 @@ allowed-unsafe-sysctls = ["net.core.somaxconn"]
 "memory.available" = "1%"
 [settings.kubernetes.system-reserved]
 cpu = "1m"
+[settings.kubernetes.node-labels]
+mine = "x"
 """
     kubelet = {
         "maxPods": 20,
@@ -158,6 +160,7 @@ cpu = "1m"
     assert found["eviction-hard"] == {"memory.available": "12%"}
     assert found["system-reserved"] == {"cpu": "100m"}
     assert found["allowed-unsafe-sysctls"] == ["net.core.somaxconn"]
+    assert found["node-labels"].get("mine") == "x"
 
 
 # --- AL2023 -----------------------------------------------------------------------------------------------------
@@ -223,7 +226,7 @@ def test_142_al2023_gets_taints_and_every_kubelet_field_as_configuration_and_lab
             {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
         ],
     }
-    assert found["flags"] == ['--node-labels="karpenter.sh/nodepool=default,team=platform"']
+    assert found.get("flags") == ['--node-labels="karpenter.sh/nodepool=default,team=platform"']
 
 
 # --- Custom, Windows --------------------------------------------------------------------------------------------
