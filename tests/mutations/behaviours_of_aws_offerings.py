@@ -55,7 +55,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (Edit(_CAPACITY, "_eni_pods(info, sizing, sizing.reserved_enis)", "_eni_pods(info, sizing, 0)"),),
     ),
     96: (
-        "There may be fewer pods than none.",
+        "More interfaces may be taken than there are.",
         (Edit(_CAPACITY, "max(info.max_interfaces - reserved - taken, 0)", "info.max_interfaces - reserved - taken"),),
     ),
     97: (
@@ -169,6 +169,30 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     114: (
         "Every machine of the newer kind can have enclaves.",
         (Edit("reconciler/ec2/type_labels.py", "_flag(info.nitro_enclaves)", '_flag(info.hypervisor == "nitro")'),),
+    ),
+    115: (
+        "A configuration that cannot be decoded has types all the same.",
+        (Edit(_CATALOGUE, "    formulas.decodable(node_class.spec.kubelet)\n", ""),),
+    ),
+    116: (
+        "There may be fewer pods than none.",
+        (
+            Edit(
+                "reconciler/ec2/formulas.py",
+                "    if found < 0 or (len(steps) == 1 and found > _MOST_PODS):",
+                "    if len(steps) == 1 and found > _MOST_PODS:",
+            ),
+        ),
+    ),
+    117: (
+        "What is reserved follows the pods that there would be without maxPods.",
+        (
+            Edit(
+                "reconciler/ec2/formulas.py",
+                '            known["max_pods"] = capacity.pods(info, sizing)\n',
+                "",
+            ),
+        ),
     ),
     118: (
         "Virtual machines within machines are asked for as soon as there are processor options.",
