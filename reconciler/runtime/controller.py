@@ -125,7 +125,9 @@ class Controller:
         self.state.under_way = self._executor.under_way
         if self._inline:
             self._observe_inline()
-        self._take_in(self.inbox.drain())
+        news = self.inbox.drain()
+        self._executor.news_drained()
+        self._take_in(news)
         self._observer.run_due(self._clock.now())
         if not self.state.synced or not self._may_act():
             self._stand_by(started)

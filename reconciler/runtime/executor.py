@@ -72,10 +72,18 @@ class Executor:
         self._kube, self._cloud, self._clock, self._inbox = kube, cloud, clock, inbox
         self._fresh, self._may_act, self._pool = fresh, may_act, pool
         self._busy: dict[str, Sequence[Action]] = {}
+        #: Lanes whose outcome is not among the news from which is decided now.
+        self._unknown: frozenset[str] = frozenset()
         self._idle = threading.Condition()
 
+    def news_drained(self) -> None:
+        """Who decides from these news does not know what becomes of what is under way, though it may end meanwhile."""
+        with self._idle:
+            self._unknown = frozenset(self._busy)
+
     def submit(self, actions: Iterable[Action]) -> int:
-        """Start these, but for lanes that are under way; how many were started."""
+        """Start these, but for lanes that are under way, or were when the news were drained: what is asked of these may
+        have been done since. How many were started."""
         lanes: dict[str, list[Action]] = {}
         for action in actions:
             lanes.setdefault(action.lane, []).append(action)
@@ -99,7 +107,7 @@ class Executor:
 
     def _claim(self, lane: str, queue: Sequence[Action]) -> bool:
         with self._idle:
-            if lane in self._busy:
+            if lane in self._busy or lane in self._unknown:
                 return False
             self._busy[lane] = queue
             return True

@@ -6,6 +6,21 @@ from tests.mutations.bug import Bug, Edit, rule
 
 BUGS = (
     Bug(
+        "what ended while somebody decided is done again",
+        "Fleet calls are made twice, and writes meet conflicts by the hundred, whenever a look takes long.",
+        (
+            Edit(
+                "reconciler/runtime/executor.py",
+                "            if lane in self._busy or lane in self._unknown:\n",
+                "            if lane in self._busy:\n",
+            ),
+        ),
+        (
+            "tests/unit/runtime/test_executor.py::"
+            "test_what_ends_while_somebody_decides_is_not_done_again_before_its_outcome_is_known",
+        ),
+    ),
+    Bug(
         "memory of the largest node",
         "More is planned with than most machines of a type have, and pods wait on nodes that are too small.",
         (Edit("reconciler/runtime/learned.py", "memory <= known[0]", "memory >= known[0]"),),

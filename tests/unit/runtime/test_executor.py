@@ -218,6 +218,22 @@ def test_lanes_run_side_by_side_and_one_under_way_takes_nothing_new() -> None:
     assert kube.patched.index("1") < kube.patched.index("2")
 
 
+def test_what_ends_while_somebody_decides_is_not_done_again_before_its_outcome_is_known() -> None:
+    kube = SlowKube()
+    with ThreadPoolExecutor(4) as pool:
+        setting = Setting(pool, kube)
+        setting.executor.submit([label("a", "1")])
+        setting.executor.news_drained()
+        kube.let_go.set()
+        assert setting.executor.finish(5)
+        assert setting.executor.submit([label("a", "1"), label("b", "2")]) == 1
+        assert setting.executor.finish(5)
+        setting.executor.news_drained()
+        assert setting.executor.submit([label("a", "3")]) == 1
+        assert setting.executor.finish(5)
+    assert kube.patched == ["1", "2", "3"]
+
+
 class BrokenKube:
     def evict(self, ref: Ref, **options: str) -> None:
         raise ZeroDivisionError
