@@ -7,7 +7,7 @@ crash anywhere leads to the same call again, or to instances that are recognised
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import msgspec
@@ -29,11 +29,14 @@ from reconciler.model.boundaries import broken
 from reconciler.model.claims import check
 from reconciler.model.cloud import FleetRequest, Instance
 from reconciler.model.plan import NOTHING, LaunchInstances, Plan, Reason, Refusal, Source, joined
+from reconciler.model.replicas import coming
 from reconciler.model.snapshot import LaunchFailure
 
 #: Claims of one call. The request, which names them, is written to each of them.
 LARGEST_GROUP = 100
 _LOOK_AGAIN = timedelta(seconds=10)
+#: So long after its creation a claim waits at most for equal ones that are still being created.
+_GATHERS = timedelta(seconds=5)
 
 
 def launch(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
@@ -223,16 +226,29 @@ def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
 
 
 def _new_groups(view: View, claims: Iterable[NodeClaim], room: SubnetRoom) -> Iterator[Plan]:
-    """One call for claims that are equal and on the same attempt."""
+    """One call for claims that are equal and on the same attempt: those of one plan, which are created one by one."""
+    if not claims:
+        return
+    expected = {fleet.equal_launch(claim) for claim in coming(view.snapshot)}
     equal: dict[tuple[object, int], list[NodeClaim]] = {}
     for claim in claims:
         failure = _failure(view, claim)
         attempt = outcomes.attempt(failure) if failure is not None else 0
         equal.setdefault((fleet.equal_launch(claim), attempt), []).append(claim)
-    for (_, attempt), members in equal.items():
+    for (wanted, attempt), members in equal.items():
         for start in range(0, len(members), LARGEST_GROUP):
             group = members[start : start + LARGEST_GROUP]
-            yield guarded(f"nodeclaim/{group[0].name}", partial(_new_group, view, group, attempt, room))
+            until = _gathers_until(group) if wanted in expected and len(group) < LARGEST_GROUP else None
+            if until is not None and until > view.snapshot.now:
+                yield Plan(next_due=until)
+            else:
+                yield guarded(f"nodeclaim/{group[0].name}", partial(_new_group, view, group, attempt, room))
+
+
+def _gathers_until(group: Sequence[NodeClaim]) -> datetime | None:
+    """Until when claims wait for their equals; the oldest decides, so that a creation that hangs holds up nobody."""
+    created = [claim.metadata.creation_timestamp for claim in group]
+    return min((at + _GATHERS for at in created if at is not None), default=None)
 
 
 def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: SubnetRoom) -> Plan:

@@ -6,7 +6,7 @@ answered yet counts as done: a creation that is under way must not be followed b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from api import labels
@@ -60,8 +60,13 @@ def may_renew(snapshot: Snapshot, pool: NodePool) -> bool:
 
 def asked_for(snapshot: Snapshot, pool_name: str) -> frozenset[str]:
     """The names of the pool's claims that are being created and do not show yet."""
+    return frozenset(claim.name for claim in coming(snapshot) if claim.pool_name == pool_name)
+
+
+def coming(snapshot: Snapshot) -> Iterator[NodeClaim]:
+    """Claims that are being created and do not show yet."""
     claims = (action.claim for action in snapshot.under_way if isinstance(action, CreateNodeClaim))
-    return frozenset(c.name for c in claims if c.pool_name == pool_name and c.name not in snapshot.node_claims)
+    return (claim for claim in claims if claim.name not in snapshot.node_claims)
 
 
 def being_deleted(snapshot: Snapshot) -> frozenset[str]:

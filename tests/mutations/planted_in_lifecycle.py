@@ -10,6 +10,7 @@ _ZONAL_SHIFT = "tests/simulation/test_zonal_shift.py"
 _PLACEMENT = "tests/unit/aws/catalogue/test_placement.py"
 _VALIDATION = "tests/unit/aws/catalogue/test_validation.py"
 _EXPRESSIONS = "tests/unit/aws/catalogue/test_kubelet_expressions.py"
+_LAUNCH = "tests/unit/lifecycle/test_launch.py"
 _UNUSED = "tests/unit/aws/catalogue/test_unused.py"
 
 BUGS = (
@@ -114,6 +115,18 @@ BUGS = (
         ),
         (rule("test_a_launch_is_written_to_its_claims_first"),),
         seeds=range(10),
+    ),
+    Bug(
+        "claims of one plan launched one by one",
+        "Whatever has been created by the next look is launched by itself: calls of AWS by the dozen.",
+        (
+            Edit(
+                "reconciler/lifecycle/launch.py",
+                "            if until is not None and until > view.snapshot.now:\n",
+                "            if False:\n",
+            ),
+        ),
+        (f"{_LAUNCH}::test_claims_wait_for_equal_ones_that_are_being_created_and_go_with_one_call",),
     ),
     Bug(
         "finalizer removed before the instance is gone",

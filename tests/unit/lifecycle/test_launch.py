@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.conditions import put
+from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
 from reconciler.model.cloud import FleetError
-from reconciler.model.plan import DeleteObject, LaunchInstances, Plan
+from reconciler.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances, Plan, Reason
 from reconciler.model.snapshot import LaunchFailure
 from tests.unit.lifecycle.world import NOW, World, node_claim, node_class, prepared
 
@@ -235,6 +236,43 @@ def test_large_groups_are_split() -> None:
     world = prepared(*(node_claim(f"c{number:03}") for number in range(120)))
     world.settle()
     assert sorted(len(ids) for ids in world.calls.values()) == [20, 100]
+
+
+def being_created(*claims: NodeClaim) -> tuple[CreateNodeClaim, ...]:
+    return tuple(CreateNodeClaim(reason=Reason("Test"), claim=claim) for claim in claims)
+
+
+def test_claims_wait_for_equal_ones_that_are_being_created_and_go_with_one_call() -> None:
+    first, second = node_claim("a"), node_claim("b")
+    world = prepared(first)
+    world.facts["under_way"] = being_created(first, second)
+    plan = world.settle()
+    assert world.deeds == []
+    assert plan.next_due == NOW + timedelta(seconds=5)
+    world.put(second)
+    world.settle()
+    assert [len(ids) for ids in world.calls.values()] == [2]
+
+
+def test_nobody_waits_for_claims_of_another_kind_or_for_a_creation_that_hangs() -> None:
+    other = node_claim("b", requirements=[{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}])
+    world = prepared(node_claim("a"))
+    world.facts["under_way"] = being_created(other)
+    world.settle()
+    assert world.claim("a").is_true("Launched")
+    world = prepared(node_claim("a"))
+    world.facts["under_way"] = being_created(node_claim("b"))
+    world.pass_time(5)
+    world.settle()
+    assert world.claim("a").is_true("Launched")
+
+
+def test_a_full_group_waits_for_no_more() -> None:
+    claims = [node_claim(f"c{number:03}") for number in range(120)]
+    world = prepared(*claims[:110])
+    world.facts["under_way"] = being_created(*claims)
+    world.settle()
+    assert [len(ids) for ids in world.calls.values()] == [100]
 
 
 def test_an_instance_that_vanished_before_it_was_assigned_runs_into_the_time_limit() -> None:
