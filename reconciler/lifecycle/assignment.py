@@ -34,7 +34,7 @@ def pairs(view: View, waiting: Iterable[NodeClaim]) -> Mapping[str, Instance]:
             open_claims.append((group, claim.name))
     for group, members in groupby(sorted(open_claims), key=lambda member: member[0]):
         names = [name for _, name in members]
-        chosen.update(zip(names, view.spare(group), strict=False))
+        chosen.update(zip(names, view.snapshot.spare(group), strict=False))
     return chosen
 
 

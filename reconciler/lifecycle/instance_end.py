@@ -69,7 +69,7 @@ def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
     group = claim.metadata.annotations.get(labels.LAUNCH_GROUP)
     if group is None:
         return progress, True
-    spare = view.spare(group)[_turn(view, claim, group) :]
+    spare = view.snapshot.spare(group)[_turn(view, claim, group) :]
     if spare:
         return progress.with_claim(with_annotations(claim, {labels.INSTANCE: spare[0].id})), False
     since, failure = claim.metadata.deletion_timestamp, view.snapshot.launch_failures.get(group)

@@ -59,11 +59,6 @@ class View:
     def instance(self, provider_id: str) -> Instance | None:
         return self.snapshot.instances.get(provider_id.rsplit("/", 1)[-1])
 
-    def spare(self, group: str) -> tuple[Instance, ...]:
-        """Live instances of a launch group that no claim has, by ID."""
-        taken = self.snapshot.claims_by_instance
-        return tuple(i for i in self.snapshot.instances.by_group.get(group, ()) if i.live and i.id not in taken)
-
     def listed_after(self, instant: datetime | None) -> bool:
         """Whether EC2's instances were listed completely since then, and lately."""
         listed = self.snapshot.fresh_at.get(Source.INSTANCES)

@@ -320,6 +320,11 @@ class Snapshot:
         facts = self.class_facts.get(class_name)
         return facts.placement_group if facts is not None else None
 
+    def spare(self, group: str) -> tuple[Instance, ...]:
+        """Live instances of a launch group that no claim has, by ID."""
+        taken = self.claims_by_instance
+        return tuple(i for i in self.instances.by_group.get(group, ()) if i.live and i.id not in taken)
+
     def shifted_until(self, zone: str, zone_id: str = "") -> datetime | None:
         """Until when traffic is shifted away from a zone, of which name or ID will do; None when it is not."""
         found = (self.shifted.get(name) for name in (zone, zone_id) if name)

@@ -99,7 +99,8 @@ class Surveyor:
         claim = site.state.claim
         assert claim is not None
         table = self._tables.of(claim.pool_name, claim.spec.node_class_ref.name)
-        opened = _open_claim(claim, table, self._daemons) if isinstance(table, TypeTable) else None
+        asked = _asked_for(claim, self._snapshot)
+        opened = _open_claim(claim, table, self._daemons, asked) if isinstance(table, TypeTable) else None
         if opened is None:
             return None
         possible, free = opened
@@ -146,13 +147,26 @@ class _Shares:
         return known
 
 
-def _open_claim(claim: NodeClaim, table: TypeTable, daemons: Sequence[Daemon]) -> tuple[Requirements, Ints] | None:
-    """What is certain of a claim that has not been launched: label values, and the least room of its types."""
+def _asked_for(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether EC2 may have given the claim its machine, or may be about to, whatever is out of stock by now."""
+    group = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "")
+    failed = group in snapshot.launch_failures
+    return bool(group) and (not failed or bool(claim.assigned_instance) or bool(snapshot.spare(group)))
+
+
+def _open_claim(
+    claim: NodeClaim, table: TypeTable, daemons: Sequence[Daemon], asked: bool
+) -> tuple[Requirements, Ints] | None:
+    """What is certain of a claim that has not been launched: label values, and the least room of its types.
+
+    None when it cannot be launched now, unless a machine was `asked` for.
+    """
     wanted = claim.requirements() & Requirements.of_labels(claim.metadata.labels)
     mask = np.ones(len(table.types), dtype=np.bool_)
     for row in wanted.values():
         mask &= table.mask(row)
-    mask &= _launchable(table)[:, table.market_mask(wanted)].any(axis=1)
+    sold = table.listed if asked else _launchable(table)
+    mask &= sold[:, table.market_mask(wanted)].any(axis=1)
     if not mask.any():
         return None
     holding = mask & (table.allocatable >= table.columns.vector(claim.requests())).all(axis=1)
@@ -162,7 +176,7 @@ def _open_claim(claim: NodeClaim, table: TypeTable, daemons: Sequence[Daemon]) -
         for row in np.flatnonzero(mask)
     ]
     least: Ints = np.min(np.array(rooms), axis=0)
-    return _outcomes(table, mask, wanted), least
+    return _outcomes(table, mask, wanted, sold), least
 
 
 def _launchable(table: TypeTable) -> Bools:
@@ -183,14 +197,14 @@ def _daemon_share(
     return share
 
 
-def _outcomes(table: TypeTable, mask: Bools, wanted: Requirements) -> Requirements:
-    """For each label the values that the launched node may have."""
+def _outcomes(table: TypeTable, mask: Bools, wanted: Requirements, sold: Bools) -> Requirements:
+    """For each label the values that the launched node may have; `sold` [types, markets] is where it may come from."""
     rows: list[Requirement] = [row for row in wanted.values() if not row.complement]
     for instance_type_key in sorted({k for i in np.flatnonzero(mask) for k in table.types[int(i)].requirements}):
         values = {v for v in table.values(instance_type_key, mask) if wanted.allowed(instance_type_key).has(v)}
         if values:
             rows.append(requirement(instance_type_key, IN, values))
-    allowed = np.flatnonzero(table.market_mask(wanted) & _launchable(table)[mask].any(axis=0))
+    allowed = np.flatnonzero(table.market_mask(wanted) & sold[mask].any(axis=0))
     for place, key in enumerate(OFFERING_LABELS):
         values = {table.markets[int(i)][place] for i in allowed} - {""}
         if values:

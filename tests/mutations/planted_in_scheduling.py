@@ -6,6 +6,21 @@ from tests.mutations.bug import Bug, Edit, rule
 
 BUGS = (
     Bug(
+        "machines that EC2 has given already are not reckoned with",
+        "A claim whose offerings are out of stock by now loses its pods to a second node, though its machine comes.",
+        (
+            Edit(
+                "reconciler/scheduling/targets.py",
+                "    return bool(group) and (not failed",
+                "    return False and (not failed",
+            ),
+        ),
+        (
+            "tests/unit/scheduling/test_solve.py::"
+            "test_a_claim_that_may_have_its_machine_takes_its_pods_whatever_is_out_of_stock_since",
+        ),
+    ),
+    Bug(
         "limits checked against nodes instead of claims",
         "Claims that have no Node yet do not count against their pool's limits.",
         (

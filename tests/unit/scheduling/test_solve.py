@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api import labels
 from api.requirements import Requirements, requirement
+from reconciler.model.cloud import Instance
 from reconciler.model.objects import Namespace
+from reconciler.model.snapshot import InstanceIndex, LaunchFailure
 from reconciler.scheduling.solve import solve
 from tests.referee import violations
 from tests.unit.scheduling import catalogue_world as c
@@ -130,6 +133,49 @@ def test_a_claim_on_its_way_takes_the_pods_that_it_was_made_for() -> None:
     second = solve(again, list(again.pods.values()))
     assert not second.new_nodes
     assert not second.unplaced
+
+
+@pytest.mark.parametrize(
+    ("group", "failed", "given", "expected"),
+    [
+        ("", False, False, False),  # it can be launched no more
+        ("g", False, False, True),  # EC2 has not answered yet
+        ("g", True, False, False),
+        ("g", True, True, True),  # it gave less than was asked for, but not nothing
+    ],
+)
+def test_a_claim_that_may_have_its_machine_takes_its_pods_whatever_is_out_of_stock_since(
+    group: str, failed: bool, given: bool, expected: bool
+) -> None:
+    world = (w.pool(), w.pod("p"))
+    snapshot = w.world(*world)
+    (claim,) = w.claims(snapshot, solve(snapshot, list(snapshot.pods.values())))
+    notes = {**claim.metadata.annotations, **({labels.LAUNCH_GROUP: group} if group else {})}
+    claim = replace(claim, metadata=replace(claim.metadata, annotations=notes))
+    soon = w.NOW.replace(hour=13)
+    facts: dict[str, Any] = {
+        "out_of_stock": {o.keys[0]: soon for t in snapshot.catalogues["default"] for o in t.offerings},
+        "launch_failures": {group: LaunchFailure((), w.NOW)} if failed else {},
+        "instances": InstanceIndex.of({"i-1": machine(group)} if given else {}),
+    }
+    again = w.world(*world, claim, **facts)
+    solution = solve(again, list(again.pods.values()))
+    assert solution.placed == ({"default/p": claim.name} if expected else {})
+    assert not solution.new_nodes
+
+
+def machine(group: str) -> Instance:
+    return Instance(
+        id="i-1",
+        instance_type="small",
+        zone="z1",
+        state="pending",
+        capacity_type=labels.SPOT,
+        launched=w.NOW,
+        image_id="ami-1",
+        subnet_id="subnet-1",
+        tags={labels.LAUNCH_GROUP: group},
+    )
 
 
 def test_host_ports_clash() -> None:
