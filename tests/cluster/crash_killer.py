@@ -30,7 +30,7 @@ def mutating(request: Request) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The `number`-th mutating call of a half (from 1), or of those of its calls that are an `operation`.
+    """The `number`-th call that counts of a half (from 1), or of those of its calls that are an `operation`.
 
     `struck` is what the call turned out to be; empty: it was not made.
     """
@@ -45,14 +45,15 @@ class Point:
 
 
 class Killer:
-    """The proxy's rule: counts mutating calls, and kills at the points it is aimed at, one after the other.
+    """The proxy's rule: counts calls, by default mutating ones, and kills at the points it is aimed at, one after the
+    other.
 
     What a dead process still had on the line is lost. `calls` are the operations since it was aimed, `struck` the
     points at which somebody died.
     """
 
-    def __init__(self, kill: Callable[[], None]) -> None:
-        self._kill = kill
+    def __init__(self, kill: Callable[[], None], counted: Callable[[Request], bool] = mutating) -> None:
+        self._kill, self._counted = kill, counted
         self._points: list[Point] = []
         self.calls: list[str] = []
         self.struck: list[Point] = []
@@ -67,7 +68,7 @@ class Killer:
             return Lose()
         if request.operation == "ReceiveMessage":
             return Pass(json.dumps({**json.loads(request.body), "WaitTimeSeconds": POLL_OF_QUEUE_SECONDS}).encode())
-        if not mutating(request):
+        if not self._counted(request):
             return Pass()
         self.calls.append(request.operation)
         if self._points and self._reached(self._points[0]):

@@ -77,17 +77,26 @@ class Stage:
 
     def until(self, amiss: Callable[[], list[str]], killer: Killer) -> list[str]:
         """Wait until nothing is amiss, and see to it that a controller runs; else, in the end, what is amiss."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while (found := _told(amiss)) or killer.dead:
-            if killer.dead:
-                self.kerf.start_controller(*FLAGS)
-                killer.dead = False
-                deadline = time.monotonic() + PATIENCE_SECONDS
-            if time.monotonic() > deadline:
-                print(self.kerf.tail("controller", 200), flush=True)
-                return found
-            time.sleep(POLL_SECONDS)
-        return []
+        return outlived(self.kerf, amiss, killer, FLAGS)
+
+
+def outlived(
+    kerf: Installation, amiss: Callable[[], list[str]], killer: Killer, flags: Sequence[str], seconds: float = 0.0
+) -> list[str]:
+    """Wait until nothing is amiss, for `seconds` or PATIENCE_SECONDS from the latest start of a controller, of which
+    there is one whenever the one before has died; else, in the end, what is amiss."""
+    patience = seconds or PATIENCE_SECONDS
+    deadline = time.monotonic() + patience
+    while (found := _told(amiss)) or killer.dead:
+        if killer.dead:
+            kerf.start_controller(*flags)
+            killer.dead = False
+            deadline = time.monotonic() + patience
+        if time.monotonic() > deadline:
+            print(kerf.tail("controller", 200), flush=True)
+            return found
+        time.sleep(POLL_SECONDS)
+    return []
 
 
 def _told(amiss: Callable[[], list[str]]) -> list[str]:

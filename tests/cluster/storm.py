@@ -30,7 +30,7 @@ class Storm:
         self.refused[request.port] += 1
         if request.is_watch and roll == _TAKES_EFFECT:  # a watch has no effect, and no end
             return Lose()
-        return _KUBE_REFUSALS[roll] if request.port == KUBE else _aws_refusal(request, roll)
+        return _KUBE_REFUSALS[roll] if request.port == KUBE else refusal(request, *_AWS_REFUSALS[roll])
 
 
 def _status(code: int, reason: str) -> bytes:
@@ -59,9 +59,8 @@ _AWS_REFUSALS = (
 )
 
 
-def _aws_refusal(request: Request, roll: int) -> Answer:
-    """In the wire format of EC2, of IAM, or of the services that speak JSON."""
-    status, code = _AWS_REFUSALS[roll]
+def refusal(request: Request, status: int, code: str) -> Answer:
+    """Of a call of AWS, in the wire format of EC2, of IAM, or of the services that speak JSON."""
     error = f"<Error><Code>{code}</Code><Message>too much to do</Message></Error>"
     if b"Version=2016-11-15" in request.body:
         body = f"<Response><Errors>{error}</Errors><RequestID>drill</RequestID></Response>"
