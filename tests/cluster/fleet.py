@@ -26,10 +26,10 @@ class Fleet:
         self.kerf, self.name = kerf, name
 
     # --- what people do ---------------------------------------------------------------------------------------------
-    def scale(self, replicas: int) -> None:
-        """So many pods, and with them nodes; return when the pods run and the nodes are initialized."""
+    def scale(self, replicas: int, seconds: float = 180) -> float:
+        """So many pods, and with them nodes; how long it took until the pods ran and the nodes were initialized."""
         self.kerf.kubectl("scale", "deployment", self.name, f"--replicas={replicas}")
-        self.kerf.wait(lambda: self.whole(replicas), 180, f"{replicas} pods run on initialized nodes")
+        return self.kerf.wait(lambda: self.whole(replicas), seconds, f"{replicas} pods run on initialized nodes")
 
     def change_template(self, version: str) -> None:
         """A label more in the template: every node drifts."""
@@ -81,13 +81,13 @@ class Fleet:
 
 
 @contextmanager
-def fleet(kerf: Installation, name: str = NAME) -> Iterator[Fleet]:
+def fleet(kerf: Installation, name: str = NAME, *, gone_within: float = 180) -> Iterator[Fleet]:
     """With the pool, its Deployment without pods, and their budget; afterwards all nodes are given back."""
     manifest, found = MANIFEST.read_text().replace(NAME, name), Fleet(kerf, name)
     kerf.kubectl("apply", "-f", "-", input_=manifest)
     yield found
     kerf.kubectl("delete", "--wait=false", "-f", "-", input_=manifest)
-    kerf.wait(lambda: not found.claims(), 180, "all nodes are given back")
+    kerf.wait(lambda: not found.claims(), gone_within, "all nodes are given back")
 
 
 def condition(thing: dict[str, Any], type_: str) -> dict[str, Any]:
