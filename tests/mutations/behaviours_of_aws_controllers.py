@@ -232,8 +232,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
             Edit(_DEALT, "from itertools import groupby", "from itertools import cycle, groupby"),
             Edit(
                 _DEALT,
-                "zip(names, view.spare(group), strict=False)",
-                "zip(names, cycle(view.spare(group)), strict=False)",
+                "zip(names, view.snapshot.spare(group), strict=False)",
+                "zip(names, cycle(view.snapshot.spare(group)), strict=False)",
             ),
         ),
     ),
