@@ -147,7 +147,9 @@ class Bootstrapper:
     def _silence(self, name: str, instance_id: str) -> None:
         try:
             found = self._core.read_node(name, _request_timeout=REQUEST_SECONDS)
-            if (found.spec.provider_id or "").endswith(instance_id):
+            if (found.spec.provider_id or "").endswith(instance_id) and not found.metadata.finalizers:
+                self._core.delete_node(name, _request_timeout=REQUEST_SECONDS)  # as AWS' cloud controller manager does
+            elif (found.spec.provider_id or "").endswith(instance_id):
                 patch = {"metadata": {"labels": {STOPPED_LABEL: "true"}}}
                 self._core.patch_node(name, patch, _request_timeout=REQUEST_SECONDS)
         except ApiException as error:

@@ -129,6 +129,7 @@ def _give_back(kerf: Installation, tick: Tick, work: str) -> None:
 
 # --- a healthy AWS ------------------------------------------------------------------------------------------------
 @pytest.mark.cluster
+@pytest.mark.long
 @pytest.mark.timeout(420)
 def test_three_hundred_claims_in_one_tick(kerf: Installation) -> None:
     with pending(kerf, NODES) as tick:
