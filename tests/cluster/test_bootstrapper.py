@@ -105,9 +105,26 @@ def test_an_instance_becomes_a_node_and_falls_silent(control_plane: ControlPlane
         assert node["status"]["allocatable"]["pods"] == "58"
         assert node["status"]["allocatable"]["cpu"] == "1930m"
 
+        _finalize(control_plane, node, ["karpenter.sh/termination"])
         aws.terminate(instance_id)
         eventually(lambda: (found := mine()) is not None and STOPPED_LABEL in found["metadata"]["labels"])
+    _finalize(control_plane, node, [])
     control_plane.kubectl("delete", "node", node["metadata"]["name"])
+
+
+def _finalize(control_plane: ControlPlane, node: dict[str, Any], finalizers: list[str]) -> None:
+    patch = json.dumps({"metadata": {"finalizers": finalizers}})
+    control_plane.kubectl("patch", "node", node["metadata"]["name"], "--type=merge", "-p", patch)
+
+
+def test_a_node_that_nobody_looks_after_goes_with_its_machine(control_plane: ControlPlane, aws: MotoAws) -> None:
+    with Bootstrapper(aws.endpoint_url, control_plane.kubeconfig, boot_seconds=0.0) as bootstrapper:
+        instance_id = launch(aws, "four")
+        eventually(lambda: instance_id in bootstrapper.nodes.values())
+        aws.terminate(instance_id)
+        eventually(
+            lambda: not any(one["spec"].get("providerID", "").endswith(instance_id) for one in nodes(control_plane))
+        )
 
 
 def test_a_paused_bootstrapper_boots_nothing(control_plane: ControlPlane, aws: MotoAws) -> None:
