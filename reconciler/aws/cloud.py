@@ -34,6 +34,7 @@ from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.aws.pace import Pace
 from reconciler.aws.parallel import together
 from reconciler.aws.terminations import Terminations
+from reconciler.ec2.nodeclass import profiles_path
 from reconciler.model.cloud import (
     CapacityReservation,
     ClassFacts,
@@ -186,7 +187,7 @@ class AwsCloud:
         return self._templates.all()
 
     def instance_profiles(self) -> Sequence[Resource]:
-        path = profiles.cluster_path(self._clients.region, self._known.name)
+        path = profiles_path(self._clients.region, self._known.name)
         return profiles.all_under(self._clients.get("iam"), path)
 
     def delete_resource(self, resource: Resource) -> None:

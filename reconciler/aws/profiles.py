@@ -16,6 +16,7 @@ from typing import Any, Final
 from api.v1 import hashes
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
+from reconciler.ec2.nodeclass import profiles_path
 from reconciler.model.inventory import PROFILE, Resource
 from reconciler.ports import AlreadyExists, AlreadyGone, Invalid, PortError
 
@@ -29,14 +30,9 @@ class RoleUnknown(Invalid):
     """IAM has no such role."""
 
 
-def cluster_path(region: str, cluster_name: str) -> str:
-    """Where the profiles of all node classes of a cluster live."""
-    return f"/karpenter/{region}/{cluster_name}/"
-
-
 def profile_path(region: str, cluster_name: str, class_uid: str) -> str:
     """Where the profiles of one node class live."""
-    return f"{cluster_path(region, cluster_name)}{class_uid}/"
+    return f"{profiles_path(region, cluster_name)}{class_uid}/"
 
 
 def role_name(role: str) -> str:

@@ -92,7 +92,12 @@ def profile_for(node_class: EC2NodeClass, cluster: ClusterFacts) -> tuple[str, s
 
 def profile_path(node_class: EC2NodeClass, cluster: ClusterFacts) -> str:
     """The path under which all instance profiles of a class live."""
-    return f"/karpenter/{cluster.region}/{cluster.name}/{node_class.metadata.uid}/"
+    return f"{profiles_path(cluster.region, cluster.name)}{node_class.metadata.uid}/"
+
+
+def profiles_path(region: str, cluster_name: str) -> str:
+    """The path under which the instance profiles of all node classes of a cluster live."""
+    return f"/karpenter/{region}/{cluster_name}/"
 
 
 def subnets(found: Iterable[Subnet], listed: Iterable[ResolvedSubnet] = ()) -> tuple[ResolvedSubnet, ...]:

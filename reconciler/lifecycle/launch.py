@@ -225,7 +225,7 @@ def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
     return act(*(patch for pair in patches for patch in pair))
 
 
-def _new_groups(view: View, claims: Iterable[NodeClaim], room: SubnetRoom) -> Iterator[Plan]:
+def _new_groups(view: View, claims: Sequence[NodeClaim], room: SubnetRoom) -> Iterator[Plan]:
     """One call for claims that are equal and on the same attempt: those of one plan, which are created one by one."""
     if not claims:
         return

@@ -150,9 +150,8 @@ class ClassFacts:
     `problems` maps a condition (`AMIsReady`, `SubnetsReady`, …) to (reason, message) where resolving failed.
     `instance_profile` is empty until it exists; `reservations` are by ID. `full_subnets` are the IDs of those that had
     no address left when something was lately launched there. `placement_group` is the one that the class selects.
-    `shifted` are the IDs of zones that traffic is shifted away from.
-    no address left when something was lately launched there. `memory_bytes` is what nodes have shown of their memory,
-    by instance type and image.
+    `shifted` are the IDs of zones that traffic is shifted away from. `memory_bytes` is what nodes have shown of their
+    memory, by instance type and image.
     """
 
     generation: int

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2.formulas import Unresolvable
+from reconciler.ec2.validation import CONDITION
 from reconciler.model.cloud import ClassFacts, DryRun, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
@@ -19,8 +20,6 @@ from reconciler.runtime.learned import LearnedMemory, Machine
 RESOLVE_EVERY = timedelta(seconds=60)
 #: How often what was learned of nodes is taken over: everything that rests on a class's types is worked out anew then.
 LEARN_EVERY = timedelta(minutes=5)
-#: The condition of a class that such a problem is told by.
-_PROBLEM = "ValidationSucceeded"
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 #: `reconciler.ec2.catalogue.build`.
@@ -167,7 +166,7 @@ class Catalogues:
 
     def _told(self, name: str, facts: ClassFacts) -> ClassFacts:
         problem = self._problems.get(name)
-        return facts if problem is None else replace(facts, problems={**facts.problems, _PROBLEM: problem})
+        return facts if problem is None else replace(facts, problems={**facts.problems, CONDITION: problem})
 
     def catalogues(self, classes: Iterable[EC2NodeClass]) -> Mapping[str, Catalogue]:
         """The types of every class that is resolved and makes sense, by class name."""

@@ -60,24 +60,19 @@ def share(value: str) -> float:
     return number
 
 
-def seconds(value: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        raise ValueError("must be a number of seconds") from None
-    if not 0 <= number <= 60:
-        raise ValueError("must be at least 0 and at most 60 seconds")
-    return number
+def number(most: int, unit: str = "") -> Callable[[str], float]:
+    """A reader of numbers from 0 to `most`, of a unit if they have one."""
 
+    def read(value: str) -> float:
+        try:
+            found = float(value)
+        except ValueError:
+            raise ValueError(f"must be a number{unit and f' of {unit}'}") from None
+        if not 0 <= found <= most:
+            raise ValueError(f"must be at least 0 and at most {most}{unit and f' {unit}'}")
+        return found
 
-def times(value: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        raise ValueError("must be a number") from None
-    if not 0 <= number <= 100:
-        raise ValueError("must be at least 0 and at most 100")
-    return number
+    return read
 
 
 def duration(lowest: timedelta = timedelta(milliseconds=1)) -> Callable[[str], timedelta]:

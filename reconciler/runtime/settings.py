@@ -57,7 +57,7 @@ class Options:
     ec2_request_rate: float = field(
         default=1.0,
         metadata=_about(
-            "EC2_REQUEST_RATE", readers.times, "times EC2's usual request rates that are kept to; 0: as they come"
+            "EC2_REQUEST_RATE", readers.number(100), "times EC2's usual request rates that are kept to; 0: as they come"
         ),
     )
     interruption_queue: str = field(
@@ -98,7 +98,9 @@ class Options:
     )
     improve_seconds: float = field(
         default=1.0,
-        metadata=_about("IMPROVE_SECONDS", readers.seconds, "work for a cheaper answer to a batch of pods; 0: none"),
+        metadata=_about(
+            "IMPROVE_SECONDS", readers.number(60, "seconds"), "work for a cheaper answer to a batch of pods; 0: none"
+        ),
     )
     nominate_pods: bool = field(
         default=False,

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.ec2.nodeclass import profiles_path
 from reconciler.model.cloud import (
     ClassFacts,
     ClusterFacts,
@@ -123,7 +124,7 @@ class SandboxCloud:
 
     def instance_profiles(self) -> Sequence[Resource]:
         def ours() -> list[Resource]:
-            path = f"/karpenter/{self._ec2.region.name}/{self._name}/"
+            path = profiles_path(self._ec2.region.name, self._name)
             names = sorted(name for name, profile in self.profiles.items() if profile[1].startswith(path))
             return [Resource(PROFILE, name, name, self._made[name]) for name in names]
 

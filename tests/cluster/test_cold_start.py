@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -58,8 +58,7 @@ def test_thirty_pods_on_an_empty_cluster(kerf: Installation, minutes: float) -> 
     calls = kerf.aws.calls()
     kept = {claim["metadata"]["uid"] for claim in kerf.get("nodeclaims")}
     _show(calls[len(before) :], before, applied, running, minutes, len(first))
-    later = {(call.action, call.digest) for call in calls[len(before) :]}  # a call tried again is one
-    found = Counter(action for action, _ in later)
+    found = _made(calls[len(before) :])
     assert {name: found[name] for name in ("CreateFleet", "CreateLaunchTemplate") if found[name] > AT_MOST[name]} == {}
     assert len(calls) <= AT_MOST["calls in 14.5 min"]
     assert kept == first
@@ -70,9 +69,14 @@ def _is_ready(pool: Json) -> bool:
     return pool["metadata"]["name"] == "cold" and is_true(pool, "Ready")
 
 
+def _made(calls: Iterable[Call]) -> Counter[str]:
+    """How often each action was called; a call tried again is one."""
+    return Counter(action for action, _ in {(call.action, call.digest) for call in calls})
+
+
 def _show(calls: list[Call], before: list[Call], applied: float, running: float, minutes: float, nodes: int) -> None:
     """Ours and the peer's, side by side."""
-    early = Counter(action for action, _ in {(call.action, call.digest) for call in calls if call.time <= running})
+    early = _made(call for call in calls if call.time <= running)
     fleets = [f"{call.time - applied:.2f}" for call in calls if call.action == "CreateFleet"]
     print(f"\n{'':24}{'Kerf':>8}{'Karpenter 1.14.1':>18}")
     print(f"{'asked for, s after apply':24}{' '.join(fleets):>8}{'':>18}")
