@@ -4,11 +4,14 @@ of the pool's pods that it disturbs. Source: disruption reference §3.9.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from api import labels
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
+from reconciler.disruption.candidates import Candidate
 from reconciler.disruption.view import View
 from reconciler.model.snapshot import StateNode
 
@@ -24,11 +27,35 @@ class Totals:
     price: int
     cost: int
 
-    def approves(self, saving: int, cost: int) -> bool:
+    def approves(self, saving: Fraction | int, cost: int) -> bool:
         """Whether a move that saves this much and disrupts this much scores 1/K or more."""
         if saving <= 0 or self.price <= 0 or self.cost <= 0:
             return False
         return _K * saving * self.cost >= cost * self.price
+
+
+class Policy:
+    """What the policies of NodePools say of moves. Totals are those of one view, whatever goes meanwhile."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._totals: dict[str, Totals] = {}
+
+    def approves(self, candidates: Sequence[Candidate], saving: int) -> bool:
+        """Whether every Balanced pool among the candidates' finds its share of the saving worth the disruption."""
+        price = sum(one.price for one in candidates)
+        by_pool: dict[str, list[Candidate]] = {}
+        for one in candidates:
+            if one.pool.spec.disruption.consolidation_policy == BALANCED:
+                by_pool.setdefault(one.pool.name, []).append(one)
+        return all(self._worth(mine, saving, price) for mine in by_pool.values())
+
+    def _worth(self, mine: Sequence[Candidate], saving: int, price: int) -> bool:
+        pool = mine[0].pool
+        if pool.name not in self._totals:
+            self._totals[pool.name] = totals(self._view, pool)
+        share = Fraction(saving * sum(one.price for one in mine), price) if price else Fraction(0)
+        return self._totals[pool.name].approves(share, sum(one.cost for one in mine))
 
 
 def totals(view: View, pool: NodePool) -> Totals:

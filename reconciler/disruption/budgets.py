@@ -6,12 +6,14 @@ for it. Source: disruption reference §2.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 from api import labels
 from api.v1.budgets import EXPIRED, REASONS, allowed_disruptions
+from reconciler.disruption.candidates import Candidate
 from reconciler.disruption.view import View
 from reconciler.model import kinds
 from reconciler.model.memory import Step
@@ -96,6 +98,15 @@ class Ledger:
         """One node of the pool goes by this plan; `key` is that of `snapshot.state_nodes`."""
         self._started[pool] = self._started.get(pool, 0) + 1
         self._taken.add(key)
+
+    def affordable(self, order: Iterable[Candidate], reason: str, beside: Iterable[Candidate] = ()) -> list[Candidate]:
+        """As many of each NodePool as may still go beside those others, the first ones."""
+        going, found = Counter(one.pool.name for one in beside), []
+        for one in order:
+            if going[one.pool.name] < self.remaining(one.pool.name, reason):
+                going[one.pool.name] += 1
+                found.append(one)
+        return found
 
     @property
     def taken(self) -> Set[str]:

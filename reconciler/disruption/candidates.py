@@ -16,6 +16,7 @@ from api import labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
+from reconciler.disruption.command import replaced_by
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import told
 from reconciler.model import kinds, pods
@@ -157,9 +158,9 @@ def unreadable(view: View, state: StateNode) -> Iterator[Blocker]:
 
 def replaces_a_node(view: View, state: StateNode) -> bool:
     """Whether this is the replacement of a node that a command is still about; it may well be empty until then."""
-    name = state.claim.metadata.annotations.get(labels.REPLACES) if state.claim is not None else None
-    replaced = view.snapshot.node_claims.get(name) if name is not None else None
-    return replaced is not None and labels.COMMAND in replaced.metadata.annotations
+    names = replaced_by(state.claim) if state.claim is not None else ()
+    replaced = [view.snapshot.node_claims.get(name) for name in names]
+    return any(claim is not None and labels.COMMAND in claim.metadata.annotations for claim in replaced)
 
 
 def _pool_blockers(view: View, state: StateNode) -> Iterator[Blocker]:

@@ -26,7 +26,8 @@ class Command(Value, frozen=True, kw_only=True):
     """`replacements` are claim names; `pods` the UIDs of the pods that will want a place elsewhere; `why` says more of
     the reason.
 
-    `claims` holds the replacements in full until `created`, when all of them have been seen.
+    `claims` holds the replacements in full until `created`, when all of them have been seen. `peers` are the claims
+    that go for the same replacements, by a command of the same id: nothing is bought before all of them carry it.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Command(Value, frozen=True, kw_only=True):
     created: bool = False
     pods: tuple[str, ...] = ()
     why: str = ""
+    peers: tuple[str, ...] = ()
 
 
 class Failure(Value, frozen=True, kw_only=True):
@@ -71,6 +73,12 @@ def failure_of(annotations: Mapping[str, str]) -> Failure | None:
         return msgspec.json.decode(text, type=Failure)
     except msgspec.DecodeError:
         return None
+
+
+def replaced_by(claim: NodeClaim) -> tuple[str, ...]:
+    """The claims that this one was made to replace."""
+    names = claim.metadata.annotations.get(labels.REPLACES)
+    return tuple(names.split(",")) if names else ()
 
 
 def text_of(value: Command | Failure) -> str:

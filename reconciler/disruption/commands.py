@@ -43,6 +43,8 @@ from reconciler.model.snapshot import StateNode
 START_COMMAND: Final = "StartCommand"
 #: Replacements that have not appeared by then cannot be created.
 _CREATE_LIMIT: Final = timedelta(minutes=1)
+#: Commands that go together are written at once; one that has not appeared by then was not written, or is no more.
+_PEERS_LIMIT: Final = timedelta(seconds=15)
 _SHORTEST, _LONGEST, _EACH = timedelta(minutes=10), timedelta(hours=1), timedelta(milliseconds=80)
 #: A replacement that failed so long ago says nothing of the next one.
 _FORGOTTEN_AFTER: Final = timedelta(hours=2)
@@ -62,23 +64,36 @@ class _Stop:
 # --- start ------------------------------------------------------------------------------------------------------
 def start(view: View, candidate: Candidate, reason: str, text: str, replacements: Sequence[NodeClaim] = ()) -> Plan:
     """Write the command to the candidate's claim; the replacements are part of it, for a later tick to create."""
-    now = view.snapshot.now
-    command = Command(
-        id=command_id(candidate.claim.metadata.uid, reason, now),
-        reason=reason,
-        started=now,
-        replacements=tuple(claim.name for claim in replacements),
-        claims=tuple(_marked(claim, candidate.claim.name) for claim in replacements),
-        created=not replacements,
-        pods=tuple(sorted(pod.metadata.uid for pod in candidate.movable)),
-        why=text,
-    )
+    return start_together(view, (candidate,), reason, text, replacements)
+
+
+def start_together(
+    view: View, candidates: Sequence[Candidate], reason: str, text: str, replacements: Sequence[NodeClaim] = ()
+) -> Plan:
+    """The same for several that go for the same replacements: each carries the whole command."""
+    now, names = view.snapshot.now, [one.claim.name for one in candidates]
+    id_ = command_id(candidates[0].claim.metadata.uid, reason, now)
+    claims = tuple(_marked(claim, names) for claim in replacements)
     why = Reason(reason, text)
-    return Plan(actions=(annotate(candidate.claim, START_COMMAND, {labels.COMMAND: text_of(command)}, why),))
+    actions = []
+    for one in candidates:
+        command = Command(
+            id=id_,
+            reason=reason,
+            started=now,
+            replacements=tuple(claim.name for claim in claims),
+            claims=claims,
+            created=not claims,
+            pods=tuple(sorted(pod.metadata.uid for pod in one.movable)),
+            why=text,
+            peers=tuple(name for name in names if name != one.claim.name),
+        )
+        actions.append(annotate(one.claim, START_COMMAND, {labels.COMMAND: text_of(command)}, why))
+    return Plan(actions=tuple(actions))
 
 
-def _marked(claim: NodeClaim, replaced: str) -> NodeClaim:
-    annotations = {**claim.metadata.annotations, labels.REPLACES: replaced}
+def _marked(claim: NodeClaim, replaced: Sequence[str]) -> NodeClaim:
+    annotations = {**claim.metadata.annotations, labels.REPLACES: ",".join(replaced)}
     return replace(claim, metadata=replace(claim.metadata, annotations=annotations))
 
 
@@ -107,7 +122,7 @@ def _advance(view: View, name: str, command: Command) -> Plan:
     if not state.claim.is_true("DisruptionReason"):
         return Plan(next_due=due)
     if not command.created:
-        return Plan(actions=_create(view, state.claim, command, why), next_due=due)
+        return Plan(actions=_create(view, state.claim, command, why), next_due=_peers_due(view, command) or due)
     waiting = awaited(view, command)
     if waiting:
         return Plan(events=tuple(e for claim in waiting for e in _told_of(claim)), next_due=due)
@@ -115,12 +130,39 @@ def _advance(view: View, name: str, command: Command) -> Plan:
 
 
 def _create(view: View, claim: NodeClaim, command: Command, why: Reason) -> tuple[Action, ...]:
-    """Create the replacements that are not there yet; once all are, note that, and forget their contents."""
+    """Create the replacements that are not there yet; once all are, note that, and forget their contents.
+
+    Of several that go together the first by name does so, when all of them are tainted.
+    """
     missing = [c for c in command.claims if c.name not in view.snapshot.node_claims]
+    if missing and not (claim.name < min(command.peers, default="~") and all(_ready(view, p) for p in command.peers)):
+        return ()
     if missing:
         return tuple(CreateNodeClaim(reason=why, claim=c) for c in missing)
     seen = replace(command, created=True, claims=())
     return (annotate(claim, "NoteReplacements", {labels.COMMAND: text_of(seen)}, why),)
+
+
+def _ready(view: View, name: str) -> bool:
+    """Whether no pod comes to the node any more."""
+    state = view.snapshot.state_nodes.get(name)
+    return (
+        state is not None
+        and state.node is not None
+        and state.claim is not None
+        and tainted(state.node)
+        and state.claim.is_true("DisruptionReason")
+    )
+
+
+def _lost_peer(view: View, command: Command) -> str | None:
+    """One that was to go with it and does not carry the command (any more, or not yet)."""
+    known = ((name, view.commands.get(name)) for name in command.peers)
+    return next((name for name, theirs in known if theirs is None or theirs.id != command.id), None)
+
+
+def _peers_due(view: View, command: Command) -> datetime | None:
+    return command.started + _PEERS_LIMIT if _lost_peer(view, command) is not None else None
 
 
 def awaited(view: View, command: Command) -> list[NodeClaim]:
@@ -207,6 +249,9 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
     if age > _time_limit(view):
         return _Stop("TimedOut", f"not done after {_time_limit(view)}", failed=blamed)
     if not command.created:
+        alone = _lost_peer(view, command) if age > _PEERS_LIMIT else None
+        if alone is not None:
+            return _Stop("PeerStays", f"NodeClaim {alone}, which was to go with it, stays")
         late = age > _CREATE_LIMIT
         return _Stop("TimedOut", "the replacements could not be created", failed=True) if late else None
     living = [claim for claim in _replacements(view, command) if not claim.metadata.deleting]

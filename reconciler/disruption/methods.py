@@ -22,8 +22,8 @@ from reconciler.disruption.attraction import restless
 from reconciler.disruption.budgets import Ledger, reported
 from reconciler.disruption.candidates import Blocker, Candidate, known_candidate, refused
 from reconciler.disruption.command import command_id
-from reconciler.disruption.commands import start
-from reconciler.disruption.moves import Move, judge
+from reconciler.disruption.commands import start, start_together
+from reconciler.disruption.moves import DELETE, Move, judge
 from reconciler.disruption.pacing import backing_off, no_budget, probed, settled, soon
 from reconciler.disruption.proposals import agreed, timely
 from reconciler.disruption.retirement import retirement
@@ -38,6 +38,8 @@ from reconciler.scheduling.claims import member_claim, member_name, to_claim
 
 #: How many simulations one plan may make for drift, and for consolidation.
 _PROBES: Final = 2
+#: About so many pods are moved by the deletions that one plan begins: to check these takes a fraction of a second.
+_PODS_AT_ONCE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +210,14 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
 
 # --- consolidation ----------------------------------------------------------------------------------------------
 def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
-    """The first proposal that has stood its time and still holds; one a plan."""
+    """Proposals that have stood their time and still hold: deletions, several at once, or one replacement a plan."""
     due, ready = timely(view)
     plans = [_eligible(view, ledger, UNDERUTILIZED, len(ready)), Plan(next_due=due)]
     if ledger.used or not settled(view):
         return joined(plans)
+    together = _deletions(view, ledger, ready, ask)
+    if together is not None:
+        return joined([*plans, together])
     for proposal in ready[:_PROBES]:
         plan, started = _carried_out(view, ledger, proposal, ask)
         plans.append(plan)
@@ -221,26 +226,52 @@ def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
     return joined(plans)
 
 
+def _deletions(view: View, ledger: Ledger, ready: Iterable[Proposal], ask: Solve) -> Plan | None:
+    """Start those proposed deletions, the first so many, that hold all together; None when there are not two."""
+    going: list[Candidate] = []
+    for proposal in ready:
+        found = agreed(view, proposal) if proposal.kind == DELETE else None
+        if found is None or ledger.affordable(found, UNDERUTILIZED, going) != found:
+            continue
+        going += found
+        if sum(len(one.movable) for one in going) >= _PODS_AT_ONCE:
+            break
+    if len(going) < 2 or not isinstance(move := judge(view, going, ask), Move) or move.new:
+        return None
+    for one in going:
+        ledger.take(one.pool.name, one.key)
+    return joined(start(view, one, UNDERUTILIZED, _saves(DELETE, one.price)) for one in going)
+
+
 def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> tuple[Plan, bool]:
     """Start the proposed command if the world still agrees, and whether that was so."""
     found = agreed(view, proposal)
     if found is None:
         return NOTHING, False
-    if not ledger.remaining(found.pool.name, UNDERUTILIZED):
-        return no_budget(view, found.state, UNDERUTILIZED), False
+    afforded = ledger.affordable(found, UNDERUTILIZED)
+    short = next((one for one in found if one not in afforded), None)
+    if short is not None:
+        return no_budget(view, short.state, UNDERUTILIZED), False
     move = judge(view, found, ask)
-    if not isinstance(move, Move) or (move.new is not None and not _no_worse(move, proposal)):
+    if not isinstance(move, Move) or (move.new and not _no_worse(move, proposal)):
         text = move.text if isinstance(move, Blocker) else "the replacement would be another one"
-        return refused(found.state, Blocker("ConsolidationRejected", text), soon(view)), False
-    salt = command_id(found.claim.metadata.uid, UNDERUTILIZED, view.snapshot.now)
-    claims = [] if move.new is None else [to_claim(view.snapshot, move.new, salt=salt)]
-    ledger.take(found.pool.name, found.key)
-    return start(view, found, UNDERUTILIZED, f"{move.kind}, saves {move.saving} microdollars an hour", claims), True
+        blocker = Blocker("ConsolidationRejected", text)
+        return joined(refused(one.state, blocker, soon(view)) for one in found), False
+    salt = command_id(found[0].claim.metadata.uid, UNDERUTILIZED, view.snapshot.now)
+    claims = [to_claim(view.snapshot, new, salt=salt) for new in move.new]
+    for one in found:
+        ledger.take(one.pool.name, one.key)
+    return start_together(view, found, UNDERUTILIZED, _saves(move.kind, move.saving), claims), True
+
+
+def _saves(kind: str, saving: int) -> str:
+    return f"{kind}, saves {saving} microdollars an hour"
 
 
 def _no_worse(move: Move, proposal: Proposal) -> bool:
-    """A replacement was proposed too, and at least its types are still to be had."""
-    assert move.new is not None
+    """A replacement was proposed too, and at least its types are still to be had; several save no less."""
+    if len(move.candidates) > 1:
+        return 0 < len(proposal.replacements) >= len(move.new) and move.saving >= proposal.saving
     proposed = {
         value
         for claim in proposal.replacements
@@ -248,7 +279,7 @@ def _no_worse(move: Move, proposal: Proposal) -> bool:
         if entry.key == "node.kubernetes.io/instance-type"
         for value in entry.values
     }
-    return bool(proposed) and proposed <= set(move.new.instance_types)
+    return bool(proposed) and all(proposed <= set(new.instance_types) for new in move.new)
 
 
 # --- shared -----------------------------------------------------------------------------------------------------

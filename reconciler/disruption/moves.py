@@ -1,15 +1,15 @@
-"""Single-node consolidation: whether a node can go, either because its pods fit elsewhere or for a cheaper node.
+"""Moves of consolidation: whether some nodes can go, either because their pods fit elsewhere or for cheaper nodes.
 
-A node is not deleted when the kube-scheduler, which knows nothing of the plan, may place some of its pods so that the
+Nodes are not deleted when the kube-scheduler, which knows nothing of the plan, may place some of their pods so that the
 others need as dear a node again: that would go on for ever.
-A replacement must be strictly cheaper at the worst price that its launch may end at. Spot nodes are replaced by spot
-nodes only where the gate is open and enough cheaper types remain, so that the new one is not replaced again at once.
-Source: disruption reference §3.2 to §3.4.
+Replacements must be strictly cheaper at the worst prices that their launches may end at. Spot nodes are replaced by
+spot nodes only where the gate is open and, for one alone, enough cheaper types remain, so that the new one is not
+replaced again at once. Source: disruption reference §3.2 to §3.4, §3.7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,60 +30,80 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A candidate goes; `new` is what comes for it, if anything. `saving` in millionths of a dollar per hour."""
+    """Candidates go; `new` are the nodes that come for them, if any. `saving` in millionths of a dollar per hour."""
 
-    candidate: Candidate
-    new: NewNode | None
+    candidates: tuple[Candidate, ...]
+    new: tuple[NewNode, ...]
     saving: int
 
     @property
     def kind(self) -> str:
-        return DELETE if self.new is None else REPLACE
+        return REPLACE if self.new else DELETE
 
 
-def judge(view: View, candidate: Candidate, ask: Solve) -> Move | Blocker:
-    """The move that this candidate allows, or why there is none."""
-    outcome = simulate(view, [candidate], ask, Manner.SPARING)
+def judge(view: View, candidates: Sequence[Candidate], ask: Solve) -> Move | Blocker:
+    """The move by which these candidates go together, or why there is none."""
+    outcome = simulate(view, candidates, ask, Manner.SPARING)
     if outcome.blocker is not None:
         return outcome.blocker
     if not outcome.new_nodes:
-        return _regret(view, candidate, ask) or Move(candidate, None, candidate.price)
-    if len(outcome.new_nodes) > 1:
-        return Blocker("TooManyNodes", f"its pods would need {len(outcome.new_nodes)} new nodes")
-    new = _cheaper(view, candidate, outcome.new_nodes[0])
-    return new if isinstance(new, Blocker) else Move(candidate, new, candidate.price - new.price)
+        return regret(view, candidates, ask) or Move(tuple(candidates), (), price_of(candidates))
+    return replacement(view, candidates, outcome.new_nodes)
 
 
-def _regret(view: View, candidate: Candidate, ask: Solve) -> Blocker | None:
-    """Why its deletion may save nothing although its pods fit elsewhere: nobody tells the kube-scheduler how.
+def price_of(candidates: Sequence[Candidate]) -> int:
+    return sum(one.price for one in candidates)
 
-    It may leave pods over, for which nodes are bought; only if these are cheaper does it come to an end some time.
+
+def regret(view: View, candidates: Sequence[Candidate], ask: Solve) -> Blocker | None:
+    """Why their deletion may save nothing although their pods fit elsewhere: nobody tells the kube-scheduler how.
+
+    It may leave pods over, for which nodes are bought; only if these are cheaper than each that goes does it come to an
+    end some time.
     """
     for manner in (Manner.SCATTERED, Manner.SCATTERED_LARGE_FIRST):
-        outcome = simulate(view, [candidate], ask, manner)
+        outcome = simulate(view, candidates, ask, manner)
         if outcome.blocker is not None:
             return outcome.blocker
-        if outcome.new_nodes and sum(new.price for new in outcome.new_nodes) >= candidate.price:
+        if outcome.new_nodes and sum(n.price for n in outcome.new_nodes) >= min(one.price for one in candidates):
             left = ", ".join(sorted(key for new in outcome.new_nodes for key in new.pods)[:_SHOWN])
             return Blocker("WouldComeBack", f"there may be no room left for {left}, whose new node would be no cheaper")
     return None
 
 
-def _cheaper(view: View, candidate: Candidate, new: NewNode) -> NewNode | Blocker:
-    """The new node with only the types that are surely cheaper than the candidate."""
-    spot_to_spot = labels.SPOT in new.capacity_types and _capacity_type(candidate) == labels.SPOT
+# --- replacing --------------------------------------------------------------------------------------------------
+def replacement(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode]) -> Move | Blocker:
+    """The move to these new nodes, each with only such types that all together are surely cheaper."""
+    if len(new) > len(candidates):
+        return Blocker("TooManyNodes", f"its pods would need {len(new)} new nodes")
+    price, planned = price_of(candidates), sum(one.price for one in new)
+    kept = []
+    for one in new:
+        limit = price if len(new) == 1 else price * one.price // planned if planned else 0
+        found = _cheaper(view, candidates, one, limit, alone=len(new) == 1)
+        if isinstance(found, Blocker):
+            return found
+        kept.append(found)
+    return Move(tuple(candidates), tuple(kept), price - sum(one.price for one in kept))
+
+
+def _cheaper(
+    view: View, candidates: Sequence[Candidate], new: NewNode, limit: int, *, alone: bool
+) -> NewNode | Blocker:
+    """The new node with only the types that surely cost less than the limit. `alone` it comes for all candidates."""
+    spot_to_spot = labels.SPOT in new.capacity_types and all(_capacity_type(c) == labels.SPOT for c in candidates)
     if spot_to_spot and not view.snapshot.settings.gates.spot_to_spot_consolidation:
         return Blocker("SpotToSpotDisabled", "replacing spot by spot needs the gate SpotToSpotConsolidation")
     if labels.SPOT in new.capacity_types and labels.RESERVED not in new.capacity_types:
         new = _pinned_to_spot(new)
     known = view.types_of(view.snapshot.node_pools[new.pool])
     types = {name: known[name].holding(new.requests) for name in new.instance_types if name in known}
-    kept = [
-        name for name in new.instance_types if _beats(view.snapshot, types.get(name), new.requirements, candidate.price)
-    ]
+    cap = _cap_of_same(candidates, new.instance_types) if alone and len(candidates) > 1 else None
+    limit = limit if cap is None else min(limit, cap)
+    kept = [n for n in new.instance_types if _beats(view.snapshot, types.get(n), new.requirements, limit)]
     if not kept:
         return Blocker("NotCheaper", "no replacement would be cheaper")
-    if spot_to_spot:
+    if spot_to_spot and len(candidates) == 1:
         if len(kept) < SPOT_TO_SPOT_TYPES:
             return Blocker("TooFewSpotTypes", f"only {len(kept)} cheaper spot types, not {SPOT_TO_SPOT_TYPES}")
         kept = _enough(kept, types, new.requirements)
@@ -96,6 +116,12 @@ def _cheaper(view: View, candidate: Candidate, new: NewNode) -> NewNode | Blocke
 
 def _capacity_type(candidate: Candidate) -> str:
     return candidate.state.labels.get(labels.CAPACITY_TYPE, "")
+
+
+def _cap_of_same(candidates: Sequence[Candidate], offered: Collection[str]) -> int | None:
+    """The least that a candidate costs whose type is among those offered: rather than one like it, it had stayed."""
+    same = [one.price for one in candidates if one.state.labels.get(labels.INSTANCE_TYPE, "") in offered]
+    return min(same, default=None)
 
 
 def _pinned_to_spot(new: NewNode) -> NewNode:

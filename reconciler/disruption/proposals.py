@@ -37,19 +37,17 @@ def timely(view: View) -> tuple[datetime | None, list[Proposal]]:
     return min(young, default=None), sorted(ready.values(), key=lambda p: (-p.saving, p.id))
 
 
-def agreed(view: View, proposal: Proposal) -> Candidate | None:
-    """The one candidate of a proposal whose world has not changed; None when it has."""
-    keys = proposal.candidates
-    if len(keys) != 1 or keys[0] not in view.snapshot.state_nodes:
-        return None
+def agreed(view: View, proposal: Proposal) -> list[Candidate] | None:
+    """The candidates of a proposal whose world has not changed; None when it has."""
     if any(version(view.snapshot, ref) != known for ref, known in proposal.versions.items()):
         return None
-    if not consolidatable(view, keys[0]):
-        return None
-    found = candidate(view, keys[0])
-    if not isinstance(found, Candidate) or not {p.metadata.uid for p in found.movable} <= proposal.pods:
-        return None
-    return found
+    found = []
+    for key in proposal.candidates:
+        one = candidate(view, key) if key in view.snapshot.state_nodes and consolidatable(view, key) else None
+        if not isinstance(one, Candidate) or not {p.metadata.uid for p in one.movable} <= proposal.pods:
+            return None
+        found.append(one)
+    return found or None
 
 
 def consolidatable(view: View, key: str) -> bool:

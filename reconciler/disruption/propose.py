@@ -1,59 +1,86 @@
 """The slow half: which nodes could be consolidated. Pure, but free to take seconds; it runs in a worker process.
 
-Every candidate is taken away in a simulation, the one that saves most per disruption first and NodePools in turn. Moves
-that are found are proposed together, each reckoning with the deletions before it; `decide` checks each again. A move
-that was proposed before keeps its first time, so that one can see how long it has stood.
+The cluster is considered as a whole: first the set of nodes that can all go, then a set that cheaper nodes replace, and
+last single candidates, the one that saves most per disruption first and NodePools in turn. Moves that are found are
+proposed together, each reckoning with those before it; `decide` checks each again. A move that was proposed before
+keeps its first time, so that one can see how long it has stood.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import zip_longest
 from typing import Final
 
 from api.v1.budgets import UNDERUTILIZED
 from reconciler.disruption import costs
-from reconciler.disruption.balanced import BALANCED, Totals, totals
+from reconciler.disruption.balanced import Policy
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, Candidate, candidate
-from reconciler.disruption.command import Command
 from reconciler.disruption.methods import by_savings
-from reconciler.disruption.moves import Move, judge
+from reconciler.disruption.moves import Move
 from reconciler.disruption.pacing import probed
 from reconciler.disruption.proposals import FRESH, consolidatable, versions
+from reconciler.disruption.search import deletable, replaceable, single, without
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.view import View, view
+from reconciler.model.memory import Memory
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.scheduling.claims import to_claim
 
-#: How many candidates one run simulates, how many of them are always the most promising, and how many moves it names.
+#: How many candidates one run simulates alone, how many of them are always the most promising, and how many such moves
+#: it names.
 _SIMULATIONS: Final = 60
 _ALWAYS: Final = 30
 _MOVES: Final = 10
 
 
-def propose(snapshot: Snapshot, ask: Solve | None = None) -> tuple[Proposal, ...]:
-    """The moves found, the best first. `ask` is the scheduler that simulations use, by default the real one."""
-    seen = view(snapshot)
-    ledger = Ledger(seen)
+def propose(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None = None) -> tuple[Proposal, ...]:
+    """The moves found, in the order in which they reckon with each other: deletions, then what is replaced.
+
+    `ask` is the scheduler that simulations use, by default the real one; a `memory` spares working out again what has
+    not changed since it was last given, and changes no answer.
+    """
+    seen = view(snapshot, (memory or Memory()).turn(snapshot))
     scheduler = ask if ask is not None else Scheduler(snapshot, seen.turn)
-    found: list[Move] = []
-    for one in probed(_ordered(_candidates(seen)), seen, _ALWAYS, _SIMULATIONS):
-        if len(found) == _MOVES:
-            break
+    ledger, policy = Ledger(seen), Policy(seen)
+    order = sorted(_candidates(seen), key=by_savings)
+    gone = deletable(seen, [one for one in order if policy.approves([one], one.price)], ledger, scheduler)
+    found = [Move((one,), (), one.price) for one in gone]
+    seen = _taken(seen, ledger, gone)
+    left = [one for one in order if one.key not in seen.commands]
+    several = replaceable(seen, ledger.affordable(left, UNDERUTILIZED), policy, scheduler)
+    if several is not None:
+        found.append(several)
+        seen = _taken(seen, ledger, several.candidates)
+    found += _single(seen, [one for one in left if one.key not in seen.commands], ledger, policy, scheduler)
+    return tuple(_proposal(snapshot, move) for move in found)
+
+
+def _taken(seen: View, ledger: Ledger, gone: Sequence[Candidate]) -> View:
+    """The view in which these are on their way, after their budgets have been taken from."""
+    for one in gone:
+        ledger.take(one.pool.name, one.key)
+    return without(seen, gone)
+
+
+def _single(seen: View, left: Sequence[Candidate], ledger: Ledger, policy: Policy, ask: Solve) -> Iterator[Move]:
+    """Moves of one candidate each, those of the NodePools in turn."""
+    number = 0
+    for one in probed(_interleaved(left), seen, _ALWAYS, _SIMULATIONS):
+        if number == _MOVES:
+            return
         if not ledger.remaining(one.pool.name, UNDERUTILIZED):
             continue
-        move = judged(seen, one, scheduler)
+        move = single(seen, one, policy, ask)
         if isinstance(move, Blocker):
             continue
+        number += 1
+        yield move
         ledger.take(one.pool.name, one.key)
-        found.append(move)
-        if move.new is None:
-            seen = _without(seen, one)
-    return tuple(_proposal(snapshot, move) for move in found)
+        seen = seen if move.new else without(seen, [one])
 
 
 def _candidates(seen: View) -> Iterator[Candidate]:
@@ -64,7 +91,7 @@ def _candidates(seen: View) -> Iterator[Candidate]:
                 yield found
 
 
-def _ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
+def _interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The best of each NodePool in turn, then the second of each, and so on."""
     by_pool: dict[str, list[Candidate]] = {}
     for one in candidates:
@@ -73,43 +100,21 @@ def _ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     return [one for row in zip_longest(*columns) for one in row if one is not None]
 
 
-def judged(seen: View, one: Candidate, ask: Solve) -> Move | Blocker:
-    """The candidate's move, unless there is none or its pool's policy finds it not worth the disruption."""
-    whole = totals(seen, one.pool) if one.pool.spec.disruption.consolidation_policy == BALANCED else None
-    if whole is not None and not _worth(whole, one, one.price):
-        return _NOT_WORTH_IT
-    move = judge(seen, one, ask)
-    if isinstance(move, Blocker) or whole is None or _worth(whole, one, move.saving):
-        return move
-    return _NOT_WORTH_IT
-
-
-_NOT_WORTH_IT: Final = Blocker("NotWorthIt", f"policy {BALANCED}: it would save too little for what it disrupts")
-
-
-def _worth(whole: Totals, one: Candidate, saving: int) -> bool:
-    return whole.approves(saving, one.cost)
-
-
-def _without(seen: View, one: Candidate) -> View:
-    """The view in which this candidate is on its way already."""
-    going = Command(id="", reason=UNDERUTILIZED, started=seen.snapshot.now, created=True)
-    return replace(seen, commands={**seen.commands, one.key: going})
-
-
 def _proposal(snapshot: Snapshot, move: Move) -> Proposal:
-    one = move.candidate
-    id_ = hashlib.sha256(f"{move.kind} {one.claim.metadata.uid}".encode()).hexdigest()[:10]
-    refs = (f"nodeclaim/{one.claim.name}", f"node/{one.node.name}", f"nodepool/{one.pool.name}")
+    going = move.candidates
+    uids = " ".join(one.claim.metadata.uid for one in going)
+    id_ = hashlib.sha256(f"{move.kind} {uids}".encode()).hexdigest()[:10]
+    refs = {ref for one in going for ref in (f"nodeclaim/{one.claim.name}", f"node/{one.node.name}")}
+    refs |= {f"nodepool/{one.pool.name}" for one in going}
     return Proposal(
         id=id_,
         reason=UNDERUTILIZED,
         kind=move.kind,
-        candidates=(one.key,),
-        replacements=() if move.new is None else (to_claim(snapshot, move.new, salt=id_),),
+        candidates=tuple(one.key for one in going),
+        replacements=tuple(to_claim(snapshot, new, salt=id_) for new in move.new),
         saving=move.saving,
         versions=versions(snapshot, refs),
-        pods=frozenset(pod.metadata.uid for pod in one.movable),
+        pods=frozenset(pod.metadata.uid for one in going for pod in one.movable),
         made_at=_first_made(snapshot, id_),
     )
 

@@ -13,6 +13,7 @@ from api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption import costs
 from reconciler.disruption.attraction import restless, unattractive
+from reconciler.disruption.balanced import Policy
 from reconciler.disruption.candidates import Blocker, Candidate, blockers, unblocked
 from reconciler.disruption.disrupt import forced_ends, not_yet
 from reconciler.disruption.drift import drift_detail
@@ -20,9 +21,9 @@ from reconciler.disruption.expiration import end_of
 from reconciler.disruption.methods import NO_ROOM, quiet_since
 from reconciler.disruption.moves import Move
 from reconciler.disruption.pacing import failed_lately
-from reconciler.disruption.propose import judged
 from reconciler.disruption.repair import sickness_of
 from reconciler.disruption.retirement import EXPIRING
+from reconciler.disruption.search import single
 from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.judgement.allowances import held
@@ -140,7 +141,7 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
     if lasting:
         holds = _holds(view, one, UNDERUTILIZED, speaking)
         return End(UNDERUTILIZED, "not looked at", wanted=False, holds=holds)
-    move = judged(view, one, ask)
+    move = single(view, one, Policy(view), ask)
     if isinstance(move, Blocker):
         speaking.append(move)
         text = "its pods have no cheaper place"
@@ -151,14 +152,14 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
 
 
 def _gain(move: Move) -> str:
-    how = "its pods fit elsewhere" if move.new is None else "a cheaper node would do"
+    how = "a cheaper node would do" if move.new else "its pods fit elsewhere"
     return f"{how}: saves ${move.saving / 1_000_000:.4f} an hour"
 
 
 def _proposed(view: View, one: Candidate) -> datetime | None:
     """When a proposal of it has stood its time; None when there is none."""
     delay = view.snapshot.settings.validation_delay
-    made = [p.made_at + delay for p in view.snapshot.proposals if p.candidates == (one.key,) and p.made_at is not None]
+    made = [p.made_at + delay for p in view.snapshot.proposals if one.key in p.candidates and p.made_at is not None]
     return min(made, default=None)
 
 

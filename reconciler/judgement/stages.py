@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from api import labels
 from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.command import Command
+from reconciler.disruption.command import Command, replaced_by
 from reconciler.disruption.commands import awaited, ends_at
 from reconciler.disruption.expiration import end_of
 from reconciler.disruption.view import View
@@ -72,9 +72,9 @@ def _waits(view: View, claim: NodeClaim, type_: str) -> Iterator[Fact]:
     said = _said(claim, type_)
     if said:
         yield Fact(said)
-    replaced = claim.metadata.annotations.get(labels.REPLACES)
+    replaced = replaced_by(claim)
     if replaced:
-        yield Fact(f"it is to replace NodeClaim {replaced}")
+        yield Fact(f"it is to replace NodeClaim {', '.join(replaced)}")
     until = given_up_at(LifeView(view.snapshot), claim)
     if until is not None:
         yield Fact("given up, and made anew if it is needed, at", until)

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import pickle
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from multiprocessing.connection import Connection
@@ -25,9 +25,12 @@ from reconciler.kube.interning import interner
 from reconciler.model import kinds
 from reconciler.model.cluster import FACTS, FIELDS, Cluster
 from reconciler.model.kinds import Ref
+from reconciler.model.memory import Memory
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.inbox import Inbox, Proposed
 
+#: Gives moves for a snapshot; the memory is the same from time to time.
+Think = Callable[[Snapshot, Memory], tuple[Proposal, ...]]
 #: What changed since the last time: objects by address, None for one that is gone.
 Changes = Mapping[Ref, Any | None]
 #: An answer that takes longer than this means that the worker hangs.
@@ -35,6 +38,11 @@ ANSWER_SECONDS = 300.0
 #: So many objects are encoded at a time: a few milliseconds without letting other threads run.
 PIECE = 500
 _NICE = 5
+
+
+def proposed(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
+    """What the room of disruption thinks of it."""
+    return propose(snapshot, memory=memory)
 
 
 class Proposer(Protocol):
@@ -55,11 +63,11 @@ class Proposer(Protocol):
 class InlineProposer:
     """Thinks at once; the answer is news for the next tick."""
 
-    def __init__(self, inbox: Inbox, think: Callable[[Snapshot], tuple[Proposal, ...]] = propose) -> None:
-        self._inbox, self._think = inbox, think
+    def __init__(self, inbox: Inbox, think: Think = proposed) -> None:
+        self._inbox, self._think, self._memory = inbox, think, Memory()
 
     def start(self, snapshot: Snapshot, changes: Changes) -> bool:
-        self._inbox.put(Proposed(self._think(snapshot), snapshot.now))
+        self._inbox.put(Proposed(self._think(snapshot, self._memory), snapshot.now))
         return True
 
     def forget(self) -> None:
@@ -141,7 +149,7 @@ class ProcessProposer:
         self,
         inbox: Inbox,
         on_error: Callable[[Exception], None] = lambda error: None,
-        think: Callable[[Snapshot], tuple[Proposal, ...]] = propose,
+        think: Think = proposed,
     ) -> None:
         self._inbox, self._on_error, self._think = inbox, on_error, think
         self._process: BaseProcess | None = None
@@ -241,11 +249,11 @@ class Worker:
         return self._cluster.snapshot(**self._facts)
 
 
-def work(pipe: Connection, think: Callable[[Snapshot], Iterable[Proposal]]) -> None:
+def work(pipe: Connection, think: Think) -> None:
     """The worker process: take pieces in; answer each set of facts with proposals, or with what went wrong."""
     with contextlib.suppress(OSError):
         os.nice(_NICE)
-    worker = Worker()
+    worker, memory = Worker(), Memory()
     while True:
         try:
             message = pipe.recv()
@@ -255,7 +263,7 @@ def work(pipe: Connection, think: Callable[[Snapshot], Iterable[Proposal]]) -> N
             worker.take(message)
             continue
         try:
-            answer: object = tuple(think(worker.snapshot(message)))
+            answer: object = think(worker.snapshot(message), memory)
             pickle.dumps(answer)
         except Exception as error:
             answer = f"{type(error).__name__}: {error}"

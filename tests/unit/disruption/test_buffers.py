@@ -57,7 +57,7 @@ def verdict(snapshot: Snapshot) -> str:
     seen = view(snapshot)
     found = candidate(seen, "a")
     assert isinstance(found, Candidate)
-    move = judge(seen, found, Scheduler(snapshot, seen.turn))
+    move = judge(seen, [found], Scheduler(snapshot, seen.turn))
     return move.code if isinstance(move, Blocker) else move.kind
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace as with_fields
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +25,7 @@ from tests.unit.disruption.worlds import (
     CATALOGUE,
     NOW,
     World,
+    alone,
     claim,
     elsewhere,
     instance_type,
@@ -57,7 +57,7 @@ def judged(ask: Solve, *, settings: Settings | None = None, catalogue: Any = CAT
     )
     found = candidate(view(world), "a")
     assert isinstance(found, Candidate)
-    return judge(view(world), found, ask)
+    return judge(view(world), [found], ask)
 
 
 def code(found: Move | Blocker) -> str:
@@ -94,8 +94,8 @@ def test_a_node_is_not_deleted_when_the_kube_scheduler_may_make_it_come_back(
 def test_only_strictly_cheaper_types_replace() -> None:
     found = judged(on_new_nodes("t3.small", "m5.large", "m5.xlarge"))
     assert isinstance(found, Move)
-    assert found.new is not None
-    assert (found.new.instance_types, found.saving) == (("t3.small",), 76_000)
+    (new,) = found.new
+    assert (new.instance_types, found.saving) == (("t3.small",), 76_000)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_moves_and_refusals(expected: str, ask: Solve, more: dict[str, Any]) -> 
         world = snapshot([pool(), *node_pair("a"), pod("web", "a"), pod("web2", "a")])
         found = candidate(view(world), "a")
         assert isinstance(found, Candidate)
-        assert code(judge(view(world), found, ask)) == expected
+        assert code(judge(view(world), [found], ask)) == expected
     else:
         assert code(judged(ask, **more)) == expected
 
@@ -128,8 +128,8 @@ def test_moves_and_refusals(expected: str, ask: Solve, more: dict[str, Any]) -> 
 def test_a_replacement_that_may_be_spot_is_pinned_to_spot() -> None:
     found = judged(on_new_nodes("t3.small", capacity_types=BOTH))
     assert isinstance(found, Move)
-    assert found.new is not None
-    assert (found.new.capacity_types, found.new.price) == (("spot",), 8_000)
+    (new,) = found.new
+    assert (new.capacity_types, new.price) == (("spot",), 8_000)
 
 
 def test_spot_to_spot_sends_the_fifteen_cheapest() -> None:
@@ -137,8 +137,8 @@ def test_spot_to_spot_sends_the_fifteen_cheapest() -> None:
     ask = on_new_nodes(*names, capacity_types=("spot",))
     found = judged(ask, settings=GATE, capacity_type="spot", catalogue=(*CATALOGUE, *SPOT_TYPES))
     assert isinstance(found, Move)
-    assert found.new is not None
-    assert found.new.instance_types == tuple(names[:15])
+    (new,) = found.new
+    assert new.instance_types == tuple(names[:15])
 
 
 def test_balanced_scores() -> None:
@@ -158,8 +158,11 @@ def pair_world(**own: Any) -> list[Any]:
     return [pool(**own), *node_pair("a"), *node_pair("b"), *pods]
 
 
+SMALL = alone(on_new_nodes("t3.small"))
+
+
 def test_the_cheapest_disruption_is_proposed_first() -> None:
-    found = propose(snapshot(pair_world()), on_new_nodes("t3.small"))
+    found = propose(snapshot(pair_world()), SMALL)
     assert [(p.candidates, p.kind, p.saving) for p in found] == [
         (("a",), "replace", 76_000),
         (("b",), "replace", 76_000),
@@ -193,19 +196,19 @@ def test_deletions_proposed_together_reckon_with_each_other() -> None:
 
 
 def test_a_move_that_is_found_again_keeps_its_first_time() -> None:
-    first = propose(snapshot(pair_world()), on_new_nodes("t3.small"))
+    first = propose(snapshot(pair_world()), SMALL)
     later = NOW + 20 * SECOND
-    again = propose(snapshot(pair_world(), now=later, proposals=first), on_new_nodes("t3.small"))
+    again = propose(snapshot(pair_world(), now=later, proposals=first), SMALL)
     assert [p.made_at for p in again] == [NOW, NOW]
     stale = NOW + 120 * SECOND
-    renewed = propose(snapshot(pair_world(), now=stale, proposals=first), on_new_nodes("t3.small"))
+    renewed = propose(snapshot(pair_world(), now=stale, proposals=first), SMALL)
     assert [p.made_at for p in renewed] == [stale, stale]
 
 
 def test_balanced_leaves_what_is_not_worth_the_disruption() -> None:
     heavy = [pod(f"h{i}", "b") for i in range(30)]
     world = snapshot([*pair_world(consolidationPolicy="Balanced"), *heavy])
-    assert [p.candidates for p in propose(world, on_new_nodes("t3.small"))] == [("a",)]
+    assert [p.candidates for p in propose(world, SMALL)] == [("a",)]
 
 
 # --- from proposal to command -----------------------------------------------------------------------------------
@@ -223,7 +226,7 @@ def started(plan: Plan) -> list[str]:
 
 @pytest.mark.parametrize(("age", "starts"), [(0, False), (14, False), (15, True), (119, True), (120, False)])
 def test_a_proposal_is_used_after_its_delay_and_while_it_is_fresh(age: int, starts: bool) -> None:
-    ask = on_new_nodes("t3.small")
+    ask = SMALL
     plan = decided(pair_world(), proposed(ask, pair_world()), ask if starts else never, age)
     assert started(plan) == ["nodeclaim/a"] * starts
     if age < 15:
@@ -231,12 +234,12 @@ def test_a_proposal_is_used_after_its_delay_and_while_it_is_fresh(age: int, star
 
 
 def test_one_move_a_plan() -> None:
-    ask = on_new_nodes("t3.small")
+    ask = SMALL
     assert len(started(decided(pair_world(), propose(snapshot(pair_world()), ask), ask))) == 1
 
 
 def test_a_replacement_turned_deletion_is_welcome() -> None:
-    found = proposed(on_new_nodes("t3.small"), pair_world())
+    found = proposed(SMALL, pair_world())
     assert started(decided(pair_world(), found, elsewhere("b"))) == ["nodeclaim/a"]
 
 
@@ -255,7 +258,7 @@ def test_a_deletion_does_not_turn_into_a_replacement() -> None:
 def test_fewer_types_than_proposed_are_another_replacement() -> None:
     many = (*CATALOGUE, instance_type("t4.small", 21_000))
     world = snapshot(pair_world(), catalogues={"default": many})
-    found = propose(world, on_new_nodes("t3.small", "t4.small"))[:1]
+    found = propose(world, alone(on_new_nodes("t3.small", "t4.small")))[:1]
     assert started(decided(pair_world(), found, on_new_nodes("t3.small"))) == []
 
 
@@ -287,7 +290,7 @@ def test_emptiness_and_a_move_are_not_mixed_in_one_plan() -> None:
 
 
 def test_a_whole_replacement_from_proposal_to_deletion() -> None:
-    ask = on_new_nodes("t3.small")
+    ask = SMALL
     objects = pair_world()
     world = World.of(*objects, ask=ask, now=NOW + 15 * SECOND, facts={"proposals": proposed(ask, objects)})
     world.settle()
@@ -300,12 +303,6 @@ def test_a_whole_replacement_from_proposal_to_deletion() -> None:
     world.settle()
     assert world.claim("a").metadata.deleting
     assert not world.claim("b").metadata.deleting
-
-
-def test_proposals_of_several_nodes_are_not_understood_yet_and_left_alone() -> None:
-    (one,) = proposed(elsewhere("b"), pair_world())
-    both = with_fields(one, candidates=("a", "b"))
-    assert started(decided(pair_world(), (both,), never)) == []
 
 
 def test_the_real_scheduler_finds_the_node_that_can_go() -> None:

@@ -252,6 +252,15 @@ def nowhere(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Sol
     return Solution(unplaced={p.key: PodRefusal("NoRoom", "no room") for p in pods})
 
 
+def alone(ask: Solve) -> Solve:
+    """Places nothing when several nodes are to go at once."""
+
+    def one(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+        return (ask if len(exclude) == 1 else nowhere)(pods, exclude, manner)
+
+    return one
+
+
 def never(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
     raise AssertionError("nothing was to be simulated")
 

@@ -11,6 +11,7 @@ from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
+from reconciler.model.memory import Memory
 from reconciler.model.objects import Node, Pod, PodSpec
 from reconciler.model.plan import Plan, Reason, TerminateInstance
 from reconciler.model.settings import Settings
@@ -23,7 +24,7 @@ from reconciler.runtime.state import State
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def tell(snapshot: Snapshot) -> tuple[Proposal, ...]:
+def tell(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
     """A proposal that says what was seen."""
     seen = {name: node.metadata.resource_version for name, node in sorted(snapshot.nodes.items())}
     pods = frozenset(pod.metadata.name for pod in snapshot.pods.values())
@@ -31,18 +32,18 @@ def tell(snapshot: Snapshot) -> tuple[Proposal, ...]:
     return (Proposal(str(snapshot.now), "R", "k", instances, (), os.getpid(), seen, pods),)
 
 
-def tell_of_buffers(snapshot: Snapshot) -> tuple[Proposal, ...]:
+def tell_of_buffers(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
     """What the worker knows of CapacityBuffers, and of what is being done."""
     names = (*snapshot.capacity_buffers, *snapshot.pod_templates, *snapshot.buffer_pods)
     return (Proposal(str(len(snapshot.under_way)), "R", "k", names, (), 0, {}),)
 
 
-def die_on_request(snapshot: Snapshot) -> tuple[Proposal, ...]:
+def die_on_request(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
     if "deadly" in snapshot.nodes:
         os._exit(1)
     if "broken" in snapshot.nodes:
         raise ZeroDivisionError
-    return tell(snapshot)
+    return tell(snapshot, memory)
 
 
 def node(name: str, version: str) -> Node:

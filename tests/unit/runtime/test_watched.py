@@ -10,6 +10,7 @@ import pytest
 from api import labels
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
+from reconciler.model.memory import Memory
 from reconciler.model.objects import LabelSelector, TopologySpreadConstraint
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
@@ -82,7 +83,7 @@ def test_without_the_setting_nobody_asks_for_leave_to_read_them() -> None:
     assert scene.controller.missing() == []
 
 
-def tell(snapshot: Snapshot) -> tuple[Proposal, ...]:
+def tell(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
     """A proposal that says which ReplicaSets the worker knows."""
     known = {key: value.spec.selector for key, value in snapshot.replica_sets.items()}
     found = {key: selector.match_labels["app"] for key, selector in known.items() if selector is not None}

@@ -62,7 +62,7 @@ def test_036_of_nine_nodes_that_could_be_deleted_three_are() -> None:
 
 def test_037_of_ten_nodes_that_could_be_replaced_three_are() -> None:
     world = w.World.of(w.pool(**share("30%")), *used(*TEN))
-    assert len(moved(world, w.on_new_nodes("t3.small"))) == 3
+    assert len(moved(world, w.on_new_nodes("t3.small", count=10))) == 3
     assert len(world.replacements) == 3
 
 

@@ -101,7 +101,7 @@ def test_025_pods_of_a_node_that_waits_for_its_replacement_are_bought_no_node() 
 def test_026_commands_of_ten_pools_are_under_way_together() -> None:
     names = "abcdefghij"
     nodes = [each for name in names for each in (*w.pairs(name, pool_name=name), w.pod(f"on-{name}", name))]
-    ask = w.on_new_nodes("t3.small")
+    ask = w.on_new_nodes("t3.small", count=10)
     world = w.World.of(w.pool(), *map(w.pool, names), *nodes, ask=ask)
     for _ in range(40):
         world.facts["proposals"] = propose(world.snapshot(), ask)
