@@ -28,13 +28,15 @@ from reconciler.disruption.costs import price
 from reconciler.disruption.propose import propose
 from reconciler.model.memory import Memory
 from reconciler.model.objects import Pod
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.solve import solve
 from tests.referee.cost import lp_bound
 
 #: A cluster that still moves after so many passes never rests.
 MOST_PASSES: Final = 40
+#: Nodes that were bought for some pods may be taken by others; after so many rounds all have one.
+MOST_ROUNDS: Final = 5
 
 
 # --- one pass -----------------------------------------------------------------------------------------------------
@@ -87,28 +89,35 @@ def settle(yard: Yard) -> Rest:
         found = propose(snapshot)
         if not found:
             return Rest(before / least, was / least, len(yard.nodes), passes, evictions, dearer)
-        evictions += carry_out(yard, snapshot, frozenset(key for one in found for key in one.candidates), passes)
+        evictions += carry_out(yard, snapshot, going(found), passes)
         snapshot = yard.snapshot()
         now = cost(snapshot)
         dearer, was = dearer + (now > was), now
     raise RuntimeError(f"still moves after {MOST_PASSES} passes")
 
 
-def carry_out(yard: Yard, snapshot: Snapshot, going: frozenset[str], number: int) -> int:
+def going(found: Sequence[Proposal]) -> frozenset[str]:
+    """The nodes that go in one pass: replacements are begun one after the other, and each is judged anew then."""
+    replaced = [one for one in found if one.replacements]
+    begun = [one for one in found if not one.replacements] + replaced[:1]
+    return frozenset(key for one in begun for key in one.candidates)
+
+
+def carry_out(yard: Yard, snapshot: Snapshot, gone: frozenset[str], number: int) -> int:
     """These nodes go, and what has to comes for them; the pods are bound anew. How many pods that evicts."""
-    nodes = {yard.nodes[key][1].metadata.name for key in going}
+    nodes = {yard.nodes[key][1].metadata.name for key in gone}
     moved = [pod for pod in yard.pods.values() if pod.spec.node_name in nodes]
-    planned = solve(snapshot, moved, exclude=going).new_nodes
-    for key in going:
+    planned = solve(snapshot, moved, exclude=gone).new_nodes
+    for key in gone:
         del yard.nodes[key]
     for pod in moved:
         yard.bind(pod.key, "")
     yard.buy(planned, f"r{number}-")
-    if _schedule(yard):
-        yard.buy(solve(yard.snapshot(), _waiting(yard)).new_nodes, f"l{number}-")
-        if _schedule(yard):
-            raise RuntimeError(f"{len(_waiting(yard))} pods have no place")
-    return len(moved)
+    for again in range(MOST_ROUNDS):
+        if not _schedule(yard):
+            return len(moved)
+        yard.buy(solve(yard.snapshot(), _waiting(yard)).new_nodes, f"l{number}-{again}-")
+    raise RuntimeError(f"{len(_waiting(yard))} pods have no place")
 
 
 def _schedule(yard: Yard) -> int:

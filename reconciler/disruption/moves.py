@@ -1,6 +1,6 @@
 """Moves of consolidation: whether some nodes can go, either because their pods fit elsewhere or for cheaper nodes.
 
-Nodes are not deleted when the kube-scheduler, which knows nothing of the plan, may place some of their pods so that the
+Nodes do not go when the kube-scheduler, which knows nothing of the plan, may place some of their pods so that the
 others need as dear a node again: that would go on for ever.
 Replacements must be strictly cheaper at the worst prices that their launches may end at. Spot nodes are replaced by
 spot nodes only where the gate is open and, for one alone, enough cheaper types remain, so that the new one is not
@@ -30,11 +30,15 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Candidates go; `new` are the nodes that come for them, if any. `saving` in millionths of a dollar per hour."""
+    """Candidates go; `new` are the nodes that come for them, if any. `saving` in millionths of a dollar per hour.
+
+    Of that `sure` is what remains when the kube-scheduler leaves pods over, for which nodes are bought.
+    """
 
     candidates: tuple[Candidate, ...]
     new: tuple[NewNode, ...]
     saving: int
+    sure: int
 
     @property
     def kind(self) -> str:
@@ -46,34 +50,39 @@ def judge(view: View, candidates: Sequence[Candidate], ask: Solve) -> Move | Blo
     outcome = simulate(view, candidates, ask, Manner.SPARING)
     if outcome.blocker is not None:
         return outcome.blocker
-    if not outcome.new_nodes:
-        return regret(view, candidates, ask) or Move(tuple(candidates), (), price_of(candidates))
-    return replacement(view, candidates, outcome.new_nodes)
+    new = replacements(view, candidates, outcome.new_nodes)
+    if isinstance(new, Blocker):
+        return new
+    saving = price_of(candidates) - sum(one.price for one in new)
+    lost = loss(view, candidates, new, ask, saving if new else min(one.price for one in candidates))
+    return lost if isinstance(lost, Blocker) else Move(tuple(candidates), new, saving, saving - lost)
 
 
 def price_of(candidates: Sequence[Candidate]) -> int:
     return sum(one.price for one in candidates)
 
 
-def regret(view: View, candidates: Sequence[Candidate], ask: Solve) -> Blocker | None:
-    """Why their deletion may save nothing although their pods fit elsewhere: nobody tells the kube-scheduler how.
+def loss(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode], ask: Solve, most: int) -> int | Blocker:
+    """What nodes cost for pods that may be left over, for nobody tells the kube-scheduler the plan.
 
-    It may leave pods over, for which nodes are bought; only if these are cheaper than each that goes does it come to an
-    end some time.
+    Only if that is less than `most` do such moves come to an end some time.
     """
+    lost = 0
     for manner in (Manner.SCATTERED, Manner.SCATTERED_LARGE_FIRST):
-        outcome = simulate(view, candidates, ask, manner)
+        outcome = simulate(view, candidates, ask, manner, new)
         if outcome.blocker is not None:
             return outcome.blocker
-        if outcome.new_nodes and sum(n.price for n in outcome.new_nodes) >= min(one.price for one in candidates):
-            left = ", ".join(sorted(key for new in outcome.new_nodes for key in new.pods)[:_SHOWN])
+        price = sum(one.price for one in outcome.new_nodes)
+        if outcome.new_nodes and price >= most:
+            left = ", ".join(sorted(key for one in outcome.new_nodes for key in one.pods)[:_SHOWN])
             return Blocker("WouldComeBack", f"there may be no room left for {left}, whose new node would be no cheaper")
-    return None
+        lost = max(lost, price)
+    return lost
 
 
 # --- replacing --------------------------------------------------------------------------------------------------
-def replacement(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode]) -> Move | Blocker:
-    """The move to these new nodes, each with only such types that all together are surely cheaper."""
+def replacements(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode]) -> tuple[NewNode, ...] | Blocker:
+    """These new nodes, each with only such types that all together are surely cheaper than what goes."""
     if len(new) > len(candidates):
         return Blocker("TooManyNodes", f"its pods would need {len(new)} new nodes")
     price, planned = price_of(candidates), sum(one.price for one in new)
@@ -84,7 +93,7 @@ def replacement(view: View, candidates: Sequence[Candidate], new: Sequence[NewNo
         if isinstance(found, Blocker):
             return found
         kept.append(found)
-    return Move(tuple(candidates), tuple(kept), price - sum(one.price for one in kept))
+    return tuple(kept)
 
 
 def _cheaper(

@@ -23,7 +23,7 @@ from reconciler.disruption.methods import by_savings
 from reconciler.disruption.moves import Move
 from reconciler.disruption.pacing import probed
 from reconciler.disruption.proposals import FRESH, consolidatable, versions
-from reconciler.disruption.search import deletable, replaceable, single, without
+from reconciler.disruption.search import Bounded, deletable, replaceable, single, without
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.view import View, view
 from reconciler.model.memory import Memory
@@ -44,11 +44,11 @@ def propose(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None 
     not changed since it was last given, and changes no answer.
     """
     seen = view(snapshot, (memory or Memory()).turn(snapshot))
-    scheduler = ask if ask is not None else Scheduler(snapshot, seen.turn)
+    scheduler = Bounded(ask if ask is not None else Scheduler(snapshot, seen.turn), len(snapshot.pods))
     ledger, policy = Ledger(seen), Policy(seen)
     order = sorted(_candidates(seen), key=by_savings)
     gone = deletable(seen, [one for one in order if policy.approves([one], one.price)], ledger, scheduler)
-    found = [Move((one,), (), one.price) for one in gone]
+    found = [Move((one,), (), one.price, one.price) for one in gone]
     seen = _taken(seen, ledger, gone)
     left = [one for one in order if one.key not in seen.commands]
     several = replaceable(seen, ledger.affordable(left, UNDERUTILIZED), policy, scheduler)
@@ -66,11 +66,11 @@ def _taken(seen: View, ledger: Ledger, gone: Sequence[Candidate]) -> View:
     return without(seen, gone)
 
 
-def _single(seen: View, left: Sequence[Candidate], ledger: Ledger, policy: Policy, ask: Solve) -> Iterator[Move]:
+def _single(seen: View, left: Sequence[Candidate], ledger: Ledger, policy: Policy, ask: Bounded) -> Iterator[Move]:
     """Moves of one candidate each, those of the NodePools in turn."""
     number = 0
     for one in probed(_interleaved(left), seen, _ALWAYS, _SIMULATIONS):
-        if number == _MOVES:
+        if number == _MOVES or ask.exhausted:
             return
         if not ledger.remaining(one.pool.name, UNDERUTILIZED):
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Final
 
 from api.v1.budgets import UNDERUTILIZED
@@ -17,33 +18,60 @@ from reconciler.disruption.balanced import BALANCED, Policy
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.command import Command
-from reconciler.disruption.moves import Move, judge, price_of, regret
+from reconciler.disruption.moves import Move, judge, loss, price_of
 from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
+from reconciler.model.objects import Pod
+from reconciler.model.pods import requests
+from reconciler.scheduling.solution import NewNode, Solution
 
+#: The work of one search, in pods that are placed: some seconds. A simulation as such is as much as so many pods; to
+#: place them as the kube-scheduler does takes longer by this factor.
+_LEAST_WORK, _WORK_A_POD, _EACH, _SCATTERED = 200_000, 6, 200, 5
+#: Of so many nodes that can go it does not matter whether there is one more.
+_GRAIN: Final = 50
 #: So many nodes in a row that cannot go end the search for more.
 _GIVE_UP: Final = 6
 #: How many nodes a replacement may take away at once, of those tried.
 _SIZES: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+#: What counts as wasted on a node is what is free of that of which least is.
+_WASTED: Final = ("cpu", "memory")
 #: Several nodes are replaced only when that saves at least so much of what they cost.
-_LEAST_SHARE: Final = Fraction(1, 20)
+_LEAST_SHARE: Final = Fraction(1, 12)
 
 
-def deletable(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Solve) -> list[Candidate]:
+class Bounded:
+    """A scheduler for so much work. It is counted in pods that are placed, and so the same for the same cluster."""
+
+    def __init__(self, ask: Solve, pods: int) -> None:
+        self._ask, self._left = ask, max(_LEAST_WORK, _WORK_A_POD * pods)
+
+    def __call__(
+        self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+    ) -> Solution:
+        self._left -= (len(pods) + _EACH) * (1 if manner is Manner.SPARING else _SCATTERED)
+        return self._ask(pods, exclude, manner, beside)
+
+    @property
+    def exhausted(self) -> bool:
+        return self._left <= 0
+
+
+def deletable(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Bounded) -> list[Candidate]:
     """Candidates that can all go, within budgets, without a node in their place; rather those that come first."""
     found = _fitting(view, order, ledger, ask)
-    while found and isinstance(regret(view, found, ask), Blocker):
+    while found and isinstance(loss(view, found, (), ask, min(one.price for one in found)), Blocker):
         del found[len(found) - max(1, len(found) // 8) :]
     return found
 
 
-def _fitting(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Solve) -> list[Candidate]:
+def _fitting(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Bounded) -> list[Candidate]:
     """Those whose pods fit on the others."""
     found: list[Candidate] = []
     rest, size, failed = list(order), max(1, len(order) // 2), 0
-    while failed < _GIVE_UP:
+    while failed < _GIVE_UP and not ask.exhausted:
         chunk = ledger.affordable(rest, UNDERUTILIZED, found)[:size]
-        if not chunk:
+        if not chunk or size < len(found) // _GRAIN:
             break
         outcome = simulate(view, [*found, *chunk], ask, Manner.SPARING)
         if outcome.blocker is None and not outcome.new_nodes:
@@ -76,22 +104,32 @@ class _Found:
     worth: Fraction
 
 
-def replaceable(view: View, order: Sequence[Candidate], policy: Policy, ask: Solve) -> Move | None:
-    """The set of these candidates, from the first on, whose replacement saves most for what it disrupts."""
+def replaceable(view: View, order: Sequence[Candidate], policy: Policy, ask: Bounded) -> Move | None:
+    """The set of these candidates whose replacement saves most for what it disrupts: the first ones, in the order given
+    or in that of what is wasted on them."""
     best: _Found | None = None
-    for size in _SIZES:
-        if size > len(order):
+    orders = [order] if ask.exhausted else [order, sorted(order, key=_wasted)]
+    for size, row in product(_SIZES, orders):
+        if size > len(order) or ask.exhausted:
             break
-        chosen = order[:size]
+        chosen = row[:size]
         move = judge(view, chosen, ask)
-        if isinstance(move, Blocker) or move.saving < _LEAST_SHARE * price_of(chosen):
+        if isinstance(move, Blocker) or move.sure < _LEAST_SHARE * price_of(chosen):
             continue
-        if not policy.approves(chosen, move.saving):
+        if not policy.approves(chosen, move.sure):
             continue
-        worth = Fraction(move.saving, sum(one.cost for one in chosen))
+        worth = Fraction(move.sure, sum(one.cost for one in chosen))
         if best is None or worth > best.worth:
             best = _Found(move, worth)
     return best.move if best is not None else None
+
+
+def _wasted(one: Candidate) -> tuple[Fraction, str]:
+    """The price of what no pod of it asks for, for each unit of disruption; the most first."""
+    room = one.state.allocatable
+    used = [sum(requests(pod).get(name, 0) for pod in one.movable) for name in _WASTED]
+    share = max(Fraction(taken, room[name]) for taken, name in zip(used, _WASTED, strict=True) if name in room)
+    return -one.price * (1 - share) / one.cost, one.key
 
 
 def without(view: View, gone: Sequence[Candidate]) -> View:

@@ -8,10 +8,11 @@ costs what it takes to make room again, and stays where there can be none. Sourc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import Protocol
 
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.view import View
@@ -26,6 +27,7 @@ from reconciler.scheduling.requirements_of import own_problem
 from reconciler.scheduling.scatter import Scattered, ScatteredLargeFirst
 from reconciler.scheduling.solution import NewNode, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
+from reconciler.scheduling.standing import standing
 
 
 class Manner(Enum):
@@ -39,8 +41,15 @@ class Manner(Enum):
 
 
 _SCATTERED = {Manner.SCATTERED: Scattered, Manner.SCATTERED_LARGE_FIRST: ScatteredLargeFirst}
-#: Asks where these pods would go if the nodes of these keys were not there.
-Solve = Callable[[Sequence[Pod], frozenset[str], Manner], Solution]
+
+
+class Solve(Protocol):
+    """Asks where these pods would go if the nodes of these keys were not there, and the `beside` ones were."""
+
+    def __call__(
+        self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+    ) -> Solution: ...
+
 
 _SHOWN = 5
 
@@ -81,20 +90,27 @@ class Scheduler:
         """Pending pods for which no node would ever be made."""
         return frozenset(key for key, pod in self._snapshot.pods.pending.items() if own_problem(pod) is not None)
 
-    def __call__(self, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def __call__(
+        self, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
+    ) -> Solution:
+        ground = self._ground
+        if beside:
+            ground = ground.beside(dict(standing(self._snapshot, beside)))
         return solve(
             self._snapshot,
             [pod for pod in wanted if pod.key not in self._hopeless],
             exclude=exclude,
             respect_consolidate_after=manner is Manner.SPARING,
             scattered=_SCATTERED.get(manner),
-            ground=self._ground,
+            ground=ground,
             reasons=False,
         )
 
 
-def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner) -> Outcome:
-    """Take the candidates away and place their pods."""
+def simulate(
+    view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode] = ()
+) -> Outcome:
+    """Take the candidates away and place their pods; nodes that are planned for them may be there already."""
     going = {c.key for c in candidates}
     moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
     leaving = {pod.key: pod for pod in _leaving(view, going)}
@@ -103,10 +119,10 @@ def simulate(view: View, candidates: Sequence[Candidate], ask: Solve, manner: Ma
     exclude = frozenset(going | view.commands.keys())
     wanted = {**virtual, **others, **moving}
     try:
-        solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner)
+        solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
         seated = moving.keys() & solution.placed.keys()
         homeless = leaving.keys() - moving.keys() - solution.placed.keys() if seated else set()
-        before = ask([wanted[key] for key in sorted(others)], exclude, manner) if homeless else solution
+        before = ask([wanted[key] for key in sorted(others)], exclude, manner, beside) if homeless else solution
     except Exception as error:
         return Outcome(failed=broken(error))
     displaced = homeless & before.placed.keys()

@@ -100,16 +100,19 @@ def sites(turn: Turn) -> tuple[Mapping[str, Site], Mapping[str, Residents]]:
 
 # --- nodes --------------------------------------------------------------------------------------------------------
 def _site(view: _View, key: str) -> tuple[Site | None, None]:
+    return site_of(view.snapshot.state_nodes[key], view.snapshot), None
+
+
+def site_of(state: StateNode, snapshot: Snapshot) -> Site | None:
     """None when no pod may go there, or when nobody can reckon with what the node or its claim says."""
-    state = view.snapshot.state_nodes[key]
     if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
-        return None, None
+        return None
     if state.deleting or (state.node is not None and state.node.spec.unschedulable):
-        return None, None
+        return None
     try:
-        return _read(state, view.snapshot), None
+        return _read(state, snapshot)
     except Exception:
-        return None, None
+        return None
 
 
 def _read(state: StateNode, snapshot: Snapshot) -> Site:

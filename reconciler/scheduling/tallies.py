@@ -67,6 +67,10 @@ class Tallies:
             pairs = shun.group.selector.pairs
             self._shuns_of.setdefault(pairs[0] if pairs else None, []).append(identity)
 
+    def beside(self, new: Iterable[Node]) -> Tallies:
+        """The same with nodes more, which stay."""
+        return Tallies(self._census, [*self._staying, *new], self._coming)
+
     @property
     def namespaces(self) -> Mapping[str, Namespace]:
         return self._census.namespaces

@@ -6,7 +6,7 @@ and a label only where all outcomes agree. The pods that it was made for fit it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort
-from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents
+from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents, site_of
 from reconciler.scheduling.types import NO_PRICE, Bools, Columns, Ints, Tables, TypeTable
 from reconciler.scheduling.volumes import Attachment
 
@@ -53,6 +53,11 @@ class Target:
         return tuple(sorted(row.values)) if row is not None and row.values else (None,)
 
 
+def tried(target: Target) -> tuple[bool, str, str]:
+    """The order in which places are tried: initialised ones first, then by name."""
+    return not target.state.initialized, target.state.name, target.key
+
+
 class Surveyor:
     """Reads sites and their residents as targets.
 
@@ -73,11 +78,17 @@ class Surveyor:
         self._shares = _Shares(columns, daemons)
         self._needs = Needs()
 
-    def targets(self) -> list[Target]:
-        """All places in the order in which they are tried: initialised ones first, then by name."""
-        order = sorted(self._sites, key=lambda key: (not (site := self._sites[key]).initialized, site.name, key))
-        found = (self._target(key, self._sites[key], self._on(self._sites[key])) for key in order)
-        return [target for target in found if target is not None]
+    def beside(self, new: Mapping[str, StateNode]) -> Surveyor:
+        """The same with nodes more."""
+        added = {key: site for key, state in new.items() if (site := site_of(state, self._snapshot)) is not None}
+        sites = {**self._sites, **added}
+        return Surveyor(self._snapshot, self._columns, self._tables, self._daemons, sites, self._residents)
+
+    def targets(self, keys: Iterable[str] | None = None) -> list[Target]:
+        """The places of these keys (by default of all), in the order in which they are tried."""
+        chosen = self._sites.keys() if keys is None else self._sites.keys() & set(keys)
+        found = (self._target(key, self._sites[key], self._on(self._sites[key])) for key in chosen)
+        return sorted((target for target in found if target is not None), key=tried)
 
     def without(self, key: str, moving: frozenset[str]) -> Target | None:
         """The place of a key when the pods in `moving` take no room there; None when it takes no pods."""

@@ -26,7 +26,7 @@ from reconciler.scheduling.places import Places
 from reconciler.scheduling.sites import sites
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.tallies import Tallies
-from reconciler.scheduling.targets import Surveyor
+from reconciler.scheduling.targets import Surveyor, tried
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Columns, Tables, TypeTable
 
@@ -64,6 +64,13 @@ class Ground:
     pools: tuple[tuple[Template, Usage], ...]
     problems: Mapping[str, PodRefusal]
     daemons: tuple[Daemon, ...]
+
+    def beside(self, new: Mapping[str, StateNode]) -> Ground:
+        """The same with nodes more, which are empty."""
+        surveyor = self.surveyor.beside(new)
+        targets = sorted((*self.places.targets, *surveyor.targets(new)), key=tried)
+        tallies = self.tallies.beside([state.node for state in new.values() if state.node is not None])
+        return replace(self, surveyor=surveyor, places=Places.of(targets, self.columns), tallies=tallies)
 
     def with_pool(self, pool: NodePool) -> Ground:
         """The same after an edit of one of the usable pools; its class and its nodes are what they were."""

@@ -85,8 +85,8 @@ def test_a_node_is_not_deleted_when_the_kube_scheduler_may_make_it_come_back(
 ) -> None:
     """Its pods fit elsewhere, but not as the kube-scheduler places them in one order or the other."""
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
-        return (left_over if manner is order else elsewhere("b"))(pods, exclude, manner)
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
+        return (left_over if manner is order else elsewhere("b"))(pods, exclude, manner, *beside)
 
     assert code(judged(ask)) == expected
 
@@ -188,9 +188,9 @@ def test_pools_that_do_not_want_it_get_no_proposals(own: dict[str, Any]) -> None
 def test_deletions_proposed_together_reckon_with_each_other() -> None:
     """Both nodes' pods fit on the other; only one of the two may be proposed."""
 
-    def ask(pods: Any, exclude: frozenset[str], manner: Manner) -> Any:
+    def ask(pods: Any, exclude: frozenset[str], manner: Manner, *beside: Any) -> Any:
         left = sorted({"a", "b"} - exclude)
-        return elsewhere(left[0])(pods, exclude, manner) if left else nowhere(pods, exclude, manner)
+        return elsewhere(left[0])(pods, exclude, manner, *beside) if left else nowhere(pods, exclude, manner, *beside)
 
     assert [p.candidates for p in propose(snapshot(pair_world()), ask)] == [("a",)]
 

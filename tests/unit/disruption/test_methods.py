@@ -141,7 +141,7 @@ def test_pending_pods_and_pods_of_leaving_nodes_take_part_but_do_not_decide() ->
     leaving = replace(leaving, metadata=replace(leaving.metadata, deletion_timestamp=NOW))
     asked: list[str] = []
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
         asked.extend(p.key for p in pods)
         lost = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name != "1"}
         return Solution(unplaced=lost, placed={"shop/1": "b"})
@@ -162,12 +162,12 @@ def test_with_many_stuck_nodes_every_one_is_tried_in_turn() -> None:
 
 
 # --- what fails -------------------------------------------------------------------------------------------------
-def broken(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+def broken(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
     raise TypeError("no solution at all")
 
 
 def test_a_simulation_that_fails_costs_its_candidate_only() -> None:
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
         return broken(pods, exclude, manner) if pods[0].metadata.name == "1" else Solution(placed={"shop/2": "z"})
 
     plan = disrupt(snapshot([rolling(), *drifted("b", "a"), pod("1", "b"), pod("2", "a"), *pairs("z")]), ask)

@@ -51,8 +51,8 @@ def three(**own: Any) -> list[Any]:
 def at_most(number: int, ask: Solve) -> Solve:
     """As that one while no more nodes than these go, and else nothing has a place."""
 
-    def asked(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
-        return (ask if len(exclude) <= number else nowhere)(pods, exclude, manner)
+    def asked(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
+        return (ask if len(exclude) <= number else nowhere)(pods, exclude, manner, *beside)
 
     return asked
 
@@ -60,8 +60,8 @@ def at_most(number: int, ask: Solve) -> Solve:
 def only_all(number: int, ask: Solve) -> Solve:
     """As that one when so many nodes go at once, and else nothing has a place."""
 
-    def asked(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
-        return (ask if len(exclude) == number else nowhere)(pods, exclude, manner)
+    def asked(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
+        return (ask if len(exclude) == number else nowhere)(pods, exclude, manner, *beside)
 
     return asked
 
@@ -79,9 +79,9 @@ def test_as_many_as_fit_are_deleted_at_once() -> None:
 
 
 def test_one_that_fits_nowhere_does_not_hide_those_behind_it() -> None:
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
         stuck = any(p.metadata.name == "on-a" for p in pods)
-        return (nowhere if stuck else elsewhere("c"))(pods, exclude, manner)
+        return (nowhere if stuck else elsewhere("c"))(pods, exclude, manner, *beside)
 
     assert [p.candidates for p in propose(snapshot(three()), ask)] == [("b",)]
 

@@ -212,9 +212,9 @@ def blocked(plan: Plan) -> dict[str, str]:
 def elsewhere(key: str) -> Solve:
     """Places every pod on one state node, or nowhere when that is excluded."""
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
         if key in exclude:
-            return nowhere(pods, exclude, manner)
+            return nowhere(pods, exclude, manner, *beside)
         return Solution(placed={p.key: key for p in pods})
 
     return ask
@@ -223,9 +223,11 @@ def elsewhere(key: str) -> Solve:
 def on_new_nodes(
     *types: str, count: int = 1, capacity_types: tuple[str, ...] = ("on-demand",), price: int = 1
 ) -> Solve:
-    """Spreads the pods over so many new nodes."""
+    """Spreads the pods over so many new nodes, and finds room for all of them once these are there."""
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
+        if any(beside):
+            return Solution(placed={p.key: "planned-0" for p in pods})
         rows = Requirements([requirement(labels.CAPACITY_TYPE, IN, capacity_types)])
         shares = [tuple(p.key for p in pods[i::count]) for i in range(count)]
         return Solution(
@@ -248,20 +250,20 @@ def on_new_nodes(
     return ask
 
 
-def nowhere(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+def nowhere(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
     return Solution(unplaced={p.key: PodRefusal("NoRoom", "no room") for p in pods})
 
 
 def alone(ask: Solve) -> Solve:
     """Places nothing when several nodes are to go at once."""
 
-    def one(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
-        return (ask if len(exclude) == 1 else nowhere)(pods, exclude, manner)
+    def one(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
+        return (ask if len(exclude) == 1 else nowhere)(pods, exclude, manner, *beside)
 
     return one
 
 
-def never(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+def never(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
     raise AssertionError("nothing was to be simulated")
 
 

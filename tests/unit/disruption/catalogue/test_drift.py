@@ -48,7 +48,7 @@ def test_110_what_is_not_drifted_or_is_annotated_is_left_alone(status: str | Non
 def test_111_the_next_one_is_tried_when_the_pods_of_the_first_have_no_place() -> None:
     """That is told of the first."""
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
         stuck = {p.key: PodRefusal("NoRoom", "no room") for p in pods if p.metadata.name == "1"}
         return Solution(unplaced=stuck, placed={p.key: "z" for p in pods if p.key not in stuck})
 
@@ -71,7 +71,7 @@ def test_112_for_a_pod_that_may_not_go_nothing_is_bought(grace: str | None) -> N
     assert replacements(found) == []
 
 
-def nobody(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+def nobody(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
     assert not pods
     return Solution()
 
@@ -112,9 +112,9 @@ def test_115_static_pools_do_not_drift_this_way(gate: bool) -> None:
     world = [w.rolling(replicas=1), *w.drifted("a"), w.pod("web", "a")]
     asked: list[str] = []
 
-    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner) -> Solution:
+    def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
         asked.extend(pod.key for pod in pods)
-        return w.on_new_nodes("m5.large")(pods, exclude, manner)
+        return w.on_new_nodes("m5.large")(pods, exclude, manner, *beside)
 
     found = disrupt(w.snapshot(world, settings=settings), ask)
     assert (w.started(found), asked) == (["a"] if gate else [], [])
