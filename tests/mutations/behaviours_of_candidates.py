@@ -205,8 +205,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/targets.py",
-                "(not (site := self._sites[key]).initialized,",
-                "((site := self._sites[key]).initialized,",
+                "return not target.state.initialized,",
+                "return target.state.initialized,",
             ),
         ),
     ),

@@ -23,11 +23,53 @@ BUGS = (
         (
             Edit(
                 "reconciler/disruption/moves.py",
-                "        return _regret(view, candidate, ask) or Move(",
-                "        return Move(",
+                "        if outcome.new_nodes and price >= most:",
+                "        if outcome.new_nodes and price > 9 * most:",
             ),
         ),
         (rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
+    ),
+    Bug(
+        "bought before all are tainted",
+        "Nodes that go together are replaced when the first of them is tainted: one that stays is paid for twice.",
+        (
+            Edit(
+                "reconciler/disruption/commands.py",
+                "and all(_ready(view, p) for p in command.peers)):",
+                "):",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_together.py::test_when_one_has_to_stay_nothing_is_bought",
+            "tests/unit/disruption/test_together.py::test_a_crash_between_any_two_actions_buys_nothing_twice",
+        ),
+    ),
+    Bug(
+        "half a group goes on",
+        "A command that was written to some of its nodes only is never taken back.",
+        (
+            Edit(
+                "reconciler/disruption/commands.py",
+                "        if alone is not None:",
+                "        if alone is None:",
+            ),
+        ),
+        ("tests/unit/disruption/test_together.py::test_a_command_written_to_some_of_them_only_is_taken_back",),
+    ),
+    Bug(
+        "dearer than what goes, all together",
+        "Each of several replacements may cost as much as all that goes.",
+        (
+            Edit(
+                "reconciler/disruption/moves.py",
+                "limit = price if len(new) == 1 else price * one.price // planned if planned else 0",
+                "limit = price",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_together.py::"
+            "test_the_worst_prices_of_all_replacements_together_are_below_what_goes",
+        ),
     ),
     Bug(
         "one place for two",
