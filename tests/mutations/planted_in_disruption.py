@@ -50,8 +50,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/disruption/commands.py",
-                "        if alone is not None:",
-                "        if alone is None:",
+                "_PEERS_LIMIT: Final = timedelta(seconds=15)",
+                "_PEERS_LIMIT: Final = timedelta(hours=15)",
             ),
         ),
         ("tests/unit/disruption/test_together.py::test_a_command_written_to_some_of_them_only_is_taken_back",),
