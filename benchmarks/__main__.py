@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import aws, comparison, lint, webhook
+from benchmarks import aws, comparison, consolidation, lint, webhook
 from benchmarks.table import Row, conclude
 
 SUITES: Final[dict[str, Callable[[], list[Row]]]] = {
@@ -14,6 +14,7 @@ SUITES: Final[dict[str, Callable[[], list[Row]]]] = {
     "lint": lint.rows,
     "webhook": webhook.rows,
     "scheduling": comparison.rows,
+    "consolidation": consolidation.rows,
 }
 
 

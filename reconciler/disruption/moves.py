@@ -9,8 +9,9 @@ replaced again at once. Source: disruption reference §3.2 to §3.4, §3.7.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from api import labels
@@ -109,18 +110,43 @@ def _cheaper(
     types = {name: known[name].holding(new.requests) for name in new.instance_types if name in known}
     cap = _cap_of_same(candidates, new.instance_types) if alone and len(candidates) > 1 else None
     limit = limit if cap is None else min(limit, cap)
-    kept = [n for n in new.instance_types if _beats(view.snapshot, types.get(n), new.requirements, limit)]
+    least = SPOT_TO_SPOT_TYPES if spot_to_spot and len(candidates) == 1 else 1
+    for pick in _narrowed(view.snapshot, new, types):
+        kept = [n for n in pick.instance_types if _beats(view.snapshot, types.get(n), pick.requirements, limit)]
+        if len(kept) >= least:
+            break
     if not kept:
         return Blocker("NotCheaper", "no replacement would be cheaper")
-    if spot_to_spot and len(candidates) == 1:
-        if len(kept) < SPOT_TO_SPOT_TYPES:
-            return Blocker("TooFewSpotTypes", f"only {len(kept)} cheaper spot types, not {SPOT_TO_SPOT_TYPES}")
-        kept = _enough(kept, types, new.requirements)
-    missing = _shortfall(kept, types, new.requirements)
+    if len(kept) < least:
+        return Blocker("TooFewSpotTypes", f"only {len(kept)} cheaper spot types, not {least}")
+    if least > 1:
+        kept = _enough(kept, types, pick.requirements)
+    missing = _shortfall(kept, types, pick.requirements)
     if missing is not None:
         return Blocker("MinValues", f"the cheaper types do not satisfy minValues of {missing}")
-    first = prices.cheapest(types[kept[0]], new.requirements, view.snapshot)
-    return replace(new, instance_types=tuple(kept), price=first if first is not None else new.price)
+    first = prices.cheapest(types[kept[0]], pick.requirements, view.snapshot)
+    return replace(pick, instance_types=tuple(kept), price=first if first is not None else pick.price)
+
+
+def _narrowed(snapshot: Snapshot, new: NewNode, types: Mapping[str, InstanceType]) -> Iterator[NewNode]:
+    """The new node; then, for the price of spot differs from zone to zone, without its dearest zones, down to one."""
+    yield new
+    if labels.SPOT not in new.capacity_types:
+        return
+    zones = sorted(new.zones, key=lambda zone: (_least_price(snapshot, new, types, zone), zone))
+    for number in range(len(zones) - 1, 0, -1):
+        yield _in_zones(new, zones[:number])
+
+
+def _least_price(snapshot: Snapshot, new: NewNode, types: Mapping[str, InstanceType], zone: str) -> float:
+    there = _in_zones(new, (zone,)).requirements
+    found = (prices.cheapest(type_, there, snapshot) for type_ in types.values())
+    return min((price for price in found if price is not None), default=inf)
+
+
+def _in_zones(new: NewNode, zones: Sequence[str]) -> NewNode:
+    chosen = new.requirements & (requirement(labels.ZONE, IN, zones),)
+    return replace(new, zones=tuple(sorted(zones)), requirements=chosen)
 
 
 def _capacity_type(candidate: Candidate) -> str:

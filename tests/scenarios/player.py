@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from reconciler.model import kinds
 from reconciler.model.plan import INTERNAL_ERROR, Plan, ValidateClass
 from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.world import World
 from tests.simulation.chaos import Proposals, bugs
@@ -51,6 +52,10 @@ class Player:
             proposer=proposer,
         )
         proposer.inbox = self._controller.inbox
+
+    def snapshot(self) -> Snapshot:
+        """What the controller sees now."""
+        return self._controller.state.snapshot(self._world.clock.now())
 
     # --- as the world's loop wants it -----------------------------------------------------------------------------
     @property

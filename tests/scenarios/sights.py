@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from api import labels
+from reconciler.disruption.costs import price
 from reconciler.model import kinds
 from reconciler.model.objects import Node, Pod
+from reconciler.model.pods import of_daemon_set
+from reconciler.model.snapshot import Snapshot
 from reconciler.sandbox.kinds import EVENT
 from reconciler.sandbox.world import World
+from reconciler.scheduling.solve import solve
+from tests.referee.cost import lp_bound
 from tests.scenarios.player import Player
 from tests.simulation.arithmetic import at_work
 from tests.simulation.trouble import lives
@@ -54,6 +62,18 @@ class Sights:
     # --- nodes, claims, instances ---------------------------------------------------------------------------------
     def see_nodes(self, _: object) -> int:
         return sum(not node.metadata.deleting for node in self._nodes())
+
+    def see_cost_by_bound(self, _: object) -> int:
+        """What the nodes cost, in per cent of the least that nodes for their pods must cost."""
+        snapshot = self._player.snapshot()
+        return _percent(cost(snapshot), lp_bound(snapshot, [free(pod) for pod in _ours(snapshot)]))
+
+    def see_cost_by_plan(self, _: object) -> int:
+        """The same, in per cent of the nodes that would be bought for these pods if there were none; what whole pods,
+        topology and NodePools rule out is no part of the bound."""
+        snapshot = self._player.snapshot()
+        found = solve(snapshot, _ours(snapshot), exclude=frozenset(snapshot.state_nodes), improve=timedelta(seconds=1))
+        return _percent(cost(snapshot), sum(new.price for new in found.new_nodes))
 
     def see_claims(self, _: object) -> int:
         return len(self.claims())
@@ -158,6 +178,27 @@ def meets(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, str) and isinstance(found, list):
         return not found  # none_of, all_of: nothing left over
     return bool(found == wanted)
+
+
+def cost(snapshot: Snapshot) -> int:
+    """Of all nodes, in millionths of a dollar per hour."""
+    known = {type_.name: type_ for types in snapshot.catalogues.values() for type_ in types}
+    rows = (node.metadata.labels for node in snapshot.nodes.values())
+    return sum(price(known[row[labels.INSTANCE_TYPE]], row) for row in rows)
+
+
+def _percent(cost: int, least: int) -> int:
+    """Rounded up; 100 of nothing."""
+    return int(-(-100 * cost // least)) if least else 100
+
+
+def _ours(snapshot: Snapshot) -> list[Pod]:
+    return [pod for pod in snapshot.pods.values() if not of_daemon_set(pod)]
+
+
+def free(pod: Pod) -> Pod:
+    """The pod before it was bound."""
+    return replace(pod, spec=replace(pod.spec, node_name=""))
 
 
 def _app(pod: Pod) -> str | None:
