@@ -99,9 +99,15 @@ class Yard:
     pods: dict[str, Pod] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
-        objects = [node_pool(), *(value for pair in self.nodes.values() for value in pair), *self.pods.values()]
-        facts = {"catalogues": {_CLASS: self.types}, "fresh_at": dict.fromkeys(Source, NOW)}
-        return build(objects, now=NOW, settings=self.settings, **facts)
+        return build(self.objects(), **self.facts())
+
+    def objects(self) -> list[Any]:
+        return [node_pool(), *(value for pair in self.nodes.values() for value in pair), *self.pods.values()]
+
+    def facts(self) -> dict[str, Any]:
+        """What a snapshot holds besides objects."""
+        known = {"catalogues": {_CLASS: self.types}, "fresh_at": dict.fromkeys(Source, NOW)}
+        return {"now": NOW, "settings": self.settings, **known}
 
     def buy(self, new: Iterable[NewNode], prefix: str) -> None:
         """A node for each planned one, of its cheapest offering."""
