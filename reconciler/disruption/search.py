@@ -1,8 +1,8 @@
 """Which nodes can go together, in few simulations: whole sets are taken away at once, and parted only when they fail.
 
 A set whose pods all fit on the nodes that stay may go; what each of its nodes saves is sure, in whatever order they go.
-When some pods would need a new node, the nodes they come from are tried without the others, or the set is halved. Of
-what is left then, the set is looked for that is replaced by fewer or cheaper nodes at the best saving per disruption.
+When some pods would need a new node the set is halved, down to one node. Of what is left then, the set is looked for
+that is replaced by fewer or cheaper nodes at the best saving per disruption.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def _fitting(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Bounde
             continue
         else:
             failed += 1
-        rest = [one for one in rest if one not in chunk]
+        tried = {one.key for one in chunk}
+        rest = [one for one in rest if one.key not in tried]
     return found
 
 
@@ -128,7 +129,8 @@ def _wasted(one: Candidate) -> tuple[Fraction, str]:
     """The price of what no pod of it asks for, for each unit of disruption; the most first."""
     room = one.state.allocatable
     used = [sum(requests(pod).get(name, 0) for pod in one.movable) for name in _WASTED]
-    share = max(Fraction(taken, room[name]) for taken, name in zip(used, _WASTED, strict=True) if name in room)
+    shares = (Fraction(taken, room[name]) for taken, name in zip(used, _WASTED, strict=True) if room[name])
+    share = max(shares, default=Fraction(0))
     return -one.price * (1 - share) / one.cost, one.key
 
 
