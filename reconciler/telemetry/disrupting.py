@@ -12,12 +12,19 @@ from datetime import timedelta
 from typing import Any
 
 from api import durations, labels
+from api.v1.budgets import EMPTY, UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
+
+
+def written(patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The command, decoded, that a patch writes to a claim."""
+    found: dict[str, Any] = json.loads(patch["metadata"]["annotations"][labels.COMMAND])
+    return found
 
 
 def fields(claim: NodeClaim, patch: Mapping[str, Any]) -> dict[str, Any]:
     """The fields for a candidate and the patch that wrote the command to it (annotation kerf.sh/command)."""
-    command = json.loads(patch["metadata"]["annotations"][labels.COMMAND])
+    command = written(patch)
     replacements, pods = len(command.get("replacements", ())), len(command.get("pods", ()))
     decision = "replace" if replacements else "delete"
     node, own = claim.status.node_name, claim.metadata.labels
@@ -54,13 +61,24 @@ def termination_mode(claim: NodeClaim | None) -> str:
     return "eventual" if grace > timedelta(0) else "forceful"
 
 
+def consolidation_type(command: Mapping[str, Any]) -> str:
+    """What kind of consolidation a command (decoded) is, as metrics have it; empty when it is none.
+
+    `multi`: it goes with others for the same replacements.
+    """
+    reason = command.get("reason")
+    if reason == UNDERUTILIZED:
+        return "multi" if command.get("peers") else "single"
+    return "empty" if reason == EMPTY else ""
+
+
 def given_up(claim: NodeClaim, patch: Mapping[str, Any]) -> str:
-    """Why the command that this patch takes from a claim had begun, when the world has changed since; empty when its
-    replacement failed, or nobody knows."""
+    """The kind of consolidation that this patch takes from a claim because the world has changed since it began; empty
+    when it was none, when its replacement failed, or when nobody knows."""
     text = claim.metadata.annotations.get(labels.COMMAND, "")
     if patch["metadata"]["annotations"].get(labels.COMMAND_FAILED) or not text:
         return ""
     try:
-        return str(json.loads(text).get("reason", ""))
+        return consolidation_type(json.loads(text))
     except ValueError:
         return ""

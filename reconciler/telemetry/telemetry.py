@@ -65,8 +65,6 @@ _QUIET = FINE | {"conflict", "blocked", "world_changed"}
 _STUCK = frozenset({"forbidden", "invalid", "failed"})
 _STUCK_TOLD_SECONDS = 600
 _EVENT_LENGTH = 1000
-#: Each command is about one node.
-_CONSOLIDATION = {"Empty": "empty", "Underutilized": "single"}
 #: Pods that are refused before any placement is tried.
 _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Pods that are put off: the next pass knows more.
@@ -269,11 +267,12 @@ class Telemetry:
         elif verb == "StartCommand" and isinstance(action, PatchObject) and known is not None:
             fields, reason = disrupting.fields(known, action.patch), action.reason.code
             if reason in REASONS:  # expiration is no decision of ours
-                self.metrics.decisions.labels(fields["decision"], reason.lower(), _CONSOLIDATION.get(reason, "")).inc()
+                kind = disrupting.consolidation_type(disrupting.written(action.patch))
+                self.metrics.decisions.labels(fields["decision"], reason.lower(), kind).inc()
             self.log.info("disrupting node(s)", **fields)
         elif verb == "RollBackCommand" and isinstance(action, PatchObject) and known is not None:
-            kind = _CONSOLIDATION.get(disrupting.given_up(known, action.patch))
-            if kind is not None:
+            kind = disrupting.given_up(known, action.patch)
+            if kind:
                 self.metrics.failed_validations.labels(kind).inc()
         elif verb == "TaintNode" and isinstance(action, PatchObject) and not _tainted(known):
             taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
