@@ -7,12 +7,14 @@ that is replaced by fewer or cheaper nodes at the best saving per disruption.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Final
 
+from api import labels
 from api.v1.budgets import UNDERUTILIZED
 from reconciler.disruption.balanced import BALANCED, Policy
 from reconciler.disruption.budgets import Ledger
@@ -122,7 +124,25 @@ def replaceable(view: View, order: Sequence[Candidate], policy: Policy, ask: Bou
         worth = Fraction(move.sure, sum(one.cost for one in chosen))
         if best is None or worth > best.worth:
             best = _Found(move, worth)
-    return best.move if best is not None else None
+    return _trimmed(view, best.move, policy, ask) if best is not None else None
+
+
+def _trimmed(view: View, move: Move, policy: Policy, ask: Solve) -> Move:
+    """Without the candidates for which nodes like them would come, if the others by themselves save as much."""
+    coming = Counter(new.instance_types[0] for new in move.new)
+    rest = []
+    for one in move.candidates:
+        type_ = one.state.labels.get(labels.INSTANCE_TYPE, "")
+        if coming[type_]:
+            coming[type_] -= 1
+        else:
+            rest.append(one)
+    if not 0 < len(rest) < len(move.candidates):
+        return move
+    fewer = judge(view, rest, ask)
+    if isinstance(fewer, Blocker) or fewer.sure < move.sure or not policy.approves(rest, fewer.sure):
+        return move
+    return fewer
 
 
 def _wasted(one: Candidate) -> tuple[Fraction, str]:

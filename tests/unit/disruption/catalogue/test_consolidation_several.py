@@ -59,6 +59,14 @@ def test_084_two_nodes_are_not_replaced_by_one_like_them() -> None:
     assert m.moves(*world, types=(LARGE,)) == [("a", "delete")]
 
 
+def test_a_node_for_which_one_like_it_would_come_stays_where_it_is() -> None:
+    """Two would be replaced by two, one of which is as the cheaper of them."""
+    full = m.machine("m.full", 2, 100_000)
+    dear = m.machine("m.dear", 2, 400_000)
+    world = [m.only(m.ON_DEMAND), *m.host("a", full), *m.host("b", dear), *(m.pod(n, n, cpu="1900m") for n in "ab")]
+    assert m.moves(*world, types=(full, dear)) == [("b", "replace")]
+
+
 #: A node that is a little too dear, and what would do.
 ODD, TWO = m.machine("m.odd", 2, 60_000), m.machine("t.two", 2, 20_000)
 
