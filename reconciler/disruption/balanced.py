@@ -4,7 +4,7 @@ of the pool's pods that it disturbs. Source: disruption reference §3.9.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,7 +17,19 @@ from reconciler.model.snapshot import StateNode
 
 BALANCED = "Balanced"
 #: The share of cost may be smaller than the share of disruption by this factor.
-_K = 2
+K = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The shares of a pool's cost and of its disruption that a move is."""
+
+    saved: Fraction
+    disturbed: Fraction
+
+    @property
+    def text(self) -> str:
+        return f"{float(self.saved / self.disturbed):.2f}" if self.disturbed else "infinite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +43,7 @@ class Totals:
         """Whether a move that saves this much and disrupts this much scores 1/K or more."""
         if saving <= 0 or self.price <= 0 or self.cost <= 0:
             return False
-        return _K * saving * self.cost >= cost * self.price
+        return K * saving * self.cost >= cost * self.price
 
 
 class Policy:
@@ -43,19 +55,26 @@ class Policy:
 
     def approves(self, candidates: Sequence[Candidate], saving: int) -> bool:
         """Whether every Balanced pool among the candidates' finds its share of the saving worth the disruption."""
+        return all(whole.approves(share, cost) for _, whole, share, cost in self._shares(candidates, saving))
+
+    def scores(self, candidates: Sequence[Candidate], saving: int) -> Iterator[tuple[NodePool, Score]]:
+        """Of each of these pools, where it costs anything."""
+        for pool, whole, share, cost in self._shares(candidates, saving):
+            if whole.price > 0 and whole.cost > 0:
+                yield pool, Score(share / whole.price, Fraction(cost, whole.cost))
+
+    def _shares(self, candidates: Sequence[Candidate], saving: int) -> Iterator[tuple[NodePool, Totals, Fraction, int]]:
+        """By Balanced pool: its totals, its share of the saving, and what the move costs its pods."""
         price = sum(one.price for one in candidates)
         by_pool: dict[str, list[Candidate]] = {}
         for one in candidates:
             if one.pool.spec.disruption.consolidation_policy == BALANCED:
                 by_pool.setdefault(one.pool.name, []).append(one)
-        return all(self._worth(mine, saving, price) for mine in by_pool.values())
-
-    def _worth(self, mine: Sequence[Candidate], saving: int, price: int) -> bool:
-        pool = mine[0].pool
-        if pool.name not in self._totals:
-            self._totals[pool.name] = totals(self._view, pool)
-        share = Fraction(saving * sum(one.price for one in mine), price) if price else Fraction(0)
-        return self._totals[pool.name].approves(share, sum(one.cost for one in mine))
+        for name, mine in by_pool.items():
+            if name not in self._totals:
+                self._totals[name] = totals(self._view, mine[0].pool)
+            share = Fraction(saving * sum(one.price for one in mine), price) if price else Fraction(0)
+            yield mine[0].pool, self._totals[name], share, sum(one.cost for one in mine)
 
 
 def totals(view: View, pool: NodePool) -> Totals:

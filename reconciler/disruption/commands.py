@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
+from reconciler.disruption.announcing import CHURN, rejected
 from reconciler.disruption.candidates import Candidate, pod_blocker, unreadable, waived
 from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
 from reconciler.disruption.view import View
@@ -309,8 +310,10 @@ def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> P
         in_a_row = before is not None and now - before.at < _FORGOTTEN_AFTER
         failure = Failure(at=now, count=before.count + 1 if before is not None and in_a_row else 1)
         annotations[labels.COMMAND_FAILED] = text_of(failure)
+    dropped = command.reason == UNDERUTILIZED and not stop.failed
     return Plan(
         actions=(annotate(claim, "RollBackCommand", annotations, why),),
+        events=rejected([view.snapshot.state_nodes[claim.name]], CHURN, stop.text) if dropped else (),
         refusals=(Refusal(f"nodeclaim/{claim.name}", why),),
         next_due=now + view.snapshot.settings.disruption_period,
     )

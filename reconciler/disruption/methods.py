@@ -17,7 +17,7 @@ from typing import Final
 
 from api.v1.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from api.v1.nodepool import NodePool
-from reconciler.disruption import costs
+from reconciler.disruption import announcing, costs
 from reconciler.disruption.attraction import restless
 from reconciler.disruption.budgets import Ledger, reported
 from reconciler.disruption.candidates import Blocker, Candidate, known_candidate, refused
@@ -31,7 +31,7 @@ from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Step
-from reconciler.model.plan import NOTHING, Plan, Source, joined
+from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from reconciler.model.replicas import may_renew, room
 from reconciler.model.snapshot import Proposal
 from reconciler.scheduling.claims import member_claim, member_name, to_claim
@@ -212,7 +212,8 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
 def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Proposals that have stood their time and still hold: deletions, several at once, or one replacement a plan."""
     due, ready = timely(view)
-    plans = [_eligible(view, ledger, UNDERUTILIZED, len(ready)), Plan(next_due=due)]
+    told = tuple(announcing.replaceable(view, ready))
+    plans = [_eligible(view, ledger, UNDERUTILIZED, len(ready)), Plan(events=told, next_due=due)]
     if ledger.used or not settled(view):
         return joined(plans)
     together = _deletions(view, ledger, ready, ask)
@@ -240,28 +241,40 @@ def _deletions(view: View, ledger: Ledger, ready: Iterable[Proposal], ask: Solve
         return None
     for one in going:
         ledger.take(one.pool.name, one.key)
-    return joined(start(view, one, UNDERUTILIZED, _saves(DELETE, one.price)) for one in going)
+    told = Plan(events=tuple(announcing.approved(view, going, move.saving)))
+    return joined((*(start(view, one, UNDERUTILIZED, _saves(DELETE, one.price)) for one in going), told))
 
 
 def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> tuple[Plan, bool]:
     """Start the proposed command if the world still agrees, and whether that was so."""
     found = agreed(view, proposal)
     if found is None:
-        return NOTHING, False
+        return _dropped(view, proposal, announcing.CHURN, "something has changed since it was found"), False
     afforded = ledger.affordable(found, UNDERUTILIZED)
     short = next((one for one in found if one not in afforded), None)
     if short is not None:
-        return no_budget(view, short.state, UNDERUTILIZED), False
+        kept = _dropped(view, proposal, announcing.BUDGET, f"the budgets of NodePool {short.pool.name} let it not go")
+        return kept + no_budget(view, short.state, UNDERUTILIZED), False
     move = judge(view, found, ask)
     if not isinstance(move, Move) or (move.new and not _no_worse(move, proposal)):
         text = move.text if isinstance(move, Blocker) else "the replacement would be another one"
-        blocker = Blocker("ConsolidationRejected", text)
-        return joined(refused(one.state, blocker, soon(view)) for one in found), False
+        return _dropped(view, proposal, announcing.SCHEDULING, text), False
     salt = command_id(found[0].claim.metadata.uid, UNDERUTILIZED, view.snapshot.now)
     claims = [to_claim(view.snapshot, new, salt=salt) for new in move.new]
     for one in found:
         ledger.take(one.pool.name, one.key)
-    return start_together(view, found, UNDERUTILIZED, _saves(move.kind, move.saving), claims), True
+    begun = start_together(view, found, UNDERUTILIZED, _saves(move.kind, move.saving), claims)
+    return begun + Plan(events=tuple(announcing.approved(view, found, move.saving))), True
+
+
+def _dropped(view: View, proposal: Proposal, why: str, text: str) -> Plan:
+    """The refusal of a proposal that does not hold; of nodes that are on their way already nothing is said."""
+    known = view.snapshot.state_nodes
+    keys = [key for key in proposal.candidates if key in known and view.command(key) is None]
+    staying = [known[key] for key in keys if not known[key].deleting]
+    reason = Reason("ConsolidationRejected", f"{why}: {text}")
+    refusals = tuple(Refusal(f"node/{one.name}", reason) for one in staying)
+    return Plan(refusals=refusals, events=announcing.rejected(staying, why, text), next_due=soon(view))
 
 
 def _saves(kind: str, saving: int) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 from api import durations, labels
 from reconciler.disruption import costs
+from reconciler.disruption.announcing import unconsolidatable
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, known_candidate, refused
 from reconciler.disruption.pacing import backing_off
@@ -44,9 +45,10 @@ def _window(keys: Sequence[str], now: datetime) -> Sequence[str]:
 
 
 def _one(view: View, key: str) -> Plan:
-    if not attractive(view, key):
-        return _without_pool(view, key)
     state, now = view.snapshot.state_nodes[key], view.snapshot.now
+    if not attractive(view, key):
+        told_elsewhere = _told_elsewhere(view, state)
+        return _without_pool(view, key) + Plan(events=() if told_elsewhere else unconsolidatable(view, state))
     ends = [end for pod in view.snapshot.pods.on(state.name) for end in pods.protection_ends(pod) if end > now]
     told = Plan(events=tuple(_protections(view, state.name)), next_due=min(ends, default=None))
     if _told_elsewhere(view, state):

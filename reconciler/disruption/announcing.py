@@ -1,0 +1,71 @@
+"""What is told of consolidation: nodes that it never looks at, nodes for which something cheaper was found, moves that
+were approved, and moves that were dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from reconciler.disruption.attraction import unattractive
+from reconciler.disruption.balanced import K, Policy
+from reconciler.disruption.candidates import Candidate
+from reconciler.disruption.moves import REPLACE
+from reconciler.disruption.view import View
+from reconciler.disruption.writes import told
+from reconciler.model import kinds
+from reconciler.model.plan import Event
+from reconciler.model.snapshot import Proposal, StateNode
+
+#: Why a move is dropped: the world has changed, budgets allow it no more, or the pods have no such place any more.
+CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"
+#: Of nodes that are at rest and stay because their pool or they themselves say so; the others say nothing of interest.
+_SAID: Final = frozenset({"ConsolidationDisabled", "WhenEmpty", "UnknownInstanceType", "NoLabel"})
+
+
+def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
+    """Why consolidation never looks at a node that is in use."""
+    pool = view.snapshot.node_pools.get(state.pool_name)
+    if pool is None or pool.static or state.claim is None or state.deleting or not state.initialized:
+        return ()
+    if view.command(state.claim.name) is not None:
+        return ()
+    found = next((one for one in unattractive(view, state, pool) if one.code in _SAID), None)
+    return _stands(state, "Unconsolidatable", found.text, found.code) if found is not None else ()
+
+
+def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
+    """That nodes could be replaced, and what that would save."""
+    for proposal in proposals:
+        others = f" together with {len(proposal.candidates) - 1} others" if proposal.candidates[1:] else ""
+        words = f"Could be replaced{others}: that would save {_dollars(proposal.saving)} an hour"
+        for key in proposal.candidates if proposal.kind == REPLACE else ():
+            state = view.snapshot.state_nodes.get(key)
+            if state is not None and view.command(key) is None:
+                yield from _stands(state, "ConsolidationCandidate", words, "")
+
+
+def rejected(states: Iterable[StateNode], why: str, text: str) -> tuple[Event, ...]:
+    """That a move that was found is dropped."""
+    return tuple(event for one in states for event in _stands(one, "ConsolidationRejected", f"{why}: {text}", why))
+
+
+def approved(view: View, candidates: Sequence[Candidate], saving: int) -> Iterator[Event]:
+    """By what score Balanced pools found a move worth its disruption: of one node on it, of several on the pool."""
+    for pool, score in Policy(view).scores(candidates, saving):
+        percents = (
+            f"{float(100 * score.saved):.1f} % of its cost for {float(100 * score.disturbed):.1f} % of its disruption"
+        )
+        words = f"Score {score.text} (at least {1 / K} is asked, k = {K}): NodePool {pool.name} saves {percents}"
+        if len(candidates) == 1:
+            yield from told(candidates[0].state, "ConsolidationApproved", words)
+        else:
+            yield Event(kinds.ref(pool), pool.metadata.uid, "Normal", "ConsolidationApproved", words)
+
+
+def _stands(state: StateNode, reason: str, words: str, dedupe: str) -> tuple[Event, ...]:
+    return tuple(event.standing() for event in told(state, reason, words, dedupe=dedupe))
+
+
+def _dollars(micro: int) -> str:
+    return f"${micro / 1e6:.4f}"
