@@ -59,13 +59,8 @@ class Catalogue:
 SCHEDULING = Catalogue(
     "scheduling", range(1, 234), ("tests/unit/scheduling/test_catalogue_*.py",), "docs/scheduling.md"
 )
-#: Consolidation (62 to 109) is to come.
 DISRUPTION = Catalogue(
-    "disruption",
-    range(1, 170),
-    ("tests/unit/disruption/catalogue/test_*.py",),
-    "docs/disruption.md",
-    to_come=range(62, 110),
+    "disruption", range(1, 170), ("tests/unit/disruption/catalogue/test_*.py",), "docs/disruption.md"
 )
 AWS = Catalogue(
     "aws",
