@@ -24,6 +24,8 @@ from tests.mutations import (
     behaviours_of_candidates,
     behaviours_of_claims,
     behaviours_of_company,
+    behaviours_of_consolidation,
+    behaviours_of_consolidation_policies,
     behaviours_of_drains,
     behaviours_of_drift,
     behaviours_of_nodes,
@@ -83,6 +85,8 @@ BROKEN = {
             (
                 behaviours_of_candidates,
                 behaviours_of_budgets,
+                behaviours_of_consolidation,
+                behaviours_of_consolidation_policies,
                 behaviours_of_drift,
                 behaviours_of_claims,
                 behaviours_of_drains,

@@ -85,7 +85,9 @@ def test_090_a_node_goes_for_a_reserved_one_of_its_own_type(market: str, gate: b
     """Spot too, whatever the gate says."""
     old = m.machine("m.old", 2, 100_000, 40_000, **RESERVED)
     settings = m.GATE if gate else None
-    (found,) = m.proposed(*lone(type_=old, capacity_type=market), types=(old,), settings=settings)
+    world = lone(type_=old, capacity_type=market)
+    assert m.moves(*world, types=(old,), settings=settings) == [("a", "replace")]
+    (found,) = m.proposed(*world, types=(old,), settings=settings)
     assert m.bought(found) == [("m.old",)]
     assert m.bought(found, labels.CAPACITY_TYPE) == [(m.RESERVED,)]
 
