@@ -11,6 +11,7 @@ from reconciler.disruption.attraction import unattractive
 from reconciler.disruption.balanced import K, Policy
 from reconciler.disruption.candidates import Candidate
 from reconciler.disruption.moves import REPLACE
+from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import told
 from reconciler.model import kinds
@@ -22,6 +23,9 @@ CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"
 #: Of nodes that are at rest and stay because their pool or they themselves say so; the others say nothing of interest.
 _SAID: Final = frozenset({"ConsolidationDisabled", "WhenEmpty", "UnknownInstanceType", "NoLabel"})
 
+#: What the gate SpotToSpotConsolidation, or minValues, stands in the way of.
+_RESTRAINED: Final = frozenset({"SpotToSpotDisabled", "TooFewSpotTypes", "MinValues"})
+
 
 def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
     """Why consolidation never looks at a node that is in use."""
@@ -32,6 +36,14 @@ def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
         return ()
     found = next((one for one in unattractive(view, state, pool) if one.code in _SAID), None)
     return _stands(state, "Unconsolidatable", found.text, found.code) if found is not None else ()
+
+
+def restrained(view: View) -> Iterator[Event]:
+    """Which nodes stay for a setting's sake, as the slow half found: a cheaper node could be had without it."""
+    for key, why in sorted(view.snapshot.kept.items()):
+        state = view.snapshot.state_nodes.get(key)
+        if why.code in _RESTRAINED and state is not None and attractive(view, key):
+            yield from _stands(state, "Unconsolidatable", why.text, why.code)
 
 
 def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:

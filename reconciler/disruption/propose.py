@@ -27,7 +27,8 @@ from reconciler.disruption.search import Bounded, deletable, replaceable, single
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.view import View, view
 from reconciler.model.memory import Memory
-from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.model.plan import Reason
+from reconciler.model.snapshot import Findings, Proposal, Snapshot
 from reconciler.scheduling.claims import to_claim
 
 #: How many candidates one run simulates alone, how many of them are always the most promising, and how many such moves
@@ -38,7 +39,13 @@ _MOVES: Final = 10
 
 
 def propose(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None = None) -> tuple[Proposal, ...]:
-    """The moves found, in the order in which they reckon with each other: deletions, then what is replaced.
+    """The moves found, as `consider` has them."""
+    return consider(snapshot, ask, memory).proposals
+
+
+def consider(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None = None) -> Findings:
+    """The moves found, in the order in which they reckon with each other: deletions, then what is replaced; and why
+    nodes that were looked at alone stay.
 
     `ask` is the scheduler that simulations use, by default the real one; a `memory` spares working out again what has
     not changed since it was last given, and changes no answer.
@@ -55,8 +62,14 @@ def propose(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None 
     if several is not None:
         found.append(several)
         seen = _taken(seen, ledger, several.candidates)
-    found += _single(seen, [one for one in left if one.key not in seen.commands], ledger, policy, scheduler)
-    return tuple(_proposal(snapshot, move) for move in found)
+    rest = [one for one in left if one.key not in seen.commands]
+    kept: dict[str, Reason] = {}
+    for one, outcome in _single(seen, rest, ledger, policy, scheduler):
+        if isinstance(outcome, Blocker):
+            kept[one.key] = Reason(outcome.code, outcome.text)
+        else:
+            found.append(outcome)
+    return Findings(tuple(_proposal(snapshot, move) for move in found), kept)
 
 
 def _taken(seen: View, ledger: Ledger, gone: Sequence[Candidate]) -> View:
@@ -66,8 +79,10 @@ def _taken(seen: View, ledger: Ledger, gone: Sequence[Candidate]) -> View:
     return without(seen, gone)
 
 
-def _single(seen: View, left: Sequence[Candidate], ledger: Ledger, policy: Policy, ask: Bounded) -> Iterator[Move]:
-    """Moves of one candidate each, those of the NodePools in turn."""
+def _single(
+    seen: View, left: Sequence[Candidate], ledger: Ledger, policy: Policy, ask: Bounded
+) -> Iterator[tuple[Candidate, Move | Blocker]]:
+    """Candidates with their moves, or why they have none; those of the NodePools in turn."""
     number = 0
     for one in probed(_interleaved(left), seen, _ALWAYS, _SIMULATIONS):
         if number == _MOVES or ask.exhausted:
@@ -75,10 +90,10 @@ def _single(seen: View, left: Sequence[Candidate], ledger: Ledger, policy: Polic
         if not ledger.remaining(one.pool.name, UNDERUTILIZED):
             continue
         move = single(seen, one, policy, ask)
+        yield one, move
         if isinstance(move, Blocker):
             continue
         number += 1
-        yield move
         ledger.take(one.pool.name, one.key)
         seen = seen if move.new else without(seen, [one])
 

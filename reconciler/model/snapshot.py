@@ -293,6 +293,8 @@ class Snapshot:
     fresh_at: Mapping[Source, datetime] = field(default_factory=dict)
     #: Proposals of the slow half (consolidation), newest first; each is checked again before it is used.
     proposals: tuple[Proposal, ...] = ()
+    #: By key of `state_nodes`: why the slow half, when it looked last, found no move for a node.
+    kept: Mapping[str, Reason] = field(default_factory=dict)
     #: Back-offs: by subject (`nodepool/x`, `eviction/ns/pod`, `launch/group`): not before this instant.
     not_before: Mapping[str, datetime] = field(default_factory=dict)
     #: What has changed in the tables that follow events; None for a copy, which follows nothing.
@@ -363,3 +365,11 @@ class Proposal:
     versions: Mapping[str, str]
     pods: frozenset[str] = frozenset()
     made_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the slow half found: moves, and by key of `state_nodes` why nodes that it looked at stay."""
+
+    proposals: tuple[Proposal, ...] = ()
+    kept: Mapping[str, Reason] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Instance, Message, Region, ZonalShift
 from reconciler.model.inventory import Resource
 from reconciler.model.kinds import Kind
-from reconciler.model.plan import Action
+from reconciler.model.plan import Action, Reason
 from reconciler.model.snapshot import Proposal
 
 
@@ -127,6 +127,7 @@ class Proposed:
 
     proposals: tuple[Proposal, ...]
     made_at: datetime
+    kept: Mapping[str, Reason] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,17 +20,17 @@ from typing import Any, Protocol
 
 import msgspec
 
-from reconciler.disruption.propose import propose
+from reconciler.disruption.propose import consider
 from reconciler.kube.interning import interner
 from reconciler.model import kinds
 from reconciler.model.cluster import FACTS, FIELDS, Cluster
 from reconciler.model.kinds import Ref
 from reconciler.model.memory import Memory
-from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.model.snapshot import Findings, Snapshot
 from reconciler.runtime.inbox import Inbox, Proposed
 
 #: Gives moves for a snapshot; the memory is the same from time to time.
-Think = Callable[[Snapshot, Memory], tuple[Proposal, ...]]
+Think = Callable[[Snapshot, Memory], Findings]
 #: What changed since the last time: objects by address, None for one that is gone.
 Changes = Mapping[Ref, Any | None]
 #: An answer that takes longer than this means that the worker hangs.
@@ -40,9 +40,9 @@ PIECE = 500
 _NICE = 5
 
 
-def proposed(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
+def considered(snapshot: Snapshot, memory: Memory) -> Findings:
     """What the room of disruption thinks of it."""
-    return propose(snapshot, memory=memory)
+    return consider(snapshot, memory=memory)
 
 
 class Proposer(Protocol):
@@ -63,11 +63,12 @@ class Proposer(Protocol):
 class InlineProposer:
     """Thinks at once; the answer is news for the next tick."""
 
-    def __init__(self, inbox: Inbox, think: Think = proposed) -> None:
+    def __init__(self, inbox: Inbox, think: Think = considered) -> None:
         self._inbox, self._think, self._memory = inbox, think, Memory()
 
     def start(self, snapshot: Snapshot, changes: Changes) -> bool:
-        self._inbox.put(Proposed(self._think(snapshot, self._memory), snapshot.now))
+        found = self._think(snapshot, self._memory)
+        self._inbox.put(Proposed(found.proposals, snapshot.now, found.kept))
         return True
 
     def forget(self) -> None:
@@ -149,7 +150,7 @@ class ProcessProposer:
         self,
         inbox: Inbox,
         on_error: Callable[[Exception], None] = lambda error: None,
-        think: Think = proposed,
+        think: Think = considered,
     ) -> None:
         self._inbox, self._on_error, self._think = inbox, on_error, think
         self._process: BaseProcess | None = None
@@ -213,7 +214,7 @@ class ProcessProposer:
         if isinstance(answer, str):
             self._on_error(RuntimeError(answer))
         else:
-            self._inbox.put(Proposed(answer, made_at))
+            self._inbox.put(Proposed(answer.proposals, made_at, answer.kept))
 
 
 # --- the worker's side ------------------------------------------------------------------------------------------

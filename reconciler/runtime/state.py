@@ -23,7 +23,7 @@ from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Action, Nomination, Plan, Source
+from reconciler.model.plan import Action, Nomination, Plan, Reason, Source
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.ailments import Ailments
@@ -97,6 +97,7 @@ class State:
         self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
         self.fresh_at: dict[Source, datetime] = {}
         self.proposals: tuple[Proposal, ...] = ()
+        self.kept: Mapping[str, Reason] = {}
         #: What the executor was about when the news that are in by now were not.
         self.under_way: tuple[Action, ...] = ()
         #: Objects that changed since the slow half was last asked; None for one that is gone.
@@ -217,6 +218,7 @@ class State:
     @_take.register
     def _(self, news: Proposed, now: datetime) -> None:
         self.proposals = tuple(p if p.made_at else replace(p, made_at=news.made_at) for p in news.proposals)
+        self.kept = news.kept
 
     # --- objects ------------------------------------------------------------------------------------------------
     def put(self, kind: Kind, value: Any, now: datetime) -> None:
@@ -373,6 +375,7 @@ class State:
             under_way=self.under_way,
             fresh_at=MappingProxyType(self.fresh_at),
             proposals=self.proposals,
+            kept=self.kept,
             not_before=self._not_before(now),
         )
 

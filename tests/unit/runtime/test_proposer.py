@@ -15,7 +15,7 @@ from reconciler.model.memory import Memory
 from reconciler.model.objects import Node, Pod, PodSpec
 from reconciler.model.plan import Plan, Reason, TerminateInstance
 from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.model.snapshot import Findings, Proposal, Snapshot
 from reconciler.model.workloads import StoredTemplate
 from reconciler.runtime.inbox import Changed, Inbox, Proposed, Removed
 from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
@@ -24,21 +24,21 @@ from reconciler.runtime.state import State
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def tell(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
+def tell(snapshot: Snapshot, memory: Memory) -> Findings:
     """A proposal that says what was seen."""
     seen = {name: node.metadata.resource_version for name, node in sorted(snapshot.nodes.items())}
     pods = frozenset(pod.metadata.name for pod in snapshot.pods.values())
     instances = tuple(sorted(snapshot.nominated_until))
-    return (Proposal(str(snapshot.now), "R", "k", instances, (), os.getpid(), seen, pods),)
+    return Findings((Proposal(str(snapshot.now), "R", "k", instances, (), os.getpid(), seen, pods),))
 
 
-def tell_of_buffers(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
+def tell_of_buffers(snapshot: Snapshot, memory: Memory) -> Findings:
     """What the worker knows of CapacityBuffers, and of what is being done."""
     names = (*snapshot.capacity_buffers, *snapshot.pod_templates, *snapshot.buffer_pods)
-    return (Proposal(str(len(snapshot.under_way)), "R", "k", names, (), 0, {}),)
+    return Findings((Proposal(str(len(snapshot.under_way)), "R", "k", names, (), 0, {}),))
 
 
-def die_on_request(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
+def die_on_request(snapshot: Snapshot, memory: Memory) -> Findings:
     if "deadly" in snapshot.nodes:
         os._exit(1)
     if "broken" in snapshot.nodes:

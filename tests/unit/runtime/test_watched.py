@@ -13,7 +13,7 @@ from reconciler.model import kinds
 from reconciler.model.memory import Memory
 from reconciler.model.objects import LabelSelector, TopologySpreadConstraint
 from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Proposal, Snapshot
+from reconciler.model.snapshot import Findings, Proposal, Snapshot
 from reconciler.model.workloads import ReplicaSet, WorkloadSpec
 from reconciler.ports import Forbidden
 from reconciler.runtime.controller import Controller
@@ -83,11 +83,11 @@ def test_without_the_setting_nobody_asks_for_leave_to_read_them() -> None:
     assert scene.controller.missing() == []
 
 
-def tell(snapshot: Snapshot, memory: Memory) -> tuple[Proposal, ...]:
+def tell(snapshot: Snapshot, memory: Memory) -> Findings:
     """A proposal that says which ReplicaSets the worker knows."""
     known = {key: value.spec.selector for key, value in snapshot.replica_sets.items()}
     found = {key: selector.match_labels["app"] for key, selector in known.items() if selector is not None}
-    return (Proposal("id", "Test", "delete", (), (), len(snapshot.settings.default_constraints), found),)
+    return Findings((Proposal("id", "Test", "delete", (), (), len(snapshot.settings.default_constraints), found),))
 
 
 def test_the_worker_knows_them_too() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from api import labels
+from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.propose import consider
 from reconciler.model.settings import FeatureGates, Settings
 from tests.unit.disruption import markets as m
 from tests.unit.disruption import worlds as w
@@ -27,6 +29,14 @@ def bought(*objects: Any, types: Any, settings: Settings = m.GATE) -> list[tuple
     return [types for one in found for types in m.bought(one)]
 
 
+def told(*objects: Any, types: Any, settings: Settings) -> list[tuple[str, str]]:
+    """What is said of nodes that stay, by the kind of object and the code."""
+    facts: dict[str, Any] = {"catalogues": {"default": types}, "settings": settings}
+    kept = consider(w.snapshot(objects, **facts)).kept
+    plan = disrupt(w.snapshot(objects, kept=kept, **facts))
+    return [(event.ref.kind, event.dedupe) for event in plan.events if event.reason == "Unconsolidatable"]
+
+
 def test_063_a_spot_node_is_replaced_by_one_of_the_fifteen_cheapest_types() -> None:
     (found,) = m.proposed(*spot(), types=(OLD, *LADDER), settings=m.GATE)
     (types,) = m.bought(found)
@@ -44,6 +54,7 @@ def test_064_with_fewer_types_or_without_the_gate_a_spot_node_is_kept(
     types = (OLD, *LADDER[:number])
     assert m.said(m.verdict(*spot(), types=types, settings=settings)) == code
     assert len(bought(*spot(), types=types, settings=settings)) == (code == "replace")
+    assert told(*spot(), types=types, settings=settings) == [("Node", code), ("NodeClaim", code)] * (code != "replace")
 
 
 @pytest.mark.parametrize(("rank", "goes"), [(19, False), (5, False), (4, True), (0, True)])
@@ -97,3 +108,7 @@ def test_069_a_best_effort_is_not_enough_for_consolidation() -> None:
     assert m.said(found) == "MinValues"
     assert KEY in found.text  # type: ignore[union-attr]
     assert m.moves(*world, types=(old, cheap, *dear), settings=settings) == []
+    assert told(*world, types=(old, cheap, *dear), settings=settings) == [
+        ("Node", "MinValues"),
+        ("NodeClaim", "MinValues"),
+    ]
