@@ -5,6 +5,7 @@ were approved, and moves that were dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from reconciler.disruption.attraction import unattractive
@@ -23,6 +24,7 @@ CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"
 #: Of nodes that are at rest and stay because their pool or they themselves say so; the others say nothing of interest.
 _SAID: Final = frozenset({"ConsolidationDisabled", "WhenEmpty", "UnknownInstanceType", "NoLabel"})
 
+_FOR_EVER: Final = 10 * 365 * 24 * 3600
 #: What the gate SpotToSpotConsolidation, or minValues, stands in the way of.
 _RESTRAINED: Final = frozenset({"SpotToSpotDisabled", "TooFewSpotTypes", "MinValues"})
 
@@ -35,7 +37,7 @@ def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
     if view.command(state.claim.name) is not None:
         return ()
     found = next((one for one in unattractive(view, state, pool) if one.code in _SAID), None)
-    return _stands(state, "Unconsolidatable", found.text, found.code) if found is not None else ()
+    return _once(state, found.text, found.code) if found is not None else ()
 
 
 def restrained(view: View) -> Iterator[Event]:
@@ -43,7 +45,7 @@ def restrained(view: View) -> Iterator[Event]:
     for key, why in sorted(view.snapshot.kept.items()):
         state = view.snapshot.state_nodes.get(key)
         if why.code in _RESTRAINED and state is not None and attractive(view, key):
-            yield from _stands(state, "Unconsolidatable", why.text, why.code)
+            yield from _once(state, why.text, why.code)
 
 
 def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
@@ -73,6 +75,13 @@ def approved(view: View, candidates: Sequence[Candidate], saving: int) -> Iterat
             yield from told(candidates[0].state, "ConsolidationApproved", words)
         else:
             yield Event(kinds.ref(pool), pool.metadata.uid, "Normal", "ConsolidationApproved", words)
+
+
+def _once(state: StateNode, words: str, code: str) -> tuple[Event, ...]:
+    """What somebody has wished is no news every hour: it is told once while this process runs."""
+    return tuple(
+        replace(event, same_seconds=_FOR_EVER) for event in told(state, "Unconsolidatable", words, dedupe=code)
+    )
 
 
 def _stands(state: StateNode, reason: str, words: str, dedupe: str) -> tuple[Event, ...]:
