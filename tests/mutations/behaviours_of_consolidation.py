@@ -21,21 +21,15 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     64: (
         "Fourteen cheaper types are enough for a spot node.",
-        (
-            Edit(
-                "reconciler/disruption/moves.py",
-                "if len(kept) < SPOT_TO_SPOT_TYPES:",
-                "if len(kept) < SPOT_TO_SPOT_TYPES - 1:",
-            ),
-        ),
+        (Edit("reconciler/disruption/moves.py", "    if len(kept) < least:\n", "    if len(kept) < least - 1:\n"),),
     ),
     65: (
         "A spot node goes for any cheaper type.",
         (
             Edit(
                 "reconciler/disruption/moves.py",
-                "    if spot_to_spot and len(candidates) == 1:",
-                "    if spot_to_spot and not candidates:",
+                "if spot_to_spot and len(candidates) == 1 else 1",
+                "if spot_to_spot and not candidates else 1",
             ),
         ),
     ),
@@ -44,8 +38,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/moves.py",
-                "kept = [n for n in new.instance_types if",
-                "kept = [n for n in sorted(new.instance_types) if",
+                "kept = [n for n in pick.instance_types if",
+                "kept = [n for n in sorted(pick.instance_types) if",
             ),
         ),
     ),

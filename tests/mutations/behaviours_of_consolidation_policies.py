@@ -168,7 +168,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/moves.py",
-                "    first = prices.cheapest(types[kept[0]], new.requirements, view.snapshot)\n",
+                "    first = prices.cheapest(types[kept[0]], pick.requirements, view.snapshot)\n",
                 "    first = min(offer.price for offer in types[kept[0]].offerings)\n",
             ),
         ),
