@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from reconciler.disruption.attraction import unattractive
 from reconciler.disruption.balanced import K, Policy
 from reconciler.disruption.candidates import Candidate
+from reconciler.disruption.conditions import CONSOLIDATABLE
 from reconciler.disruption.moves import REPLACE
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
@@ -24,6 +26,8 @@ CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"
 #: Of nodes that are at rest and stay because their pool or they themselves say so; the others say nothing of interest.
 _SAID: Final = frozenset({"ConsolidationDisabled", "WhenEmpty", "UnknownInstanceType", "NoLabel"})
 
+#: So long what holds a node that has come to rest is news.
+_NEWS: Final = timedelta(hours=2)
 _FOR_EVER: Final = 10 * 365 * 24 * 3600
 #: What the gate SpotToSpotConsolidation, or minValues, stands in the way of.
 _RESTRAINED: Final = frozenset({"SpotToSpotDisabled", "TooFewSpotTypes", "MinValues"})
@@ -41,11 +45,20 @@ def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
 
 
 def restrained(view: View) -> Iterator[Event]:
-    """Which nodes stay for a setting's sake, as the slow half found: a cheaper node could be had without it."""
+    """Which nodes stay for a setting's sake, as the slow half found: a cheaper node could be had without it.
+
+    Of nodes that have been at rest for long this is no news, least of all because a process has begun.
+    """
     for key, why in sorted(view.snapshot.kept.items()):
         state = view.snapshot.state_nodes.get(key)
-        if why.code in _RESTRAINED and state is not None and attractive(view, key):
+        if why.code in _RESTRAINED and state is not None and attractive(view, key) and _rested_lately(view, state):
             yield from _once(state, why.text, why.code)
+
+
+def _rested_lately(view: View, state: StateNode) -> bool:
+    condition = state.claim.condition(CONSOLIDATABLE) if state.claim is not None else None
+    since = condition.last_transition_time if condition is not None else None
+    return since is not None and view.snapshot.now - since < _NEWS
 
 
 def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
