@@ -10,12 +10,16 @@ import msgspec
 
 
 class Ailment(msgspec.Struct, frozen=True):
-    """`what` is `instance` or `system` (a check that has failed for so many seconds), or the code of an event."""
+    """`what` is `instance` or `system` (a check that has failed for so many seconds), or the code of an event.
+
+    Its times count from when it was told (`at`): they are the same in every answer.
+    """
 
     instance_id: str
     what: str
     seconds: float = 0.0
     description: str = ""
+    at: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
 
 
 def rows(ailments: Sequence[Ailment], running: Mapping[str, str], filters: Mapping[str, Sequence[str]]) -> list[Any]:
@@ -39,7 +43,7 @@ def _row(instance_id: str, zone: str, ailments: Sequence[Ailment]) -> dict[str, 
 def _check(failing: Ailment | None) -> dict[str, Any]:
     if failing is None:
         return {"Status": "ok", "Details": [{"Name": "reachability", "Status": "passed"}]}
-    since = _at(-failing.seconds)
+    since = _after(failing, -failing.seconds)
     return {
         "Status": "impaired",
         "Details": [{"Name": "reachability", "Status": "failed", "ImpairedSince": since}],
@@ -48,11 +52,12 @@ def _check(failing: Ailment | None) -> dict[str, Any]:
 
 def _event(one: Ailment) -> dict[str, str]:
     text = one.description or "The instance is running on degraded hardware"
-    return {"Code": one.what, "Description": text, "NotBefore": _at(86_400), "InstanceEventId": "instance-event-1"}
+    day = _after(one, 86_400)
+    return {"Code": one.what, "Description": text, "NotBefore": day, "InstanceEventId": "instance-event-1"}
 
 
-def _at(seconds: float) -> str:
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+def _after(one: Ailment, seconds: float) -> str:
+    return (one.at + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def _passes(row: Mapping[str, Any], name: str, values: Sequence[str]) -> bool:
