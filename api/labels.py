@@ -128,6 +128,10 @@ REPLACES = f"{KERF}/replaces"
 PLANNED_PODS = f"{KERF}/planned-pods"
 #: On an EC2NodeClass: what nodes of instance types will publish of devices, as JSON (docs/scheduling.md).
 DEVICE_TEMPLATES = f"{KERF}/device-templates"
+#: On a NodePool: what the consolidation of its nodes has to bring (docs/disruption.md).
+MINIMUM_SAVING = f"{KERF}/consolidation-minimum-saving"
+PAYBACK_TIME = f"{KERF}/consolidation-payback-time"
+MINIMUM_AGE = f"{KERF}/consolidation-minimum-age"
 #: On a NodePool or EC2NodeClass: instances that are ended because nothing in the cluster stands for them, and a
 #: person's word that those in question may be.
 GARBAGE = f"{KERF}/garbage-collected"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
-from api import cron, labels
+from api import cron, durations, labels, thresholds
 
 from . import nearest, requirement_rules
 from .problem import Problem, Steps, at, shown
@@ -39,6 +39,7 @@ _REQUIREMENTS: Final = KindRules(
     some_unknown="KERF-NP-203",
     ignored_values="KERF-NP-201",
 )
+_THRESHOLD: Final = f"{labels.KERF}/consolidation-"
 #: Schedules are tried from a fixed instant, so that the answer never depends on the day.
 _SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 #: More are refused for their number, and each schedule costs a look at the calendar.
@@ -50,6 +51,7 @@ _LARGEST_NUMBER: Final = 2**63 - 1
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Every run-time fault of a NodePool whose defaults are filled in."""
     yield from _labels(manifest)
+    yield from _thresholds(manifest)
     yield from _annotations(manifest)
     yield from _taints(manifest)
     for steps, entry in entries(manifest, *_TEMPLATE, "requirements"):
@@ -72,6 +74,33 @@ def _labels(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     place = ("spec", "template", "metadata", "labels")
     for key in mapping(manifest, *place):
         yield from requirement_rules.label_key((*place, key), key, "KERF-NP-101", "KERF-NP-102", nearest.USABLE_LABELS)
+
+
+def _thresholds(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """What consolidation has to bring; it rests while that cannot be read."""
+    place = ("metadata", "annotations")
+    own = mapping(manifest, *place)
+    for key, right in thresholds.faults(own):
+        close = nearest.duration(own[key])
+        hint = f"did you mean {close}?" if "duration" in right and close and close != durations.NEVER else ""
+        message = (
+            f"{shown(own[key])} cannot be read, so no node of the pool is consolidated while it is in use: {right}"
+        )
+        yield at(
+            (*place, key), "KERF-NP-125", "error", message, hint or 'write "0s" or "0" to ask for nothing', own[key]
+        )
+    for key in own:
+        if key.startswith(_THRESHOLD) and key not in thresholds.ANNOTATIONS:
+            close = nearest.name(key, thresholds.ANNOTATIONS)
+            hint = f"did you mean {close}?" if close else f"there are {', '.join(thresholds.ANNOTATIONS)}"
+            yield at(
+                (*place, key), "KERF-NP-210", "warning", f"{shown(key)} is not heeded: nothing reads it", hint, key
+            )
+    template = ("spec", "template", "metadata", "annotations")
+    for key in mapping(manifest, *template):
+        if key in thresholds.ANNOTATIONS:
+            message = f"{key} is not heeded here: it is read of the NodePool, not of its nodes"
+            yield at((*template, key), "KERF-NP-210", "warning", message, "move it to metadata.annotations", key)
 
 
 def _annotations(manifest: Mapping[str, Any]) -> Iterator[Problem]:

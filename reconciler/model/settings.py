@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from api.thresholds import NO_THRESHOLDS, Thresholds
 from reconciler.model.objects import TopologySpreadConstraint
 
 
@@ -33,6 +34,8 @@ class Settings:
     nominate_pods: bool = False
     #: Claims that have expired wait for the budgets of their NodePools.
     expire_within_budgets: bool = False
+    #: What consolidation has to bring where a NodePool does not say so itself.
+    thresholds: Thresholds = NO_THRESHOLDS
     #: Pods that claim devices (dynamic resource allocation) are no concern of ours.
     ignore_dra_requests: bool = True
     vm_memory_overhead_percent: float = 0.075

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any
 
-from api import durations
+from api import durations, thresholds
+from api.thresholds import Saving, Thresholds
 from reconciler.model.objects import TopologySpreadConstraint
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime import readers, scheduler_config
@@ -111,6 +112,22 @@ class Options:
         metadata=_about(
             "EXPIRE_WITHIN_BUDGETS", readers.boolean, "expired nodes wait for the budgets of their NodePools"
         ),
+    )
+    consolidation_minimum_saving: Saving = field(
+        default=Saving(),
+        metadata=_about(
+            "CONSOLIDATION_MINIMUM_SAVING", thresholds.saving, "least a move saves: 5% of what goes, or dollars an hour"
+        ),
+    )
+    consolidation_payback_time: timedelta = field(
+        default=timedelta(0),
+        metadata=_about(
+            "CONSOLIDATION_PAYBACK_TIME", thresholds.span, "a move earns back within it what it costs; 0s: any"
+        ),
+    )
+    consolidation_minimum_age: timedelta = field(
+        default=timedelta(0),
+        metadata=_about("CONSOLIDATION_MINIMUM_AGE", thresholds.span, "younger nodes in use are not consolidated"),
     )
     scheduler_config: tuple[TopologySpreadConstraint, ...] = field(
         default=(),
@@ -240,6 +257,9 @@ class Options:
             improve=timedelta(seconds=self.improve_seconds),
             nominate_pods=self.nominate_pods,
             expire_within_budgets=self.expire_within_budgets,
+            thresholds=Thresholds(
+                self.consolidation_minimum_saving, self.consolidation_payback_time, self.consolidation_minimum_age
+            ),
             default_constraints=self.scheduler_config,
             ignore_dra_requests=self.ignore_dra_requests,
             vm_memory_overhead_percent=self.vm_memory_overhead_percent,

@@ -243,6 +243,8 @@ def test_what_the_api_server_refuses_in_metadata(kind: str, metadata: Any, rule:
         ("T.nodeClassRef.kind", "GCENodeClass", "KERF-NP-207"),
         ("spec.template.metadata.annotations", {"a b": "c"}, "KERF-NP-208"),
         ("spec.template.metadata.annotations", {"karpenter.sh/do-not-disrupt": "1h"}, "KERF-NP-209"),
+        ("spec.template.metadata.annotations", {"kerf.sh/consolidation-minimum-age": "1h"}, "KERF-NP-210"),
+        ("metadata.annotations", {"kerf.sh/consolidation-min-saving": "5%"}, "KERF-NP-210"),
         ("metadata.name", "a" * 64, "KERF-META-201"),
     ],
 )

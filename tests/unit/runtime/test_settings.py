@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from api.thresholds import Thresholds, saving
 from reconciler.model.settings import FeatureGates
 from reconciler.runtime.settings import Help, Options, SettingsError, parse
 
@@ -33,6 +34,9 @@ def test_the_defaults_are_karpenters() -> None:
         ([], {**NAME, "EC2_REQUEST_RATE": "0.5"}, "ec2_request_rate", 0.5),
         ([], {**NAME, "NOMINATE_PODS": "true"}, "nominate_pods", True),
         ([], {**NAME, "EXPIRE_WITHIN_BUDGETS": "true"}, "expire_within_budgets", True),
+        ([], {**NAME, "CONSOLIDATION_MINIMUM_SAVING": "5%"}, "consolidation_minimum_saving", saving("5%")),
+        ([], {**NAME, "CONSOLIDATION_PAYBACK_TIME": "0s"}, "consolidation_payback_time", 0),
+        (["--consolidation-minimum-age=1h"], NAME, "consolidation_minimum_age", 3600),
         (["--isolated-vpc"], NAME, "isolated_vpc", True),
         (["--isolated-vpc=false"], {**NAME, "ISOLATED_VPC": "true"}, "isolated_vpc", False),
         ([], {**NAME, "EKS_CONTROL_PLANE": "T"}, "eks_control_plane", True),
@@ -48,6 +52,12 @@ def test_a_flag_beats_a_variable_beats_the_default(
 ) -> None:
     found = getattr(parse(arguments, environment), name)
     assert (found.total_seconds() if isinstance(found, timedelta) else found) == value
+
+
+def test_what_consolidation_has_to_bring_is_part_of_the_settings() -> None:
+    arguments = ["--consolidation-minimum-saving=0.02", "--consolidation-payback-time=1h"]
+    found = parse([*arguments, "--consolidation-minimum-age=30m"], NAME).settings.thresholds
+    assert found == Thresholds(saving("0.02"), timedelta(hours=1), timedelta(minutes=30))
 
 
 def test_gates() -> None:
@@ -81,6 +91,9 @@ def test_the_gate_for_expressions_is_the_providers(environment: dict[str, str], 
         ([], {**NAME, "BATCH_IDLE_DURATION": "11s"}, "BATCH_IDLE_DURATION"),
         ([], {**NAME, "IMPROVE_SECONDS": "1s"}, "IMPROVE_SECONDS"),
         ([], {**NAME, "EC2_REQUEST_RATE": "-1"}, "EC2_REQUEST_RATE"),
+        ([], {**NAME, "CONSOLIDATION_MINIMUM_SAVING": "5 %"}, "CONSOLIDATION_MINIMUM_SAVING: must be a share"),
+        ([], {**NAME, "CONSOLIDATION_PAYBACK_TIME": "Never"}, "CONSOLIDATION_PAYBACK_TIME: must be a duration"),
+        ([], {**NAME, "CONSOLIDATION_MINIMUM_AGE": "1d"}, "CONSOLIDATION_MINIMUM_AGE: must be a duration"),
         ([], {**NAME, "EC2_REQUEST_RATE": "fast"}, "EC2_REQUEST_RATE"),
         (["--improve-seconds", "nan"], NAME, "improve-seconds"),
         ([], {**NAME, "AMI_REFRESH_INTERVAL": "30s"}, "AMI_REFRESH_INTERVAL"),

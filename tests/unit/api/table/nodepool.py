@@ -8,12 +8,16 @@ from ..manifests import ABSENT
 from .rows import BOUND, ENUM, FORMAT, PATTERN, REQUIRED, SIZE, TYPE, UNIQUE, UNKNOWN, Row, requirement, window
 
 NP: Final = "NodePool"
+SAVING: Final = "kerf.sh/consolidation-minimum-saving"
+PAYBACK: Final = "kerf.sh/consolidation-payback-time"
 
 ACCEPTED: Final = (
     # advised against, and not refused
     Row(NP, "spec.template.metadata.annotations", ({"a b": "c"}, {"karpenter.sh/do-not-disrupt": "1h"}, {"A/b": ""})),
     Row(NP, "metadata.namespace", ("default", "Not a namespace!", "", None)),
     Row(NP, "metadata.labels", (None, {}, {"a": None}, {"example.com/A": "", "b": "A.b-c_d"})),
+    Row(NP, f"metadata.annotations[{SAVING}]", ("5%", "0", "100%", "0.02")),
+    Row(NP, f"metadata.annotations[{PAYBACK}]", ("0s", "1h30m")),
     Row(NP, "metadata.annotations", (None, {"a": None}, {"Example.COM/A": "any thing, at all"})),
     Row(NP, "metadata", ({"name": "default", "generateName": None, "finalizers": None, "uid": None},)),
     Row(NP, "spec.limits.cpu", (2**63 - 1, -(2**63), "9" * 30, 2.0)),
@@ -213,6 +217,8 @@ REFUSED: Final = (
     Row(NP, "metadata.labels.a", ("b c", "x" * 64), "KERF-META-103"),
     Row(NP, "metadata.labels.a", (1, True), TYPE),
     Row(NP, "metadata.annotations[a b]", ("c",), "KERF-META-103"),
+    Row(NP, f"metadata.annotations[{SAVING}]", ("5 %", "five", "101%", "-1", "$1", ""), "KERF-NP-125"),
+    Row(NP, f"metadata.annotations[{PAYBACK}]", ("1d", "90", "Never", "2562048h"), "KERF-NP-125"),
     Row(NP, "metadata.finalizers", ("x",), TYPE),
     Row(NP, "apiVersion", ("karpenter.sh/v1beta1", "v1"), "KERF-SCHEMA-VERSION"),
     Row(NP, "kind", ("Nodepool", "Provisioner"), "KERF-SCHEMA-KIND"),
