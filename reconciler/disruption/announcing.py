@@ -13,24 +13,31 @@ from reconciler.disruption.attraction import unattractive
 from reconciler.disruption.balanced import K, Policy
 from reconciler.disruption.candidates import Candidate
 from reconciler.disruption.conditions import CONSOLIDATABLE
+from reconciler.disruption.costs import dollars
 from reconciler.disruption.moves import REPLACE
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
+from reconciler.disruption.worth import TOO_LITTLE, unreadable
 from reconciler.disruption.writes import told
 from reconciler.model import kinds
+from reconciler.model.instants import rfc3339
 from reconciler.model.plan import Event
 from reconciler.model.snapshot import Proposal, StateNode
 
 #: Why a move is dropped: the world has changed, budgets allow it no more, or the pods have no such place any more.
 CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"
 #: Of nodes that are at rest and stay because their pool or they themselves say so; the others say nothing of interest.
-_SAID: Final = frozenset({"ConsolidationDisabled", "WhenEmpty", "UnknownInstanceType", "NoLabel"})
+_SAID: Final = frozenset(
+    {"ConsolidationDisabled", "WhenEmpty", "UnknownInstanceType", "NoLabel", "InvalidAnnotation", "TooYoung"}
+)
 
+#: A fault of a NodePool's is told again after so many seconds.
+_EVERY: Final = 3600
 #: So long what holds a node that has come to rest is news.
 _NEWS: Final = timedelta(hours=2)
 _FOR_EVER: Final = 10 * 365 * 24 * 3600
-#: What the gate SpotToSpotConsolidation, or minValues, stands in the way of.
-_RESTRAINED: Final = frozenset({"SpotToSpotDisabled", "TooFewSpotTypes", "MinValues"})
+#: What the gate SpotToSpotConsolidation, minValues, or a threshold stands in the way of.
+_RESTRAINED: Final = frozenset({"SpotToSpotDisabled", "TooFewSpotTypes", "MinValues", *TOO_LITTLE})
 
 
 def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
@@ -41,7 +48,16 @@ def unconsolidatable(view: View, state: StateNode) -> tuple[Event, ...]:
     if view.command(state.claim.name) is not None:
         return ()
     found = next((one for one in unattractive(view, state, pool) if one.code in _SAID), None)
-    return _once(state, found.text, found.code) if found is not None else ()
+    if found is None:
+        return ()
+    until = f", until {rfc3339(found.until)}" if found.until is not None else ""
+    return _once(state, f"{found.text}{until}", found.code)
+
+
+def unreadable_thresholds(view: View) -> Iterator[Event]:
+    """On each NodePool of which nobody knows what consolidation has to bring."""
+    for pool, why in unreadable(view):
+        yield Event(kinds.ref(pool), pool.metadata.uid, "Warning", why.code, why.text, why.text, _EVERY)
 
 
 def restrained(view: View) -> Iterator[Event]:
@@ -65,7 +81,7 @@ def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
     """That nodes could be replaced, and what that would save."""
     for proposal in proposals:
         others = f" together with {len(proposal.candidates) - 1} others" if proposal.candidates[1:] else ""
-        words = f"Could be replaced{others}: that would save {_dollars(proposal.saving)} an hour"
+        words = f"Could be replaced{others}: that would save {dollars(proposal.saving)} an hour"
         for key in proposal.candidates if proposal.kind == REPLACE else ():
             state = view.snapshot.state_nodes.get(key)
             if state is not None and view.command(key) is None:
@@ -99,7 +115,3 @@ def _once(state: StateNode, words: str, code: str) -> tuple[Event, ...]:
 
 def _stands(state: StateNode, reason: str, words: str, dedupe: str) -> tuple[Event, ...]:
     return tuple(event.standing() for event in told(state, reason, words, dedupe=dedupe))
-
-
-def _dollars(micro: int) -> str:
-    return f"${micro / 1e6:.4f}"

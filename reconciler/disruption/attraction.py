@@ -13,6 +13,7 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker
 from reconciler.disruption.conditions import CONSOLIDATABLE, consolidation_window
 from reconciler.disruption.view import View
+from reconciler.disruption.worth import asked, grown_at, too_young
 from reconciler.model.snapshot import StateNode
 
 WHEN_EMPTY = "WhenEmpty"
@@ -45,6 +46,11 @@ def unattractive(view: View, state: StateNode, pool: NodePool) -> Iterator[Block
     for label in (labels.ZONE, labels.CAPACITY_TYPE):
         if label not in state.labels:
             yield Blocker("NoLabel", f"the node has no label {label}")
+    wanted, until = asked(view, pool), grown_at(view, state, pool)
+    if isinstance(wanted, Blocker):
+        yield wanted
+    elif until is not None:
+        yield too_young(pool, wanted, until)
 
 
 def _consolidates(pool: NodePool) -> bool:

@@ -212,7 +212,11 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
 def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
     """Proposals that have stood their time and still hold: deletions, several at once, or one replacement a plan."""
     due, ready = timely(view)
-    told = (*announcing.replaceable(view, ready), *announcing.restrained(view))
+    told = (
+        *announcing.replaceable(view, ready),
+        *announcing.restrained(view),
+        *announcing.unreadable_thresholds(view),
+    )
     plans = [_eligible(view, ledger, UNDERUTILIZED, len(ready)), Plan(events=told, next_due=due)]
     if ledger.used or not settled(view):
         return joined(plans)

@@ -19,6 +19,8 @@ from api.requirements import IN, Requirements, requirement
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
+from reconciler.disruption.worth import most as most_for
+from reconciler.disruption.worth import price_of, shortfall
 from reconciler.model.instance_type import InstanceType
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling import prices
@@ -54,13 +56,12 @@ def judge(view: View, candidates: Sequence[Candidate], ask: Solve) -> Move | Blo
     new = replacements(view, candidates, outcome.new_nodes)
     if isinstance(new, Blocker):
         return new
-    saving = price_of(candidates) - sum(one.price for one in new)
+    comes = sum(one.price for one in new)
+    saving = price_of(candidates) - comes
     lost = loss(view, candidates, new, ask, saving if new else min(one.price for one in candidates))
-    return lost if isinstance(lost, Blocker) else Move(tuple(candidates), new, saving, saving - lost)
-
-
-def price_of(candidates: Sequence[Candidate]) -> int:
-    return sum(one.price for one in candidates)
+    if isinstance(lost, Blocker):
+        return lost
+    return shortfall(view, candidates, comes, lost) or Move(tuple(candidates), new, saving, saving - lost)
 
 
 def loss(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode], ask: Solve, most: int) -> int | Blocker:
@@ -83,18 +84,38 @@ def loss(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode], as
 
 # --- replacing --------------------------------------------------------------------------------------------------
 def replacements(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode]) -> tuple[NewNode, ...] | Blocker:
-    """These new nodes, each with only such types that all together are surely cheaper than what goes."""
+    """These new nodes, each with only such types that all together surely are as cheap as is asked for."""
     if len(new) > len(candidates):
         return Blocker("TooManyNodes", f"its pods would need {len(new)} new nodes")
-    price, planned = price_of(candidates), sum(one.price for one in new)
+    price, below = price_of(candidates), most_for(view, candidates) + 1
+    kept = _within(view, candidates, new, below)
+    if isinstance(kept, Blocker) and below < price:
+        cheaper = _within(view, candidates, new, price)
+        if not isinstance(cheaper, Blocker):
+            return shortfall(view, candidates, sum(_surely(view, one) for one in cheaper)) or kept
+    return kept
+
+
+def _within(
+    view: View, candidates: Sequence[Candidate], new: Sequence[NewNode], below: int
+) -> tuple[NewNode, ...] | Blocker:
+    """The new nodes with the types by which all together cost less than `below`."""
+    planned = sum(one.price for one in new)
     kept = []
     for one in new:
-        limit = price if len(new) == 1 else price * one.price // planned if planned else 0
+        limit = below if len(new) == 1 else below * one.price // planned if planned else 0
         found = _cheaper(view, candidates, one, limit, alone=len(new) == 1)
         if isinstance(found, Blocker):
             return found
         kept.append(found)
     return tuple(kept)
+
+
+def _surely(view: View, new: NewNode) -> int:
+    """What the new node costs at most, of the type of which that is least."""
+    types = view.types_of(view.snapshot.node_pools[new.pool])
+    worst = (prices.worst_launch_price(types[n], new.requirements, view.snapshot) for n in new.instance_types)
+    return min((price for price in worst if price is not None), default=new.price)
 
 
 def _cheaper(

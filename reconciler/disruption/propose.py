@@ -26,6 +26,7 @@ from reconciler.disruption.proposals import FRESH, consolidatable, versions
 from reconciler.disruption.search import Bounded, deletable, replaceable, single, without
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.view import View, view
+from reconciler.disruption.worth import shortfall
 from reconciler.model.memory import Memory
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Findings, Proposal, Snapshot
@@ -54,7 +55,8 @@ def consider(snapshot: Snapshot, ask: Solve | None = None, memory: Memory | None
     scheduler = Bounded(ask if ask is not None else Scheduler(snapshot, seen.turn), len(snapshot.pods))
     ledger, policy = Ledger(seen), Policy(seen)
     order = sorted(_candidates(seen), key=by_savings)
-    gone = deletable(seen, [one for one in order if policy.approves([one], one.price)], ledger, scheduler)
+    alone = [one for one in order if policy.approves([one], one.price) and shortfall(seen, [one], 0) is None]
+    gone = deletable(seen, alone, ledger, scheduler)
     found = [Move((one,), (), one.price, one.price) for one in gone]
     seen = _taken(seen, ledger, gone)
     left = [one for one in order if one.key not in seen.commands]

@@ -20,9 +20,10 @@ from reconciler.disruption.balanced import BALANCED, Policy
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.command import Command
-from reconciler.disruption.moves import Move, judge, loss, price_of
+from reconciler.disruption.moves import Move, judge, loss
 from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
+from reconciler.disruption.worth import price_of, shortfall
 from reconciler.model.objects import Pod
 from reconciler.model.pods import requests
 from reconciler.scheduling.solution import NewNode, Solution
@@ -62,9 +63,15 @@ class Bounded:
 def deletable(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Bounded) -> list[Candidate]:
     """Candidates that can all go, within budgets, without a node in their place; rather those that come first."""
     found = _fitting(view, order, ledger, ask)
-    while found and isinstance(loss(view, found, (), ask, min(one.price for one in found)), Blocker):
+    while found and _falls_short(view, found, ask):
         del found[len(found) - max(1, len(found) // 8) :]
     return found
+
+
+def _falls_short(view: View, found: Sequence[Candidate], ask: Bounded) -> bool:
+    """Whether nodes that come for pods left over may cost as much as one of these, or too much of it."""
+    lost = loss(view, found, (), ask, min(one.price for one in found))
+    return isinstance(lost, Blocker) or shortfall(view, found, 0, lost) is not None
 
 
 def _fitting(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Bounded) -> list[Candidate]:
@@ -96,6 +103,8 @@ def single(view: View, one: Candidate, policy: Policy, ask: Solve) -> Move | Blo
     """The candidate's move, unless there is none or its pool's policy finds it not worth the disruption."""
     if not policy.approves([one], one.price):
         return _NOT_WORTH_IT
+    if (short := shortfall(view, [one], 0)) is not None:
+        return short
     move = judge(view, [one], ask)
     return move if isinstance(move, Blocker) or policy.approves([one], move.saving) else _NOT_WORTH_IT
 

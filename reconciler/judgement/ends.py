@@ -26,6 +26,7 @@ from reconciler.disruption.retirement import EXPIRING
 from reconciler.disruption.search import single
 from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate
 from reconciler.disruption.view import View
+from reconciler.disruption.worth import TOO_LITTLE
 from reconciler.judgement.allowances import held
 from reconciler.judgement.values import End, Hold, together
 from reconciler.model.instants import rfc3339
@@ -144,7 +145,7 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
     move = single(view, one, Policy(view), ask)
     if isinstance(move, Blocker):
         speaking.append(move)
-        text = "its pods have no cheaper place"
+        text = "what it would save is too little" if move.code in TOO_LITTLE else "its pods have no cheaper place"
     else:
         text = _gain(move)
     holds = _holds(view, one, UNDERUTILIZED, speaking)

@@ -40,8 +40,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/announcing.py",
-                'frozenset({"ConsolidationDisabled", "WhenEmpty", ',
-                'frozenset({"ConsolidationDisabled", ',
+                '{"ConsolidationDisabled", "WhenEmpty", ',
+                '{"ConsolidationDisabled", ',
             ),
         ),
     ),

@@ -62,8 +62,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/disruption/moves.py",
-                "limit = price if len(new) == 1 else price * one.price // planned if planned else 0",
-                "limit = price",
+                "limit = below if len(new) == 1 else below * one.price // planned if planned else 0",
+                "limit = below",
             ),
         ),
         (
@@ -224,5 +224,67 @@ BUGS = (
             ),
         ),
         ("tests/unit/judgement/test_ends.py::test_everything_that_holds_a_node_is_told_at_once",),
+    ),
+    Bug(
+        "the mildest pool decides",
+        "Of several NodePools only the first is asked whether a move saves enough.",
+        (
+            Edit(
+                "reconciler/disruption/worth.py",
+                "    for name in sorted(pools):\n",
+                "    for name in sorted(pools)[:1]:\n",
+            ),
+        ),
+        ("tests/unit/disruption/test_worth.py::test_of_several_node_pools_the_strictest_decides",),
+    ),
+    Bug(
+        "types that save too little",
+        "A replacement may become a type that saves less than is asked for.",
+        (
+            Edit(
+                "reconciler/disruption/moves.py",
+                "most_for(view, candidates) + 1\n",
+                "price_of(candidates)\n",
+            ),
+        ),
+        ("tests/unit/disruption/test_worth.py::test_a_replacement_has_only_types_that_surely_save_enough",),
+    ),
+    Bug(
+        "one saves for another",
+        "Of nodes that are only deleted those that save much count for those that save nothing.",
+        (
+            Edit(
+                "reconciler/disruption/worth.py",
+                "[candidates] if comes else [[one] for one in candidates]",
+                "[candidates]",
+            ),
+        ),
+        ("tests/unit/disruption/test_worth.py::test_fewer_go_when_all_together_would_bring_too_little",),
+    ),
+    Bug(
+        "asked too late",
+        "A NodePool that cannot be read is consolidated as if it asked for nothing.",
+        (
+            Edit(
+                "reconciler/disruption/attraction.py",
+                "    if isinstance(wanted, Blocker):\n        yield wanted\n    elif until",
+                "    if until",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_worth.py::test_while_an_annotation_cannot_be_read_no_node_in_use_is_consolidated_and_that_is_told",
+        ),
+    ),
+    Bug(
+        "nobody looks when it has grown",
+        "That a node has reached its age is noticed only when something else happens.",
+        (
+            Edit(
+                "reconciler/disruption/standing.py",
+                ", next_due=_grown_at(view, state))",
+                ")",
+            ),
+        ),
+        ("tests/unit/disruption/test_worth.py::test_it_says_until_when_and_somebody_looks_again_then",),
     ),
 )

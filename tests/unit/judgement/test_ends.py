@@ -145,6 +145,23 @@ def test_no_cheaper_place_is_the_hold_of_a_busy_node() -> None:
     assert (found.code, found.text) == ("Stays", "stays: no replacement would be cheaper")
 
 
+def test_a_saving_that_is_too_little_is_told_with_what_is_asked_for() -> None:
+    a, b = claim("a"), claim("b")
+    strict = pool(annotations={labels.MINIMUM_SAVING: "90%"})
+    found = judged(strict, a, node(a), b, node(b), pod("web", "a"), ask=on_new_nodes("t3.small"))
+    assert end(found, "Underutilized").text == "what it would save is too little"
+    assert (found.code, codes(end(found, "Underutilized"))) == ("Stays", ["SavingTooSmall"])
+
+
+def test_a_node_that_is_too_young_says_until_when() -> None:
+    a, b = claim("a", since=NOW - 10 * MINUTE), claim("b")
+    old = pool(annotations={labels.MINIMUM_AGE: "30m"})
+    found = judged(old, a, node(a), b, node(b), pod("web", "a"), ask=on_new_nodes("t3.small"))
+    (hold,) = end(found, "Underutilized").holds
+    assert (hold.code, hold.until) == ("TooYoung", NOW + 20 * MINUTE)
+    assert end(found, "Underutilized").wanted
+
+
 def test_a_proposal_that_has_not_stood_its_time_says_until_when() -> None:
     made = NOW - timedelta(seconds=5)
     proposal = Proposal("p", "Underutilized", "delete", ("a",), (), 1, {}, made_at=made)
