@@ -132,6 +132,8 @@ DEVICE_TEMPLATES = f"{KERF}/device-templates"
 MINIMUM_SAVING = f"{KERF}/consolidation-minimum-saving"
 PAYBACK_TIME = f"{KERF}/consolidation-payback-time"
 MINIMUM_AGE = f"{KERF}/consolidation-minimum-age"
+#: On a NodePool: that its consolidation has cost more than it saved, when, and how often.
+CONSOLIDATION_PAUSE = f"{KERF}/consolidation-pause"
 #: On a NodePool or EC2NodeClass: instances that are ended because nothing in the cluster stands for them, and a
 #: person's word that those in question may be.
 GARBAGE = f"{KERF}/garbage-collected"

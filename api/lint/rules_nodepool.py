@@ -90,7 +90,7 @@ def _thresholds(manifest: Mapping[str, Any]) -> Iterator[Problem]:
             (*place, key), "KERF-NP-125", "error", message, hint or 'write "0s" or "0" to ask for nothing', own[key]
         )
     for key in own:
-        if key.startswith(_THRESHOLD) and key not in thresholds.ANNOTATIONS:
+        if key.startswith(_THRESHOLD) and key not in (*thresholds.ANNOTATIONS, labels.CONSOLIDATION_PAUSE):
             close = nearest.name(key, thresholds.ANNOTATIONS)
             hint = f"did you mean {close}?" if close else f"there are {', '.join(thresholds.ANNOTATIONS)}"
             yield at(

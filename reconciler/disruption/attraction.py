@@ -12,6 +12,7 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker
 from reconciler.disruption.conditions import CONSOLIDATABLE, consolidation_window
+from reconciler.disruption.pausing import paused
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import asked, grown_at, too_young
 from reconciler.model.snapshot import StateNode
@@ -51,6 +52,9 @@ def unattractive(view: View, state: StateNode, pool: NodePool) -> Iterator[Block
         yield wanted
     elif until is not None:
         yield too_young(pool, wanted, until)
+    pause = paused(pool, view.snapshot.now)
+    if pause is not None:
+        yield pause
 
 
 def _consolidates(pool: NodePool) -> bool:

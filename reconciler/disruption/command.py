@@ -28,6 +28,7 @@ class Command(Value, frozen=True, kw_only=True):
 
     `claims` holds the replacements in full until `created`, when all of them have been seen. `peers` are the claims
     that go for the same replacements, by a command of the same id: nothing is bought before all of them carry it.
+    `saving` is what all of them together promise, in millionths of a dollar per hour, where that is what it is for.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Command(Value, frozen=True, kw_only=True):
     pods: tuple[str, ...] = ()
     why: str = ""
     peers: tuple[str, ...] = ()
+    saving: int | None = None
 
 
 class Failure(Value, frozen=True, kw_only=True):
@@ -81,7 +83,7 @@ def replaced_by(claim: NodeClaim) -> tuple[str, ...]:
     return tuple(names.split(",")) if names else ()
 
 
-def text_of(value: Command | Failure) -> str:
+def text_of(value: Value) -> str:
     """As the annotation holds it."""
     return msgspec.json.encode(value).decode()
 

@@ -63,13 +63,25 @@ class _Stop:
 
 
 # --- start ------------------------------------------------------------------------------------------------------
-def start(view: View, candidate: Candidate, reason: str, text: str, replacements: Sequence[NodeClaim] = ()) -> Plan:
+def start(
+    view: View,
+    candidate: Candidate,
+    reason: str,
+    text: str,
+    replacements: Sequence[NodeClaim] = (),
+    saving: int | None = None,
+) -> Plan:
     """Write the command to the candidate's claim; the replacements are part of it, for a later tick to create."""
-    return start_together(view, (candidate,), reason, text, replacements)
+    return start_together(view, (candidate,), reason, text, replacements, saving)
 
 
 def start_together(
-    view: View, candidates: Sequence[Candidate], reason: str, text: str, replacements: Sequence[NodeClaim] = ()
+    view: View,
+    candidates: Sequence[Candidate],
+    reason: str,
+    text: str,
+    replacements: Sequence[NodeClaim] = (),
+    saving: int | None = None,
 ) -> Plan:
     """The same for several that go for the same replacements: each carries the whole command."""
     now, names = view.snapshot.now, [one.claim.name for one in candidates]
@@ -88,6 +100,7 @@ def start_together(
             pods=tuple(sorted(pod.metadata.uid for pod in one.movable)),
             why=text,
             peers=tuple(name for name in names if name != one.claim.name),
+            saving=saving,
         )
         actions.append(annotate(one.claim, START_COMMAND, {labels.COMMAND: text_of(command)}, why))
     return Plan(actions=tuple(actions))

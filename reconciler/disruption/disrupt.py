@@ -2,7 +2,7 @@
 
 Forceful ends come first (interruption, impairment, expiration, repair, the surplus of static pools), then the commands
 under way, then what is left of old ones, the conditions that others read, and last new commands, as far as budgets
-allow, with a word on nodes that have to stay.
+allow, with a word on nodes that have to stay; and what those that have gone really saved.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from reconciler.disruption.interruption import interrupt
 from reconciler.disruption.methods import METHODS, Method
 from reconciler.disruption.repair import repair
 from reconciler.disruption.rollout import rollout
+from reconciler.disruption.savings import measure
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
 from reconciler.disruption.surplus import surplus
@@ -64,7 +65,8 @@ def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:
         ledger.take(seen.snapshot.node_claims[name].pool_name, name)
     under_way = (progress(seen), heal(seen))
     started = _started(seen, ledger, ask)
-    return joined((*under_way, started, staying(seen, ledger), conditions(seen), rollout(seen)))
+    measured = guarded(seen.snapshot, "savings", partial(measure, seen))
+    return joined((*under_way, started, staying(seen, ledger), conditions(seen), rollout(seen), measured))
 
 
 def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:

@@ -246,7 +246,8 @@ def _deletions(view: View, ledger: Ledger, ready: Iterable[Proposal], ask: Solve
     for one in going:
         ledger.take(one.pool.name, one.key)
     told = Plan(events=tuple(announcing.approved(view, going, move.saving)))
-    return joined((*(start(view, one, UNDERUTILIZED, _saves(DELETE, one.price)) for one in going), told))
+    begun = [start(view, one, UNDERUTILIZED, _saves(DELETE, one.price), saving=one.price) for one in going]
+    return joined((*begun, told))
 
 
 def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> tuple[Plan, bool]:
@@ -267,7 +268,7 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> 
     claims = [to_claim(view.snapshot, new, salt=salt) for new in move.new]
     for one in found:
         ledger.take(one.pool.name, one.key)
-    begun = start_together(view, found, UNDERUTILIZED, _saves(move.kind, move.saving), claims)
+    begun = start_together(view, found, UNDERUTILIZED, _saves(move.kind, move.saving), claims, move.saving)
     return begun + Plan(events=tuple(announcing.approved(view, found, move.saving))), True
 
 

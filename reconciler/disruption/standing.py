@@ -14,12 +14,13 @@ from typing import Final
 from api import durations, labels
 from reconciler.disruption import costs
 from reconciler.disruption.announcing import unconsolidatable
+from reconciler.disruption.attraction import unattractive
 from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, known_candidate, refused
 from reconciler.disruption.pacing import backing_off
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
-from reconciler.disruption.worth import grown_at
+from reconciler.disruption.writes import earliest
 from reconciler.model import kinds, pods
 from reconciler.model.memory import planning
 from reconciler.model.objects import Pod
@@ -49,7 +50,7 @@ def _one(view: View, key: str) -> Plan:
     state, now = view.snapshot.state_nodes[key], view.snapshot.now
     if not attractive(view, key):
         told_elsewhere = _told_elsewhere(view, state)
-        told = Plan(events=() if told_elsewhere else unconsolidatable(view, state), next_due=_grown_at(view, state))
+        told = Plan(events=() if told_elsewhere else unconsolidatable(view, state), next_due=_waits_until(view, state))
         return _without_pool(view, key) + told
     ends = [end for pod in view.snapshot.pods.on(state.name) for end in pods.protection_ends(pod) if end > now]
     told = Plan(events=tuple(_protections(view, state.name)), next_due=min(ends, default=None))
@@ -62,10 +63,12 @@ def _one(view: View, key: str) -> Plan:
     return joined((told, refused(state, blocker))) if isinstance(blocker, Blocker) else told
 
 
-def _grown_at(view: View, state: StateNode) -> datetime | None:
-    """When a node that is too young for consolidation will not be any more."""
+def _waits_until(view: View, state: StateNode) -> datetime | None:
+    """When something that keeps consolidation from looking at a node ends by itself: it is too young, say."""
     pool = view.snapshot.node_pools.get(state.pool_name)
-    return grown_at(view, state, pool) if pool is not None else None
+    if pool is None or state.claim is None:
+        return None
+    return earliest(blocker.until for blocker in unattractive(view, state, pool))
 
 
 _STAYING = planning("staying", "state_nodes", "node", _one)

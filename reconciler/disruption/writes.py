@@ -23,9 +23,11 @@ from reconciler.model.snapshot import Snapshot, StateNode
 _PODS_SHOWN: Final = 10
 
 
-def annotate(claim: NodeClaim, verb: str, annotations: Mapping[str, str | None], reason: Reason) -> PatchObject:
-    """Set (or with None remove) annotations of this version of the claim."""
-    return _patch(claim, verb, {"metadata": {"annotations": dict(sorted(annotations.items()))}}, reason)
+def annotate(
+    value: NodeClaim | NodePool, verb: str, annotations: Mapping[str, str | None], reason: Reason
+) -> PatchObject:
+    """Set (or with None remove) annotations of this version of the object."""
+    return _patch(value, verb, {"metadata": {"annotations": dict(sorted(annotations.items()))}}, reason)
 
 
 def taint(node: Node, reason: Reason) -> PatchObject:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from api.v1.nodeclaim import NodeClaim
+from reconciler.model.accounts import Accounts, Measured
 from reconciler.model.cloud import FleetRequest, Message
 from reconciler.model.inventory import Resource
 from reconciler.model.kinds import Ref
@@ -294,6 +295,9 @@ class Plan:
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: Numbers for metrics, by Prometheus name and label pairs.
     gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
+    #: What consolidation has promised, where there is anything to remember or to forget of it; what was measured now.
+    accounts: Accounts | None = None
+    measured: tuple[Measured, ...] = ()
     #: What is bought for the batch; None when it needs nothing, or when there was none.
     purchase: Purchase | None = None
 
@@ -316,7 +320,8 @@ def joined(plans: Iterable[Plan]) -> Plan:
     nominations: list[Nomination] = []
     buffer_pods: dict[str, int] = {}
     gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
-    next_due, provisioned, purchase = None, False, None
+    measured: list[Measured] = []
+    next_due, provisioned, purchase, accounts = None, False, None, None
     for plan in parts:  # thousands in every turn, and nearly all of them say next to nothing
         actions += plan.actions
         refusals += plan.refusals
@@ -330,6 +335,8 @@ def joined(plans: Iterable[Plan]) -> Plan:
             next_due = plan.next_due
         provisioned = provisioned or plan.provisioned
         purchase = purchase if purchase is not None else plan.purchase
+        accounts = accounts if accounts is not None else plan.accounts
+        measured += plan.measured
     return Plan(
         actions=tuple(actions),
         refusals=tuple(refusals),
@@ -339,5 +346,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         provisioned=provisioned,
         buffer_pods=buffer_pods,
         gauges=gauges,
+        accounts=accounts,
+        measured=tuple(measured),
         purchase=purchase,
     )

@@ -21,6 +21,7 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodeoverlay import NodeOverlay
 from api.v1.nodepool import NodePool
 from reconciler.model import devices, objects, storage, workloads
+from reconciler.model.accounts import NO_ACCOUNTS, Accounts
 from reconciler.model.cloud import (
     ClassFacts,
     ClusterFacts,
@@ -295,6 +296,8 @@ class Snapshot:
     proposals: tuple[Proposal, ...] = ()
     #: By key of `state_nodes`: why the slow half, when it looked last, found no move for a node.
     kept: Mapping[str, Reason] = field(default_factory=dict)
+    #: What consolidation has promised, of which it is not known yet what came of it.
+    accounts: Accounts = NO_ACCOUNTS
     #: Back-offs: by subject (`nodepool/x`, `eviction/ns/pod`, `launch/group`): not before this instant.
     not_before: Mapping[str, datetime] = field(default_factory=dict)
     #: What has changed in the tables that follow events; None for a copy, which follows nothing.

@@ -18,6 +18,7 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import ObjectMeta
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds, pods
+from reconciler.model.accounts import NO_ACCOUNTS
 from reconciler.model.backoff import Steps
 from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
@@ -111,6 +112,7 @@ class State:
         self._nominated: dict[str, datetime] = {}
         self._nominations: tuple[Nomination, ...] = ()
         self._buffer_pods: Mapping[str, int] = {}
+        self._accounts = NO_ACCOUNTS
         self._restless: set[str] = set()
         self._settling: dict[tuple[str, str], datetime] = {}
 
@@ -322,10 +324,12 @@ class State:
 
     # --- what a plan leaves -------------------------------------------------------------------------------------
     def planned(self, plan: Plan, now: datetime) -> None:
-        """Remember what a plan says beside its actions: nominations, and that the batch was served."""
+        """Remember what a plan says beside its actions: nominations, accounts, and that the batch was served."""
         for nomination in plan.nominations:
             known = self._nominated.get(nomination.target)
             self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
+        if plan.accounts is not None:
+            self._accounts = plan.accounts
         if plan.provisioned:
             self._nominations, self._buffer_pods = plan.nominations, plan.buffer_pods
             self.batch.served(now)
@@ -376,6 +380,7 @@ class State:
             fresh_at=MappingProxyType(self.fresh_at),
             proposals=self.proposals,
             kept=self.kept,
+            accounts=self._accounts,
             not_before=self._not_before(now),
         )
 

@@ -167,6 +167,10 @@ class Metrics:
         self.ticks = self._histogram("kerf_tick_duration_seconds", TICKS)
         self.actions = self._counter("kerf_actions_total", "action", "outcome")
         self.errors = self._counter("kerf_errors_total", "where")
+        self.promised, self.realised, self.lost = (
+            self._counter(f"kerf_consolidation_{what}_usd_per_hour_total", "nodepool")
+            for what in ("promised", "realised", "lost")
+        )
         self.ec2_held = self._counter("kerf_ec2_requests_held_seconds_total", "family")
         self.ec2_refused = self._counter("kerf_ec2_requests_throttled_total", "family")
         self.leading = Gauge(
@@ -223,5 +227,8 @@ _TOLD = {
     "kerf_actions": "Actions performed, by how they went.",
     "kerf_ec2_requests_held_seconds": "How long requests to EC2 waited for each other, by family of requests.",
     "kerf_ec2_requests_throttled": "Requests that EC2 refused because there were too many, by family of requests.",
+    "kerf_consolidation_promised_usd_per_hour": "What consolidation promised to save, of what has been measured.",
+    "kerf_consolidation_realised_usd_per_hour": "What it saved, as measured minutes later.",
+    "kerf_consolidation_lost_usd_per_hour": "What it cost more than it saved, where it did.",
     "kerf_errors": "Errors that a tick, a watch or a poll ran into.",
 }

@@ -16,6 +16,7 @@ from api.v1.budgets import REASONS
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, overlays
+from reconciler.model.accounts import Measured
 from reconciler.model.kinds import Kind
 from reconciler.model.plan import (
     INTERNAL_ERROR,
@@ -141,6 +142,8 @@ class Telemetry:
         gauges.put(plan.gauges)
         if plan.purchase is not None:
             self._bought(plan.purchase)
+        for measured in plan.measured:
+            self._saved(measured)
         for refusal in plan.refusals:
             if refusal.reason.code in _TO_MEND | _TO_KNOW:
                 self._refused(refusal)
@@ -179,6 +182,13 @@ class Telemetry:
             self.metrics.gauges.replace(f"kerf_scheduling_{name}", {} if number is None else {(): number})
         told = {name: "unknown" if number is None else round(number, 4) for name, number in known.items()}
         self.log.info("computed new nodeclaims", nodeclaims=purchase.nodes, pods=purchase.pods, **told)
+
+    def _saved(self, measured: Measured) -> None:
+        """What consolidation brought a NodePool, beside what it had promised."""
+        counters = self.metrics
+        counters.promised.labels(measured.pool).inc(max(0, measured.promised) / 1e6)
+        came = counters.realised if measured.realised >= 0 else counters.lost
+        came.labels(measured.pool).inc(abs(measured.realised) / 1e6)
 
     def _refused(self, refusal: Refusal) -> None:
         """A line for each object; of what is no trouble one for all of a code."""

@@ -281,10 +281,72 @@ BUGS = (
         (
             Edit(
                 "reconciler/disruption/standing.py",
-                ", next_due=_grown_at(view, state))",
+                ", next_due=_waits_until(view, state))",
                 ")",
             ),
         ),
         ("tests/unit/disruption/test_worth.py::test_it_says_until_when_and_somebody_looks_again_then",),
+    ),
+    Bug(
+        "saved as planned",
+        "What consolidation saved is told by what was planned, not by what was launched.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "realised = one.price - came - bought.get(one.id, 0)",
+                "realised = one.promised - bought.get(one.id, 0)",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_what_the_replacement_became_counts_not_what_was_planned",),
+    ),
+    Bug(
+        "blamed for more than was moved",
+        "A node that was bought counts against a command for more pods of a controller than it moved.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "                    left[owner] -= 1\n",
+                "                    pass\n",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_a_node_counts_by_the_share_of_its_pods_that_may_have_moved",),
+    ),
+    Bug(
+        "accounts forgotten too early",
+        "A command that has been measured leaves its pods to the next one to be blamed for.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "if not one.measured or (one.ended or now) >= oldest",
+                "if not one.measured",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_savings.py::test_each_pod_counts_for_one_command_only_however_far_apart_they_end",
+        ),
+    ),
+    Bug(
+        "a pause that is lost",
+        "A pause that another write of the NodePool held up is never written.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "Accounts(open_, losses)",
+                "Accounts(open_)",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_a_pause_that_could_not_be_written_is_written_the_next_time",),
+    ),
+    Bug(
+        "no pause",
+        "A NodePool whose consolidation costs more than it saves goes on with it.",
+        (
+            Edit(
+                "reconciler/disruption/attraction.py",
+                "    if pause is not None:\n        yield pause\n",
+                "",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_while_it_pauses_no_node_in_use_is_consolidated",),
     ),
 )

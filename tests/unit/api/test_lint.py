@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import crds
+from api import crds, labels
 from api.lint import Problem, path_text, together, validate
 from api.lint.plain import MOST_VALUES, plain
 
@@ -229,6 +229,11 @@ def test_what_the_api_server_refuses_in_metadata(kind: str, metadata: Any, rule:
     whole = metadata if metadata is None else {"name": "default", **metadata}
     found = validate({**BASES[kind], "metadata": whole})
     assert [(p.rule, p.path) for p in found if p.severity == "error"] == [(rule, path)]
+
+
+def test_what_the_controller_itself_writes_is_no_matter() -> None:
+    written = {labels.CONSOLIDATION_PAUSE: '{"at": "2026-03-04T12:00:00Z", "lost": 1}'}
+    assert validate(changed("NodePool", "metadata.annotations", written)) == []
 
 
 @pytest.mark.parametrize(

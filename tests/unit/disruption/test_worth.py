@@ -153,7 +153,7 @@ def test_a_node_that_costs_too_little_is_not_even_simulated() -> None:
     one = candidate(seen, "a")
     assert isinstance(one, Candidate)
     assert code(single(seen, one, Policy(seen), never)) == "SavingTooSmall"
-    assert propose(snapshot([asking(saving="0.1"), *pair("a"), *pair("z")]), never) == ()
+    assert propose(snapshot([asking(saving="0.1"), *pair("a"), *pair("z")]), elsewhere("z")) == ()
 
 
 def test_nodes_that_are_only_deleted_have_to_be_worth_it_each() -> None:
@@ -197,7 +197,7 @@ def test_a_node_that_stays_for_its_sake_says_so() -> None:
 # --- what cannot be read ------------------------------------------------------------------------------------------
 def test_while_an_annotation_cannot_be_read_no_node_in_use_is_consolidated_and_that_is_told() -> None:
     objects = [asking(saving="much"), *pair("a"), *pair("b")]
-    assert propose(snapshot(objects), never) == ()
+    assert propose(snapshot(objects), elsewhere("b")) == ()
     told = {(e.ref.kind, e.reason, e.type) for e in World.of(*objects).plan().events}
     assert {("NodePool", "InvalidAnnotation", "Warning"), ("Node", "Unconsolidatable", "Normal")} <= told
     (words,) = {e.message for e in World.of(*objects).plan().events if e.ref.kind == "NodePool"}
@@ -214,9 +214,9 @@ def young(age: timedelta, /, **wanted: str) -> list[Any]:
 
 @pytest.mark.parametrize(("age", "goes"), [(29 * MINUTE, False), (30 * MINUTE, True)])
 def test_a_node_in_use_stays_until_it_has_the_age(age: timedelta, goes: bool) -> None:
-    assert bool(propose(snapshot(young(age, age="30m")), alone(SMALLER) if goes else never)) is goes
+    assert bool(propose(snapshot(young(age, age="30m")), alone(SMALLER))) is goes
     setting = Settings("test", thresholds=Thresholds(minimum_age=30 * MINUTE))
-    assert bool(propose(snapshot(young(age), settings=setting), alone(SMALLER) if goes else never)) is goes
+    assert bool(propose(snapshot(young(age), settings=setting), alone(SMALLER))) is goes
 
 
 def test_it_says_until_when_and_somebody_looks_again_then() -> None:
@@ -235,6 +235,6 @@ def test_an_empty_node_goes_however_young() -> None:
 def test_a_proposal_of_a_node_that_is_too_young_now_is_dropped() -> None:
     objects = young(HOUR)
     found = propose(snapshot(objects), alone(SMALLER))
-    world = World.of(*objects, ask=never, now=NOW + timedelta(seconds=15), facts={"proposals": found})
+    world = World.of(*objects, ask=SMALLER, now=NOW + timedelta(seconds=15), facts={"proposals": found})
     world.add(asking(age="2h"))
     assert started(world.plan()) == []

@@ -12,10 +12,11 @@ from api.v1.meta import Condition, NodeClassRef, ObjectMeta, decode
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from api.v1.nodeoverlay import NodeOverlay, NodeOverlaySpec, NodeOverlayStatus
 from reconciler.model import kinds
+from reconciler.model.accounts import NO_ACCOUNTS, Account, Accounts
 from reconciler.model.cloud import ClassFacts, Region
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Source
+from reconciler.model.plan import Plan, Source
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime.inbox import Changed, Described, Fresh, Listed, RegionRead, Removed, Resolved
 from reconciler.runtime.state import State
@@ -176,3 +177,12 @@ def test_a_node_on_which_a_pod_is_expected_no_more_is_kept_until_the_pod_has_bee
     until = known.snapshot(NOW).nominated_until.get("c")
     assert (until is not None and until >= NOW + known.settings.batch_max) is kept
     assert not known.snapshot(after(1)).nominated_until
+
+
+def test_what_consolidation_promised_is_remembered_until_a_plan_says_otherwise() -> None:
+    known, open_ = state(), Accounts({"c": Account("c", NOW, 1, {}, (), {})})
+    known.planned(Plan(accounts=open_), NOW)
+    known.planned(Plan(), NOW)
+    assert known.snapshot(NOW).accounts == open_
+    known.planned(Plan(accounts=NO_ACCOUNTS), NOW)
+    assert known.snapshot(NOW).accounts == NO_ACCOUNTS

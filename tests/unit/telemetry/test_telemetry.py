@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from reconciler.model import kinds
+from reconciler.model.accounts import Measured
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node
 from reconciler.model.plan import CreateNodeClaim, DeleteObject, Event, Plan, Purchase, Reason, Refusal
@@ -247,6 +248,17 @@ def test_a_bound_that_is_not_known_is_no_number(telemetry: Telemetry) -> None:
     telemetry.planned(Plan(purchase=Purchase(3, 40, 2_500_000, 2_000_000)), seen)
     telemetry.planned(Plan(purchase=Purchase(1, 9, 1_500_000)), seen)
     assert [value(telemetry, name) for name in (COST, BOUND, RATIO)] == [1.5, None, None]
+
+
+def test_what_consolidation_brought_adds_up_by_pool_and_losses_by_themselves(telemetry: Telemetry) -> None:
+    seen = Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), settings=Settings(cluster_name="c"))
+    telemetry.planned(Plan(measured=(Measured("a", 1, 500_000, 250_000), Measured("b", 1, 10, 0))), seen)
+    telemetry.planned(Plan(measured=(Measured("a", 2, 500_000, -125_000),)), seen)
+    found = [
+        value(telemetry, f"kerf_consolidation_{what}_usd_per_hour_total", nodepool="a")
+        for what in ("promised", "realised", "lost")
+    ]
+    assert found == [1.0, 0.25, 0.125]
 
 
 def test_process_metrics_are_there_when_asked_for() -> None:
