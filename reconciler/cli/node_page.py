@@ -50,6 +50,7 @@ def _stage(stage: Stage, now: datetime, *, repeated: bool) -> Iterator[str]:
 def _ends(found: Judgement, now: datetime) -> Iterator[str]:
     for end in found.ends:
         yield f"  {end.code:<{_WIDTH}}{end.text}: {_outlook(found, end, now)}"
+        yield from (f"  {'':<{_WIDTH}}- {fact}" for fact in end.facts)
 
 
 def _outlook(found: Judgement, end: End, now: datetime) -> str:

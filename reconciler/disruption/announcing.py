@@ -13,7 +13,6 @@ from reconciler.disruption.attraction import unattractive
 from reconciler.disruption.balanced import K, Policy
 from reconciler.disruption.candidates import Candidate
 from reconciler.disruption.conditions import CONSOLIDATABLE
-from reconciler.disruption.costs import dollars
 from reconciler.disruption.moves import REPLACE
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
@@ -23,6 +22,7 @@ from reconciler.model import kinds
 from reconciler.model.instants import rfc3339
 from reconciler.model.plan import Event
 from reconciler.model.snapshot import Proposal, StateNode
+from reconciler.scheduling import prices
 
 #: Why a move is dropped: the world has changed, budgets allow it no more, or the pods have no such place any more.
 CHURN, BUDGET, SCHEDULING = "churn", "budget", "scheduling"
@@ -81,7 +81,7 @@ def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
     """That nodes could be replaced, and what that would save."""
     for proposal in proposals:
         others = f" together with {len(proposal.candidates) - 1} others" if proposal.candidates[1:] else ""
-        words = f"Could be replaced{others}: that would save {dollars(proposal.saving)} an hour"
+        words = f"Could be replaced{others}: that would save {prices.dollars(proposal.saving)} an hour"
         for key in proposal.candidates if proposal.kind == REPLACE else ():
             state = view.snapshot.state_nodes.get(key)
             if state is not None and view.command(key) is None:

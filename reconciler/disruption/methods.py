@@ -34,6 +34,7 @@ from reconciler.model.memory import Step
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from reconciler.model.replicas import may_renew, room
 from reconciler.model.snapshot import Proposal
+from reconciler.scheduling import prices
 from reconciler.scheduling.claims import member_claim, member_name, to_claim
 
 #: How many simulations one plan may make for drift, and for consolidation.
@@ -283,7 +284,7 @@ def _dropped(view: View, proposal: Proposal, why: str, text: str) -> Plan:
 
 
 def _saves(kind: str, saving: int) -> str:
-    return f"{kind}, saves {saving} microdollars an hour"
+    return f"{kind}, saves {prices.dollars(saving)} an hour"
 
 
 def _no_worse(move: Move, proposal: Proposal) -> bool:

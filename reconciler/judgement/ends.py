@@ -19,7 +19,6 @@ from reconciler.disruption.disrupt import forced_ends, not_yet
 from reconciler.disruption.drift import drift_detail
 from reconciler.disruption.expiration import end_of
 from reconciler.disruption.methods import NO_ROOM, quiet_since
-from reconciler.disruption.moves import Move
 from reconciler.disruption.pacing import failed_lately
 from reconciler.disruption.repair import sickness_of
 from reconciler.disruption.retirement import EXPIRING
@@ -28,11 +27,13 @@ from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import TOO_LITTLE
 from reconciler.judgement.allowances import held
+from reconciler.judgement.moving import coming, evicted
 from reconciler.judgement.values import End, Hold, together
 from reconciler.model.instants import rfc3339
 from reconciler.model.plan import DeleteObject, Plan
 from reconciler.model.replicas import room
 from reconciler.model.snapshot import StateNode
+from reconciler.scheduling import prices
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
@@ -107,6 +108,7 @@ def _claim(state: StateNode) -> NodeClaim:
 # --- if nothing holds it ----------------------------------------------------------------------------------------
 def _drifted(view: View, one: Candidate, ask: Solve) -> End:
     speaking: list[Blocker] = []
+    facts: list[str] = []
     if one.pool.static:
         if not view.snapshot.settings.gates.static_capacity:
             speaking.append(Blocker("StaticCapacityOff", "feature gate StaticCapacity is closed"))
@@ -115,7 +117,8 @@ def _drifted(view: View, one: Candidate, ask: Solve) -> End:
     elif one.movable:
         outcome = simulate(view, [one], ask, Manner.FREELY)
         speaking += [outcome.blocker] if outcome.blocker is not None else []
-    return End(DRIFTED, _why_drifted(view, one), holds=_holds(view, one, DRIFTED, speaking))
+        facts = [*evicted(one.pods), *coming(outcome.new_nodes)]
+    return End(DRIFTED, _why_drifted(view, one), holds=_holds(view, one, DRIFTED, speaking), facts=tuple(facts))
 
 
 def _why_drifted(view: View, one: Candidate) -> str:
@@ -133,7 +136,8 @@ def _empty(view: View, one: Candidate) -> End:
         speaking.append(Blocker("BufferPods", f"CapacityBuffers keep room for {held_for} pods there"))
     at = None if speaking else quiet_since(one) + view.snapshot.settings.validation_delay
     holds = _holds(view, one, EMPTY, speaking)
-    return End(EMPTY, "no pods that would be missed", _ahead(view, at), wanted=not _refused(speaking), holds=holds)
+    text = "no pods that would be missed"
+    return End(EMPTY, text, _ahead(view, at), wanted=not _refused(speaking), holds=holds, saving=one.price)
 
 
 def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
@@ -143,18 +147,16 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
         holds = _holds(view, one, UNDERUTILIZED, speaking)
         return End(UNDERUTILIZED, "not looked at", wanted=False, holds=holds)
     move = single(view, one, Policy(view), ask)
+    at = _ahead(view, _proposed(view, one))
     if isinstance(move, Blocker):
-        speaking.append(move)
         text = "what it would save is too little" if move.code in TOO_LITTLE else "its pods have no cheaper place"
-    else:
-        text = _gain(move)
-    holds = _holds(view, one, UNDERUTILIZED, speaking)
-    return End(UNDERUTILIZED, text, _ahead(view, _proposed(view, one)), wanted=isinstance(move, Move), holds=holds)
-
-
-def _gain(move: Move) -> str:
+        holds = _holds(view, one, UNDERUTILIZED, [*speaking, move])
+        return End(UNDERUTILIZED, text, at, wanted=False, holds=holds)
     how = "a cheaper node would do" if move.new else "its pods fit elsewhere"
-    return f"{how}: saves ${move.saving / 1_000_000:.4f} an hour"
+    text = f"{how}: saves {prices.dollars(move.saving)} an hour"
+    facts = (*evicted(one.pods), *coming(move.new))
+    holds = _holds(view, one, UNDERUTILIZED, speaking)
+    return End(UNDERUTILIZED, text, at, holds=holds, facts=facts, saving=move.saving)
 
 
 def _proposed(view: View, one: Candidate) -> datetime | None:

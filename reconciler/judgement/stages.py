@@ -13,6 +13,7 @@ from reconciler.disruption.expiration import end_of
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import tainted
 from reconciler.judgement.draining import going
+from reconciler.judgement.moving import evicted
 from reconciler.judgement.values import Fact, Stage
 from reconciler.lifecycle.liveness import given_up_at
 from reconciler.lifecycle.view import View as LifeView
@@ -90,10 +91,17 @@ def _said(claim: NodeClaim, type_: str) -> str:
 
 # --- a command --------------------------------------------------------------------------------------------------
 def _disrupting(view: View, state: StateNode, command: Command) -> Stage:
-    facts = (*_replacements(view, command), _otherwise(view, state, command))
+    facts = (*_moving(view, state, command), *_replacements(view, command), _otherwise(view, state, command))
     reason = f"{command.reason}: {command.why}" if command.why else command.reason
     text = f"is about to go ({reason}; command {command.id}): {_step(view, state, command)}"
     return Stage("Disrupting", text, command.started, facts)
+
+
+def _moving(view: View, state: StateNode, command: Command) -> Iterator[Fact]:
+    """Who goes with it, and which pods are evicted."""
+    if command.peers:
+        yield Fact(f"goes together with NodeClaim {', '.join(command.peers)}")
+    yield from (Fact(line) for line in evicted(view.pods_on(state.name)))
 
 
 def _otherwise(view: View, state: StateNode, command: Command) -> Fact:
@@ -124,7 +132,14 @@ def _replacements(view: View, command: Command) -> Iterator[Fact]:
         missing = next(((type_, text) for type_, _, text in _STEPS if not claim.is_true(type_)), None)
         said = _said(claim, missing[0]) if missing is not None else ""
         waits = missing[1] if missing is not None else "is ready"
-        yield Fact(f"replacement {name} {waits}" + (f" ({said})" if said else ""))
+        yield Fact(f"replacement {name}{_kind(claim)} {waits}" + (f" ({said})" if said else ""))
+
+
+def _kind(claim: NodeClaim) -> str:
+    """What has been launched for it, in brackets."""
+    keys = (labels.INSTANCE_TYPE, labels.CAPACITY_TYPE, labels.ZONE)
+    known = [claim.metadata.labels[key] for key in keys if key in claim.metadata.labels]
+    return f" ({' '.join(known)})" if known else ""
 
 
 # --- in use -----------------------------------------------------------------------------------------------------

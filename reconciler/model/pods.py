@@ -29,13 +29,19 @@ def active(pod: Pod) -> bool:
 
 def named(pod: Pod) -> str:
     """The pod for a person, with whose it is: `pod default/web-5d9c7-x2x4k of Deployment web`."""
+    owner = workload(pod)
+    return f"pod {pod.key} of {owner[0]} {owner[1]}" if owner is not None else f"pod {pod.key}"
+
+
+def workload(pod: Pod) -> tuple[str, str] | None:
+    """Kind and name of what controls the pod; of a Deployment's that, not its ReplicaSet. None: nothing does."""
     owner = next((o for o in pod.metadata.owner_references if o.controller), None)
     if owner is None:
-        return f"pod {pod.key}"
+        return None
     template = pod.metadata.labels.get("pod-template-hash", "")
     if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
-        return f"pod {pod.key} of Deployment {owner.name.removesuffix(f'-{template}')}"
-    return f"pod {pod.key} of {owner.kind} {owner.name}"
+        return "Deployment", owner.name.removesuffix(f"-{template}")
+    return owner.kind, owner.name
 
 
 def _owned_by(pod: Pod, api_version: str, kind: str) -> bool:

@@ -13,6 +13,7 @@ from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.provisioning.boundary import solve_apart
 from reconciler.provisioning.pending import pending_pods, rehoused_pods
+from reconciler.scheduling import prices
 from reconciler.scheduling.solve import NewNode, PodRefusal, Solution
 
 #: What a pod may be, as a stable word: left out on purpose, given a place that exists or is on its way, given a node
@@ -117,7 +118,7 @@ def _about(node: NewNode) -> tuple[str, ...]:
     return (
         f"instance types: {types}{f' and {more} more' if more > 0 else ''}",
         f"zones: {', '.join(node.zones)}; capacity types: {', '.join(node.capacity_types)}",
-        f"from ${node.price / 1_000_000:.4f} an hour, for {pods_}",
+        f"from {prices.dollars(node.price)} an hour, for {pods_}",
     )
 
 

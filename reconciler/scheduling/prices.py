@@ -35,6 +35,11 @@ def worst_launch_price(instance_type: InstanceType, requirements: Requirements, 
     return None
 
 
+def dollars(micro: int) -> str:
+    """A price as a person writes it."""
+    return f"${micro / 1_000_000:.4f}"
+
+
 def price_of(node_labels: Mapping[str, str], catalogue: Iterable[InstanceType]) -> int | None:
     """The price of a running node by its labels (type, zone, capacity type), in stock or not; None when unknown."""
     name = node_labels.get(labels.INSTANCE_TYPE)

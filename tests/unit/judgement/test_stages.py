@@ -124,7 +124,7 @@ def test_a_command_names_its_replacements_and_what_each_waits_for() -> None:
     new = replace(young(LAUNCHED), metadata=replace(young().metadata, name="new"))
     found = judged(pool(), a, node(a, taints=[TAINT]), new, name="node-a")
     assert found.text.endswith("waits for new")
-    assert "replacement new waits for its instance to join the cluster as a node" in " ".join(told(found))
+    assert "replacement new (m5.large on-demand us-west-2a) waits for its instance to join the cluster as a node" in " ".join(told(found))
     assert "replacement other is gone" in told(found)
 
 
@@ -140,7 +140,7 @@ def test_the_last_step_of_a_command() -> None:
     b = claim("b", annotations={labels.REPLACES: "a"})
     found = judged(pool(), a, node(a, taints=[TAINT]), b, node(b))
     assert found.text.endswith("its NodeClaim is about to be deleted")
-    assert "replacement b is ready" in told(found)
+    assert "replacement b (m5.large on-demand us-west-2a) is ready" in told(found)
 
 
 def test_a_successor_of_a_node_that_expires_says_when_it_goes_without_it() -> None:
