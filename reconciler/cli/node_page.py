@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from reconciler.model.instants import rfc3339
+from reconciler.scheduling import prices
 
 if TYPE_CHECKING:
     from reconciler.judgement.values import Budgets, End, Hold, Judgement, Stage
@@ -26,7 +27,10 @@ def page(found: Judgement, now: datetime) -> str:
     if found.ends:
         lines += ["", "What would end it", *_ends(found, now)]
     if found.holds:
-        lines += ["", "What holds it", *(f"  {n:>2}  {_hold(hold, now)}" for n, hold in enumerate(found.holds, 1))]
+        lines += ["", "What holds it", *_holds(found, now)]
+    remedied = [end for end in found.ends if end.remedies is not None]
+    if remedied:
+        lines += ["", "What would let it go", *(line for end in remedied for line in _remedies(found, end))]
     if found.budgets is not None:
         lines += ["", *_budgets(found.budgets, now)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -70,6 +74,28 @@ def _numbers(found: Judgement, holds: Iterable[Hold]) -> str:
     """The places of holds in the list of all."""
     places = {(hold.code, hold.text): n for n, hold in enumerate(found.holds, 1)}
     return ", ".join(str(n) for n in sorted({places[hold.code, hold.text] for hold in holds}))
+
+
+def _holds(found: Judgement, now: datetime) -> Iterator[str]:
+    for n, hold in enumerate(found.holds, 1):
+        yield f"  {n:>2}  {_hold(hold, now)}"
+        yield from (f"      - {fact}" for fact in hold.facts)
+
+
+def _remedies(found: Judgement, end: End) -> Iterator[str]:
+    """The changes that were tried and help; or that none would."""
+    assert end.remedies is not None
+    for one in end.remedies.found:
+        saving = f" (saves {prices.dollars(one.saving)} an hour)" if one.saving else ""
+        yield f"  {end.code:<{_WIDTH}}{one.text}{saving}"
+    if end.remedies.found:
+        return
+    tried, halfway = end.remedies.tried, end.remedies.halfway
+    several = f": {_numbers(found, end.open)} would have to change" if not tried and len(end.open) > 1 else ""
+    tries = f"; {tried} were tried" if tried > 1 else ""
+    yield f"  {end.code:<{_WIDTH}}no single change would do{several}{tries}"
+    if halfway is not None:
+        yield f"  {'':<{_WIDTH}}- {halfway[0]}; but then: {halfway[1]}"
 
 
 def _hold(hold: Hold, now: datetime) -> str:

@@ -19,19 +19,20 @@ kerf why pod|node NAME -f PATH [-f PATH ...] [settings]
 
 Of a pod: where it would go, what it waits for, or why it has no place: what each rule left of every NodePool's instance
 types, what came nearest, and the smallest edit that helps. Of a node (by the name of its Node or NodeClaim, or by the
-ID of its instance): where it stands, what would end it and when, everything that holds it, and what the budgets of its
-NodePool allow. It lists and describes, and writes nothing.
+ID of its instance): where it stands, what would end it and when, everything that holds it, the single change that would
+let it go and what that saves, and what the budgets of its NodePool allow. It lists and describes, and writes nothing.
 
   -f, --file PATH     a file, a folder, or - : what `kubectl get -o yaml` printed, or manifests; AWS is not asked
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
+  -o, --output FORMAT text or json; text by default
 
 With a live cluster AWS is asked as the controller does, with your own credentials. Settings are those of `kerf run`
 (flags or variables); CLUSTER_NAME (--cluster-name) is required for a live cluster.
 Exit codes: 0 an answer; 1 there is no such pod or node, or something cannot be read; 2 the command is wrong."""
 
 
-Answered = Callable[["Snapshot", str], tuple[str, bool]]
+Answered = Callable[["Snapshot", str, bool], tuple[str, bool]]
 _NOUNS: Final = {
     **dict.fromkeys(("pod", "pods", "po"), "pod"),
     **dict.fromkeys(("node", "nodes", "no", "nodeclaim", "nodeclaims"), "node"),
@@ -49,6 +50,7 @@ def why(
     file: Annotated[list[str] | None, typer.Option("-f", "--file", help="a cluster from files; repeatable")] = None,
     kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
     kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json")] = "text",
 ) -> None:
     """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
     if "--help" in context.args or "-h" in context.args or kind in ("--help", "-h", ""):
@@ -58,15 +60,17 @@ def why(
 
     try:
         answered = _asked_about(kind, name)
+        if output not in ("text", "json"):
+            raise Mistake(f"--output: {output!r} is neither text nor json")
         options = _options(context.args, offline=bool(file))
-        snapshot = _of_files(file, options) if file else _live(options, kubeconfig, kube_context)
+        snapshot = _of_files(file, options, told=output == "text") if file else _live(options, kubeconfig, kube_context)
     except Mistake as error:
         typer.echo(f"kerf why: {error}", err=True)
         raise typer.Exit(2) from error
     except PortError as error:
         typer.echo(f"kerf why: cannot look: {error}", err=True)
         raise typer.Exit(1) from error
-    text, known = answered(snapshot, name)
+    text, known = answered(snapshot, name, output == "json")
     typer.echo(text, nl=False)
     if not known:
         raise typer.Exit(1)
@@ -83,24 +87,24 @@ def _asked_about(kind: str, name: str) -> Answered:
     return _pod if noun == "pod" else _node
 
 
-def _pod(snapshot: Snapshot, name: str) -> tuple[str, bool]:
-    """The page, and whether there is such a pod."""
-    from reconciler.cli import account_page
+def _pod(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
+    """The page (or the same as JSON), and whether there is such a pod."""
+    from reconciler.cli import account_page, answers
     from reconciler.provisioning.why import UNKNOWN, why
 
     namespace, slash, rest = name.partition("/")
     answer = why(snapshot, f"{namespace}/{rest}" if slash else f"default/{name}")
-    return account_page.page(answer), answer.code != UNKNOWN
+    return answers.as_json(answer) if as_json else account_page.page(answer), answer.code != UNKNOWN
 
 
-def _node(snapshot: Snapshot, name: str) -> tuple[str, bool]:
-    """The page, and whether there is such a node."""
-    from reconciler.cli import node_page
+def _node(snapshot: Snapshot, name: str, as_json: bool) -> tuple[str, bool]:
+    """The page (or the same as JSON), and whether there is such a node."""
+    from reconciler.cli import answers, node_page
     from reconciler.judgement.judge import why
     from reconciler.judgement.values import UNKNOWN
 
     found = why(snapshot, name.removeprefix("node/"))
-    return node_page.page(found, snapshot.now), found.code != UNKNOWN
+    return answers.as_json(found) if as_json else node_page.page(found, snapshot.now), found.code != UNKNOWN
 
 
 def _options(arguments: list[str], *, offline: bool) -> Options:
@@ -134,7 +138,7 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     return looking.look(kube, cloud, options.settings, clock)
 
 
-def _of_files(paths: list[str], options: Options) -> Snapshot:
+def _of_files(paths: list[str], options: Options, *, told: bool) -> Snapshot:
     from reconciler.cli import cluster_files, sources
     from reconciler.runtime import looking
     from reconciler.runtime.clock import SystemClock
@@ -144,6 +148,7 @@ def _of_files(paths: list[str], options: Options) -> Snapshot:
     except (sources.NotFound, cluster_files.BadFile) as error:
         raise Mistake(str(error)) from error
     types = cluster_files.ShippedTypes.beside(found.objects)
-    count = len(types.region().types)
-    typer.echo(f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not asked.\n")
+    if told:
+        count = len(types.region().types)
+        typer.echo(f"{count} instance types that come with Kerf, in {', '.join(types.zones)}; AWS was not asked.\n")
     return looking.look(found, types, options.settings, SystemClock())

@@ -14,6 +14,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Protocol
 
+from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.view import View
 from reconciler.model import pods
@@ -25,7 +26,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.buffers import settled_pods, virtual_pods
 from reconciler.scheduling.requirements_of import own_problem
 from reconciler.scheduling.scatter import Scattered, ScatteredLargeFirst
-from reconciler.scheduling.solution import NewNode, Solution
+from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
 from reconciler.scheduling.standing import standing
 
@@ -51,6 +52,8 @@ class Solve(Protocol):
     ) -> Solution: ...
 
 
+#: By `namespace/name`.
+Pods = dict[str, Pod]
 _SHOWN = 5
 
 
@@ -78,12 +81,16 @@ class Outcome:
 class Scheduler:
     """The real scheduler of one snapshot; what all its answers share is read once, when the first is asked for."""
 
-    def __init__(self, snapshot: Snapshot, turn: Turn | None = None) -> None:
-        self._snapshot, self._turn = snapshot, turn
+    def __init__(self, snapshot: Snapshot, turn: Turn | None = None, ground: Ground | None = None) -> None:
+        self._snapshot, self._turn, self._known = snapshot, turn, ground
 
     @cached_property
     def _ground(self) -> Ground:
-        return survey(self._snapshot, self._turn)
+        return self._known if self._known is not None else survey(self._snapshot, self._turn)
+
+    def with_pool(self, pool: NodePool) -> Scheduler:
+        """The scheduler after an edit of one of the usable NodePools."""
+        return Scheduler(self._snapshot, self._turn, self._ground.with_pool(pool))
 
     @cached_property
     def _hopeless(self) -> frozenset[str]:
@@ -106,17 +113,27 @@ class Scheduler:
             reasons=False,
         )
 
+    def refusals(self, wanted: Sequence[Pod], exclude: frozenset[str], *, open_new: bool) -> Mapping[str, PodRefusal]:
+        """Those of the pods that have no place, with the account of why; without `open_new` on the nodes there are."""
+        solution = solve(
+            self._snapshot,
+            [pod for pod in wanted if pod.key not in self._hopeless],
+            exclude=exclude,
+            respect_consolidate_after=True,
+            open_new=open_new,
+            ground=self._ground,
+            accounts=len(wanted),
+        )
+        return solution.unplaced
+
 
 def simulate(
     view: View, candidates: Sequence[Candidate], ask: Solve, manner: Manner, beside: Sequence[NewNode] = ()
 ) -> Outcome:
     """Take the candidates away and place their pods; nodes that are planned for them may be there already."""
-    going = {c.key for c in candidates}
-    moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
-    leaving = {pod.key: pod for pod in _leaving(view, going)}
+    moving, leaving, virtual = _on_the_move(view, candidates)
     others = {**view.snapshot.pods.pending, **leaving}
-    virtual = {pod.key: pod for pod in virtual_pods(view.turn)}
-    exclude = frozenset(going | view.commands.keys())
+    exclude = _closed(view, candidates)
     wanted = {**virtual, **others, **moving}
     try:
         solution = ask([wanted[key] for key in sorted(wanted)], exclude, manner, beside)
@@ -132,6 +149,27 @@ def simulate(
         tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods)),
         _stranded(view, solution, staying),
     )
+
+
+def unhoused(view: View, one: Candidate, ask: Scheduler, *, open_new: bool) -> dict[str, PodRefusal]:
+    """The candidate's own pods that would have no place, with the account of why; without `open_new` those that fit on
+    none of the other nodes."""
+    moving, leaving, virtual = _on_the_move(view, [one])
+    wanted = {**virtual, **view.snapshot.pods.pending, **leaving, **moving}
+    found = ask.refusals([wanted[key] for key in sorted(wanted)], _closed(view, [one]), open_new=open_new)
+    return {key: refusal for key, refusal in found.items() if key in moving}
+
+
+def _on_the_move(view: View, candidates: Sequence[Candidate]) -> tuple[Pods, Pods, Pods]:
+    """The candidates' pods that leave, those of nodes that go anyway, and those of CapacityBuffers."""
+    moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
+    leaving = {pod.key: pod for pod in _leaving(view, {c.key for c in candidates})}
+    return moving, leaving, {pod.key: pod for pod in virtual_pods(view.turn)}
+
+
+def _closed(view: View, candidates: Sequence[Candidate]) -> frozenset[str]:
+    """The nodes that take no pods."""
+    return frozenset({c.key for c in candidates} | view.commands.keys())
 
 
 def _leaves(view: View, pod: Pod) -> bool:

@@ -40,8 +40,19 @@ def held(view: View, pool: str, reason: str) -> Hold | None:
         return None
     allowance = _allowance(view, pool, found, reason)
     busy = f", {found.disrupting} going or not Ready" if found.disrupting else ""
-    text = f"no more nodes of NodePool {pool} may go for {reason}: {allowance.allowed} of {found.nodes} may{busy}"
+    count = f"{allowance.allowed} of {found.nodes} may{busy}"
+    text = f"no more nodes of NodePool {pool} may go for {reason}: {count} ({allowance.row})"
     return Hold("Budget", text, _opens(view, pool, found, reason))
+
+
+def tightest(view: View, pool: str, reason: str) -> tuple[Row, int] | None:
+    """The budget that allows least for the reason now, with how many nodes use it up; None when none can be read."""
+    found = budgets_of(view).get(pool)
+    try:
+        lines = _lines(view, pool, found, reason) if found is not None else ()
+    except ValueError:
+        return None
+    return (lines[0], found.disrupting) if found is not None and lines and lines[0].holds else None
 
 
 def _opens(view: View, pool: str, found: PoolBudget, reason: str) -> datetime | None:

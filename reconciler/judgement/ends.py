@@ -7,7 +7,9 @@ asked about one node, and all of them are told.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
@@ -28,6 +30,8 @@ from reconciler.disruption.view import View
 from reconciler.disruption.worth import TOO_LITTLE
 from reconciler.judgement.allowances import held
 from reconciler.judgement.moving import coming, evicted
+from reconciler.judgement.obstacles import facts
+from reconciler.judgement.trials import remedies
 from reconciler.judgement.values import End, Hold, together
 from reconciler.model.instants import rfc3339
 from reconciler.model.plan import DeleteObject, Plan
@@ -47,12 +51,26 @@ def ends_of(view: View, key: str, ask: Solve | None = None) -> tuple[End, ...]:
     pool = view.snapshot.node_pools.get(state.pool_name)
     if pool is None or state.node is None or not state.claim.is_true("Initialized"):
         return tuple(found)
-    one = unblocked(view, key)
     ask = ask or Scheduler(view.snapshot, view.turn)
-    if state.claim.is_true("Drifted"):
-        found.append(_drifted(view, one, ask))
-    found.append(_empty(view, one) if costs.empty(one.pods) else _underutilized(view, one, ask))
-    return tuple(found)
+    codes = [DRIFTED] if state.claim.is_true("Drifted") else []
+    codes.append(EMPTY if costs.empty(unblocked(view, key).pods) else UNDERUTILIZED)
+    return (*found, *(_explained(view, key, _voluntary(code, view, key, ask), ask) for code in codes))
+
+
+def _voluntary(code: str, view: View, key: str, ask: Solve) -> End:
+    """An end by one of the reasons of a budget."""
+    one = unblocked(view, key)
+    if code == EMPTY:
+        return _empty(view, one)
+    return _drifted(view, one, ask) if code == DRIFTED else _underutilized(view, one, ask)
+
+
+def _explained(view: View, key: str, end: End, ask: Solve) -> End:
+    """The end with what is behind each hold, and with the change that would let the node go."""
+    one = unblocked(view, key)
+    holds = tuple(replace(hold, facts=facts(view, one, hold, ask)) for hold in end.holds)
+    tried = remedies(view, key, end, ask, partial(_voluntary, end.code)) if end.open else None
+    return replace(end, holds=holds, remedies=tried)
 
 
 # --- by force ---------------------------------------------------------------------------------------------------
@@ -108,7 +126,7 @@ def _claim(state: StateNode) -> NodeClaim:
 # --- if nothing holds it ----------------------------------------------------------------------------------------
 def _drifted(view: View, one: Candidate, ask: Solve) -> End:
     speaking: list[Blocker] = []
-    facts: list[str] = []
+    lines: list[str] = []
     if one.pool.static:
         if not view.snapshot.settings.gates.static_capacity:
             speaking.append(Blocker("StaticCapacityOff", "feature gate StaticCapacity is closed"))
@@ -117,8 +135,8 @@ def _drifted(view: View, one: Candidate, ask: Solve) -> End:
     elif one.movable:
         outcome = simulate(view, [one], ask, Manner.FREELY)
         speaking += [outcome.blocker] if outcome.blocker is not None else []
-        facts = [*evicted(one.pods), *coming(outcome.new_nodes)]
-    return End(DRIFTED, _why_drifted(view, one), holds=_holds(view, one, DRIFTED, speaking), facts=tuple(facts))
+        lines = [*evicted(one.pods), *coming(outcome.new_nodes)]
+    return End(DRIFTED, _why_drifted(view, one), holds=_holds(view, one, DRIFTED, speaking), facts=tuple(lines))
 
 
 def _why_drifted(view: View, one: Candidate) -> str:
@@ -154,9 +172,9 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
         return End(UNDERUTILIZED, text, at, wanted=False, holds=holds)
     how = "a cheaper node would do" if move.new else "its pods fit elsewhere"
     text = f"{how}: saves {prices.dollars(move.saving)} an hour"
-    facts = (*evicted(one.pods), *coming(move.new))
+    lines = (*evicted(one.pods), *coming(move.new))
     holds = _holds(view, one, UNDERUTILIZED, speaking)
-    return End(UNDERUTILIZED, text, at, holds=holds, facts=facts, saving=move.saving)
+    return End(UNDERUTILIZED, text, at, holds=holds, facts=lines, saving=move.saving)
 
 
 def _proposed(view: View, one: Candidate) -> datetime | None:

@@ -44,12 +44,13 @@ class Stage:
 @dataclass(frozen=True, slots=True)
 class Hold:
     """Something that holds a node. `until` is when that ends by itself; None: something must change. `pods` are those
-    that a PodDisruptionBudget holds (`namespace/name`)."""
+    that a PodDisruptionBudget holds (`namespace/name`); `facts` are lines about what is behind it."""
 
     code: str
     text: str
     until: datetime | None = None
     pods: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, blocker: Blocker) -> Hold:
@@ -79,11 +80,33 @@ def together(holds: list[Hold]) -> tuple[Hold, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """A single change that was tried, and with which nothing lasting holds the node; what its end then saves, in
+    millionths of a dollar per hour."""
+
+    text: str
+    saving: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """At most one change of pods and one of something else; `tried` is how many changes were.
+
+    `halfway`, where none is found: a change that lifts all that holds the node now, and what would hold it then.
+    """
+
+    found: tuple[Remedy, ...] = ()
+    tried: int = 0
+    halfway: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """Something that would like to end a node, by the reason of a budget or the code of a deletion.
 
     `at` is when it does; None: now, if nothing holds the node. A `wanted` one is more than a possibility. `facts` are
     lines about the move, `saving` is what it saves, in millionths of a dollar per hour.
+    `remedies` are there when something lasting holds the node.
     """
 
     code: str
@@ -94,6 +117,7 @@ class End:
     holds: tuple[Hold, ...] = ()
     facts: tuple[str, ...] = ()
     saving: int = 0
+    remedies: Remedies | None = None
 
     @property
     def open(self) -> tuple[Hold, ...]:

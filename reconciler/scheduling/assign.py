@@ -7,7 +7,7 @@ counters are exact and the second half only has to pack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -263,18 +263,23 @@ class Assignment:
     def _admitted(self, cls: PodClass, rung: Rung) -> Bools:
         """Where topology admits one more pod of the class: `_allowed` of all places at once."""
         good = np.ones(len(self.targets), dtype=np.bool_)
+        for _, admitting in self.company(cls, rung):
+            good &= admitting
+        return good
+
+    def company(self, cls: PodClass, rung: Rung) -> Iterator[tuple[Bond | Group, Bools]]:
+        """The class's own topology constraints, then those of others that keep it away, with where each admits it."""
         for bond in rung.bonds:
             if bond.key == labels.HOSTNAME:
-                good &= _admits(bond, self._hosts(bond.group, owners=False))
+                yield bond, _admits(bond, self._hosts(bond.group, owners=False))
             else:
-                good &= self._by_domain(bond.key, partial(_opens, bond, rung))
+                yield bond, self._by_domain(bond.key, partial(_opens, bond, rung))
         for group in cls.counted:
             if group.kind == ANTI and group.owners:
                 if group.key == labels.HOSTNAME:
-                    good &= self._hosts(group, owners=True) == 0
+                    yield group, self._hosts(group, owners=True) == 0
                 else:
-                    good &= self._by_domain(group.key, partial(_clear, group))
-        return good
+                    yield group, self._by_domain(group.key, partial(_clear, group))
 
     def _by_domain(self, key: str, holds: Callable[[tuple[str | None, ...]], bool]) -> Bools:
         values, codes = self.places.domains(key)

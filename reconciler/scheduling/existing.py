@@ -7,6 +7,7 @@ there for others is not free any more.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -14,8 +15,13 @@ from reconciler.scheduling import account
 from reconciler.scheduling.account import MOST_ROWS, NodesAccount
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass
+from reconciler.scheduling.groups import Bond
 from reconciler.scheduling.misses import least_lack
+from reconciler.scheduling.ports import clash
 from reconciler.scheduling.types import Bools
+
+#: Of nodes that the solve was told to leave out.
+LEFT_OUT: Final = "is left out of this plan"
 
 
 def account_of(assignment: Assignment, cls: PodClass, closed: int) -> NodesAccount:
@@ -23,18 +29,17 @@ def account_of(assignment: Assignment, cls: PodClass, closed: int) -> NodesAccou
     places, need = assignment.places, assignment.columns.vector(cls.requests)
     left = np.ones(len(places.targets), dtype=np.bool_)
     rows: list[tuple[str, int]] = [("takes no pods: going, cordoned or not readable", closed)] if closed else []
-    roomless = left
+    roomless, lacking = left, False
     for text, good in _rules(assignment, cls):
         lost = int((left & ~good).sum())
         if lost:
             rows.append((text, lost))
-        if not text.startswith("lacks"):
+        lacking = lacking or text.startswith("lacks")
+        if not lacking:
             roomless = left & good
         left = left & good
     if left.any():
-        rows.append(
-            ("host ports or pods there that it must not be with, or without those it must be with", int(left.sum()))
-        )
+        rows.append(("is left out by another rule", int(left.sum())))
     within = np.flatnonzero(roomless)
     least = least_lack(assignment.free[within], need, assignment.columns.names)
     near = "" if least is None else f"{places.targets[int(within[least[0]])].state.name} lacks {least[1]}"
@@ -43,7 +48,7 @@ def account_of(assignment: Assignment, cls: PodClass, closed: int) -> NodesAccou
 
 def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]:
     places, demand = assignment.places, cls.rungs[-1].demand
-    yield "is left out of this plan", places.open
+    yield LEFT_OUT, places.open
     yield "has a taint that it does not tolerate", places.tolerating(demand.tolerations)
     for key in sorted(demand.requirements):
         yield (
@@ -61,6 +66,14 @@ def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]
     need = assignment.columns.vector(cls.requests)
     for place, name in enumerate(assignment.columns.names):
         yield f"lacks {name}", assignment.free[:, place] >= need[place]
+    if cls.ports:
+        taken = [clash(cls.ports, assignment.ports.get(n, target.ports)) for n, target in enumerate(places.targets)]
+        yield "has its host ports taken", ~np.array(taken, dtype=np.bool_)
+    for one, admitting in assignment.company(cls, cls.rungs[-1]):
+        if isinstance(one, Bond):
+            yield f"violates its {one.group.kind} over {one.key}", admitting
+        else:
+            yield f"has pods with anti-affinity to it over {one.key}", admitting
 
 
 def _bounded(rows: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:

@@ -45,7 +45,8 @@ def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
 class Outcome:
     """What a solve ended with. `problems` are of pools that could not be used; with `open_new` pools were asked.
 
-    `reasons` are the answers of the pools; `accounts` is how many classes get a full account. Of the capacity
+    `reasons` are the answers of the pools; `accounts` is how many classes get a full account, without `open_new` of the
+    nodes that exist. Of the capacity
     reservations in `taken` other nodes of this plan, or claims that have no instance yet, have all there is.
     """
 
@@ -82,7 +83,7 @@ def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int) -> PodRefus
     if outcome.open_new and waits_for_reservation(outcome.templates, outcome.assignment.columns, cls, outcome.taken):
         return DEFERRED
     short = _short(outcome, cls)
-    if not (outcome.reasons and outcome.open_new) or place >= MOST_CLASSES:
+    if not outcome.reasons or place >= MOST_CLASSES or not (outcome.open_new or place < outcome.accounts):
         return short
     try:
         return _with_pools(outcome, cls, pods, place, short)
@@ -112,14 +113,14 @@ def _no_existing(assignment: Assignment, cls: PodClass) -> str:
 
 def _with_pools(outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal) -> PodRefusal:
     """With each pool's rule; for the first classes with the full account, in which the nearest pool comes first."""
-    templates = outcome.templates if cls.rungs[-1].demand.possible else ()
+    templates = outcome.templates if outcome.open_new and cls.rungs[-1].demand.possible else ()
     asked = [farthest(template, outcome.assignment.columns, cls) for template in templates[:MOST_POOLS]]
     if place >= outcome.accounts or place * len(asked) >= MOST_ACCOUNTS:
         problems = sorted(outcome.problems.items())[:MOST_POOLS]
         told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
         return replace(short, pools={name: cut(text) for name, text in told.items()})
     asked.sort(key=lambda pair: -misses.rank(pair[0]))
-    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *_not_asked(outcome)]
+    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *(_not_asked(outcome) if outcome.open_new else ())]
     account = Account(
         pods,
         tuple(pools[:MOST_POOLS]),

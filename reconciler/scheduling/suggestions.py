@@ -117,13 +117,13 @@ def _lowered(cls: PodClass, names: Sequence[str], rooms: Ints, need: Ints) -> It
         others = np.delete(rooms >= need, place, axis=1).all(axis=1)
         if name == "pods" or not need[place] or not others.any():
             continue
-        most = _readable(name, int(rooms[others, place].max()))
+        most = readable(name, int(rooms[others, place].max()))
         special = name not in ("cpu", "memory", "ephemeral-storage")
         if most < need[place] and (special or most * FAR_FROM_IT >= need[place]):
             yield LowerRequest(name, cls.requests[name], most)
 
 
-def _readable(resource: str, value: int) -> int:
+def readable(resource: str, value: int) -> int:
     """Rounded down to what a person would write."""
     if resource == "cpu":
         step = 10 if value < 1000 else 100 if value < 32000 else 1000

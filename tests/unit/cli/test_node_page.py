@@ -24,6 +24,7 @@ from tests.unit.disruption.worlds import (
     snapshot,
     stamp,
 )
+from tests.unit.judgement.yards import LARGE, machine, on_demand, worker
 
 CASES = Path(__file__).parent / "why_node"
 NIGHT = {"nodes": "0", "schedule": "0 9 * * *", "duration": "8h", "reasons": ["Drifted"]}
@@ -72,3 +73,22 @@ def busy() -> list[Any]:
 def test_it_reads_as_it_should(make: Any) -> None:
     seen = snapshot(make())
     assert page(why(seen, "node-a", on_new_nodes("m5.large")), NOW) == (CASES / f"{make.__name__}.txt").read_text()
+
+
+def roomless() -> list[Any]:
+    """Its pod has no room elsewhere, and its NodePool makes nothing that is smaller."""
+    agent = worker("agent-a", "a", "100m", of="agent", kind="DaemonSet")
+    others = [*machine("b"), worker("api-0", "b", "1", of="api"), *machine("c"), worker("api-1", "c", "900m", of="api")]
+    return [on_demand(LARGE), *machine("a"), worker("web-0", "a", "1300m"), agent, *others]
+
+
+def hemmed() -> list[Any]:
+    """Behind its protection there is a budget of pods."""
+    pods = [worker("web-0", "a", "500m", annotations={labels.DO_NOT_DISRUPT: "true"}), pdb("web", minAvailable=1)]
+    return [on_demand(), *machine("a"), *machine("b"), worker("api-0", "b", "1", of="api"), *pods]
+
+
+@pytest.mark.parametrize("make", [roomless, hemmed], ids=lambda make: make.__name__)
+def test_what_would_let_a_node_go_reads_as_it_should(make: Any) -> None:
+    """By the real scheduler."""
+    assert page(why(snapshot(make()), "node-a"), NOW) == (CASES / f"{make.__name__}.txt").read_text()

@@ -124,7 +124,10 @@ def test_a_command_names_its_replacements_and_what_each_waits_for() -> None:
     new = replace(young(LAUNCHED), metadata=replace(young().metadata, name="new"))
     found = judged(pool(), a, node(a, taints=[TAINT]), new, name="node-a")
     assert found.text.endswith("waits for new")
-    assert "replacement new (m5.large on-demand us-west-2a) waits for its instance to join the cluster as a node" in " ".join(told(found))
+    assert (
+        "replacement new (m5.large on-demand us-west-2a) waits for its instance to join the cluster as a node"
+        in " ".join(told(found))
+    )
     assert "replacement other is gone" in told(found)
 
 

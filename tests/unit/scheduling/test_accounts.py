@@ -267,7 +267,7 @@ def test_nodes_are_counted_by_the_first_rule_that_leaves_them_out() -> None:
         "has a taint that it does not tolerate": 1,
         f"does not have the label {labels.ZONE} In [z1]": 1,
         "lacks cpu": 2,
-        "host ports or pods there that it must not be with, or without those it must be with": 1,
+        "has its host ports taken": 1,
     }
     assert found.nearest == "small lacks 500m of cpu"
 
