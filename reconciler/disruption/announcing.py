@@ -13,6 +13,7 @@ from reconciler.disruption.attraction import unattractive
 from reconciler.disruption.balanced import K, Policy
 from reconciler.disruption.candidates import Candidate
 from reconciler.disruption.conditions import CONSOLIDATABLE
+from reconciler.disruption.consequences import evicted
 from reconciler.disruption.moves import REPLACE
 from reconciler.disruption.proposals import attractive
 from reconciler.disruption.view import View
@@ -78,14 +79,15 @@ def _rested_lately(view: View, state: StateNode) -> bool:
 
 
 def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
-    """That nodes could be replaced, and what that would save."""
+    """That nodes could be replaced, what that would save, and whose pods it would evict."""
     for proposal in proposals:
         others = f" together with {len(proposal.candidates) - 1} others" if proposal.candidates[1:] else ""
         words = f"Could be replaced{others}: that would save {prices.dollars(proposal.saving)} an hour"
         for key in proposal.candidates if proposal.kind == REPLACE else ():
             state = view.snapshot.state_nodes.get(key)
             if state is not None and view.command(key) is None:
-                yield from _stands(state, "ConsolidationCandidate", words, "")
+                line = "; ".join((words, *evicted(view.pods_on(state.name))))
+                yield from _stands(state, "ConsolidationCandidate", line, "")
 
 
 def rejected(states: Iterable[StateNode], why: str, text: str) -> tuple[Event, ...]:

@@ -113,13 +113,16 @@ class Scheduler:
             reasons=False,
         )
 
-    def refusals(self, wanted: Sequence[Pod], exclude: frozenset[str], *, open_new: bool) -> Mapping[str, PodRefusal]:
-        """Those of the pods that have no place, with the account of why; without `open_new` on the nodes there are."""
+    def refusals(
+        self, wanted: Sequence[Pod], exclude: frozenset[str], *, open_new: bool, sparing: bool
+    ) -> Mapping[str, PodRefusal]:
+        """Those of the pods that have no place, with the account of why; without `open_new` on the nodes there are.
+        `sparing` nodes that are inside their `consolidateAfter`."""
         solution = solve(
             self._snapshot,
             [pod for pod in wanted if pod.key not in self._hopeless],
             exclude=exclude,
-            respect_consolidate_after=True,
+            respect_consolidate_after=sparing,
             open_new=open_new,
             ground=self._ground,
             accounts=len(wanted),
@@ -151,12 +154,13 @@ def simulate(
     )
 
 
-def unhoused(view: View, one: Candidate, ask: Scheduler, *, open_new: bool) -> dict[str, PodRefusal]:
+def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open_new: bool) -> dict[str, PodRefusal]:
     """The candidate's own pods that would have no place, with the account of why; without `open_new` those that fit on
-    none of the other nodes."""
+    none of the other nodes. They are placed `FREELY` or `SPARING`."""
     moving, leaving, virtual = _on_the_move(view, [one])
     wanted = {**virtual, **view.snapshot.pods.pending, **leaving, **moving}
-    found = ask.refusals([wanted[key] for key in sorted(wanted)], _closed(view, [one]), open_new=open_new)
+    pods_, sparing = [wanted[key] for key in sorted(wanted)], manner is Manner.SPARING
+    found = ask.refusals(pods_, _closed(view, [one]), open_new=open_new, sparing=sparing)
     return {key: refusal for key, refusal in found.items() if key in moving}
 
 

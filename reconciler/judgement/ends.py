@@ -17,6 +17,7 @@ from reconciler.disruption import costs
 from reconciler.disruption.attraction import restless, unattractive
 from reconciler.disruption.balanced import Policy
 from reconciler.disruption.candidates import Blocker, Candidate, blockers, unblocked
+from reconciler.disruption.consequences import coming, evicted
 from reconciler.disruption.disrupt import forced_ends, not_yet
 from reconciler.disruption.drift import drift_detail
 from reconciler.disruption.expiration import end_of
@@ -29,7 +30,6 @@ from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import TOO_LITTLE
 from reconciler.judgement.allowances import held
-from reconciler.judgement.moving import coming, evicted
 from reconciler.judgement.obstacles import facts
 from reconciler.judgement.trials import remedies
 from reconciler.judgement.values import End, Hold, together
@@ -68,7 +68,7 @@ def _voluntary(code: str, view: View, key: str, ask: Solve) -> End:
 def _explained(view: View, key: str, end: End, ask: Solve) -> End:
     """The end with what is behind each hold, and with the change that would let the node go."""
     one = unblocked(view, key)
-    holds = tuple(replace(hold, facts=facts(view, one, hold, ask)) for hold in end.holds)
+    holds = tuple(replace(hold, facts=facts(view, one, end.code, hold, ask)) for hold in end.holds)
     tried = remedies(view, key, end, ask, partial(_voluntary, end.code)) if end.open else None
     return replace(end, holds=holds, remedies=tried)
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from api.requirements import Requirements
+from api.v1.budgets import DRIFTED
 from reconciler.disruption.balanced import K, Policy
 from reconciler.disruption.candidates import Candidate
+from reconciler.disruption.consequences import listed, owner_of
 from reconciler.disruption.moves import Move, judge
 from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate, unhoused
 from reconciler.disruption.view import View
-from reconciler.judgement.moving import listed, owner_of
 from reconciler.judgement.values import Hold
 from reconciler.model import pods
+from reconciler.model.instance_type import InstanceType
 from reconciler.model.objects import Pod
 from reconciler.scheduling import prices
 from reconciler.scheduling.account import NodesAccount
@@ -29,17 +32,24 @@ NOT_WORTH_IT = "NotWorthIt"
 _MOST_POOLS = 3
 
 
-def facts(view: View, one: Candidate, hold: Hold, ask: Solve) -> tuple[str, ...]:
-    """Lines about one hold of a node that is in use; none where there is no more to say."""
+def manner_of(reason: str) -> Manner:
+    """How the pods of a node are placed elsewhere that goes for this reason."""
+    return Manner.FREELY if reason == DRIFTED else Manner.SPARING
+
+
+def facts(view: View, one: Candidate, reason: str, hold: Hold, ask: Solve) -> tuple[str, ...]:
+    """Lines about one hold of a node that would go for this reason; none where there is no more to say."""
     if hold.code == "PodDisruptionBudget":
         return tuple(_allowances(view, one, hold))
     if hold.code == NOT_WORTH_IT:
         return tuple(_score(view, one, ask))
     if hold.code == STRANDED and isinstance(ask, Scheduler):
-        return tuple(_homeless(one, unhoused(view, one, ask, open_new=True)))
+        return tuple(_homeless(one, unhoused(view, one, ask, manner_of(reason), open_new=True)))
     if hold.code in DEAR and isinstance(ask, Scheduler):
         needed = simulate(view, [one], ask, Manner.SPARING).new_nodes
-        return (*_homeless(one, unhoused(view, one, ask, open_new=False)), *_costs(view, one, needed))
+        strays = unhoused(view, one, ask, Manner.SPARING, open_new=False)
+        lines = (*_homeless(one, strays), *_costs(view, one, needed))
+        return (*lines, *_values(view, one, needed)) if hold.code == "MinValues" else lines
     return ()
 
 
@@ -111,6 +121,30 @@ def cheapest(view: View, new: NewNode) -> tuple[int, str] | None:
         if worst is not None:
             found.append((worst, name))
     return min(found, default=None)
+
+
+def beats(view: View, one: Candidate, type_: InstanceType, requirements: Requirements) -> bool:
+    """Whether a type would cost less than the node whichever of these offerings it comes up as."""
+    worst = prices.worst_launch_price(type_, requirements, view.snapshot)
+    return worst is not None and worst < one.price
+
+
+def shortfalls(view: View, one: Candidate, new: NewNode) -> Iterator[tuple[str, int, int]]:
+    """Labels of which the types that are cheaper than the node have fewer values than minValues asks for: the label,
+    how many it asks for, and how many there are."""
+    known = view.types_of(view.snapshot.node_pools[new.pool])
+    cheaper = [known[n] for n in new.instance_types if n in known and beats(view, one, known[n], new.requirements)]
+    for key in sorted(new.requirements):
+        row = new.requirements[key]
+        there = {value for type_ in cheaper for value in type_.requirements.allowed(key).values if row.has(value)}
+        if row.min_values is not None and len(there) < row.min_values:
+            yield key, row.min_values, len(there)
+
+
+def _values(view: View, one: Candidate, needed: Iterable[NewNode]) -> Iterator[str]:
+    for new in needed:
+        for key, asked, there in shortfalls(view, one, new):
+            yield f"NodePool {new.pool} asks for {asked} values of {key}, the cheaper types have {there}"
 
 
 def _score(view: View, one: Candidate, ask: Solve) -> Iterator[str]:

@@ -9,11 +9,11 @@ from api.v1.budgets import EXPIRED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.command import Command, replaced_by
 from reconciler.disruption.commands import awaited, ends_at
+from reconciler.disruption.consequences import evicted
 from reconciler.disruption.expiration import end_of
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import tainted
 from reconciler.judgement.draining import going
-from reconciler.judgement.moving import evicted
 from reconciler.judgement.values import Fact, Stage
 from reconciler.lifecycle.liveness import given_up_at
 from reconciler.lifecycle.view import View as LifeView

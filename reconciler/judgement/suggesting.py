@@ -17,7 +17,8 @@ from api.resources import Resources, total
 from api.v1.meta import Entry
 from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Candidate, pod_blockers
-from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate, unhoused
+from reconciler.disruption.consequences import owner_of
+from reconciler.disruption.simulation import Scheduler, Solve, simulate, unhoused
 from reconciler.disruption.view import View
 from reconciler.judgement.allowances import tightest
 from reconciler.judgement.changes import (
@@ -32,8 +33,7 @@ from reconciler.judgement.changes import (
     Unmark,
     UnmarkNode,
 )
-from reconciler.judgement.moving import owner_of
-from reconciler.judgement.obstacles import DEAR, NOT_WORTH_IT, STRANDED, alike
+from reconciler.judgement.obstacles import DEAR, NOT_WORTH_IT, STRANDED, alike, beats, manner_of, shortfalls
 from reconciler.judgement.values import End
 from reconciler.model import pods
 from reconciler.model.instance_type import InstanceType
@@ -63,7 +63,7 @@ def suggested(view: View, one: Candidate, end: End, ask: Solve) -> Iterator[Chan
     elif code == "Budget":
         yield from _allowing(view, one, end)
     elif code in (STRANDED, *DEAR):
-        yield from _housing(view, one, code, ask)
+        yield from _housing(view, one, end.code, code, ask)
     else:
         yield from _setting(one, code)
 
@@ -107,14 +107,15 @@ def _allowing(view: View, one: Candidate, end: End) -> Iterator[Change]:
 
 
 # --- what pods need ---------------------------------------------------------------------------------------------
-def _housing(view: View, one: Candidate, code: str, ask: Solve) -> Iterator[Change]:
+def _housing(view: View, one: Candidate, reason: str, code: str, ask: Solve) -> Iterator[Change]:
     """In turn an edit of pods and one of a NodePool, so that neither side is tried to the end first."""
     if not isinstance(ask, Scheduler):
         return
     if code == "SpotToSpotDisabled":
         yield OpenGate("SpotToSpotConsolidation", "spot_to_spot_consolidation")
-    new = simulate(view, [one], ask, Manner.SPARING).new_nodes
-    answers = alike(one, unhoused(view, one, ask, open_new=code == STRANDED))
+    manner = manner_of(reason)
+    new = simulate(view, [one], ask, manner).new_nodes
+    answers = alike(one, unhoused(view, one, ask, manner, open_new=code == STRANDED))
     offered = [(some, edit) for some, why in answers if why.account is not None for edit in why.account.edits]
     of_pods = [_of_pods(one, some[0], edit) for some, edit in offered if isinstance(edit, PodEdit)]
     of_pools: list[Change] = [OfPool(_amounted(view, one, edit)) for _, edit in offered if isinstance(edit, PoolEdit)]
@@ -164,7 +165,7 @@ def _lacks(view: View, one: Candidate, new: NewNode, need: Resources) -> list[tu
     own = view.requirements_of(pool) or Requirements()
     rows = []
     for type_ in view.types_of(pool).values():
-        if own.compatible(type_.requirements, labels.WELL_KNOWN) and _beats(view, one, type_, new.requirements):
+        if own.compatible(type_.requirements, labels.WELL_KNOWN) and beats(view, one, type_, new.requirements):
             lacks = [(n, amount - type_.allocatable[n]) for n, amount in need.items() if amount > type_.allocatable[n]]
             if len(lacks) == 1:
                 rows.append((Fraction(lacks[0][1], need[lacks[0][0]]), type_.name, *lacks[0]))
@@ -198,7 +199,7 @@ def _cheaper(
     found = []
     for type_ in view.types_of(pool).values():
         fits = type_.holding(new.requests)
-        if type_.name not in new.instance_types or not _beats(view, one, fits, new.requirements):
+        if type_.name not in new.instance_types or not beats(view, one, fits, new.requirements):
             worst = prices.worst_launch_price(fits, requirements, view.snapshot)
             if (
                 worst is not None
@@ -207,11 +208,6 @@ def _cheaper(
             ):
                 found.append((worst, type_.name, fits))
     return [fits for _, _, fits in sorted(found, key=lambda row: row[:2])]
-
-
-def _beats(view: View, one: Candidate, type_: InstanceType, requirements: Requirements) -> bool:
-    worst = prices.worst_launch_price(type_, requirements, view.snapshot)
-    return worst is not None and worst < one.price
 
 
 def _missing(view: View, entry: Entry, key: str, type_: InstanceType, requirements: Requirements) -> Iterator[str]:
@@ -231,13 +227,8 @@ def _missing(view: View, entry: Entry, key: str, type_: InstanceType, requiremen
 
 def _fewer_values(view: View, one: Candidate, new: NewNode) -> Iterator[PoolEdit]:
     """As many as the cheaper types have."""
-    known = view.types_of(view.snapshot.node_pools[new.pool])
-    cheaper = [known[n] for n in new.instance_types if n in known and _beats(view, one, known[n], new.requirements)]
-    for key in sorted(new.requirements):
-        row = new.requirements[key]
-        there = {value for type_ in cheaper for value in type_.requirements.allowed(key).values if row.has(value)}
-        if row.min_values is not None and len(there) < row.min_values:
-            yield LowerMinValues(new.pool, key, row.min_values, max(len(there), 1))
+    for key, asked, there in shortfalls(view, one, new):
+        yield LowerMinValues(new.pool, key, asked, max(there, 1))
 
 
 def _amounted(view: View, one: Candidate, edit: PoolEdit) -> PoolEdit:
@@ -248,5 +239,5 @@ def _amounted(view: View, one: Candidate, edit: PoolEdit) -> PoolEdit:
 
 
 def _raised(pool: NodePool, more: Mapping[str, int]) -> tuple[tuple[str, int, int], ...]:
-    limits = pool.limits or {}
+    limits: Mapping[str, int] = pool.limits or {}
     return tuple((name, limits[name], limits[name] + more[name]) for name in sorted(limits) if more.get(name))

@@ -72,7 +72,10 @@ def busy() -> list[Any]:
 @pytest.mark.parametrize("make", [held, going, draining, busy], ids=lambda make: make.__name__)
 def test_it_reads_as_it_should(make: Any) -> None:
     seen = snapshot(make())
-    assert page(why(seen, "node-a", on_new_nodes("m5.large")), NOW) == (CASES / f"{make.__name__}.txt").read_text()
+    assert (
+        page(why(seen, "node-a", on_new_nodes("m5.large", price=96_000)), NOW)
+        == (CASES / f"{make.__name__}.txt").read_text()
+    )
 
 
 def roomless() -> list[Any]:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from reconciler.cli import account_page, node_page
+from api import labels
+from reconciler.cli import account_page, answers, node_page
 from reconciler.cli.app import app
 from reconciler.judgement.judge import why as why_node
 from reconciler.model.settings import Settings
@@ -19,6 +20,8 @@ from reconciler.runtime.controller import Controller
 from reconciler.runtime.looking import look
 from reconciler.sandbox.world import World
 from tests import worlds
+from tests.unit.disruption.worlds import snapshot
+from tests.unit.judgement.yards import ON_DEMAND, machine, on_demand, worker
 from tests.unit.kube.api_double import ApiDouble, Route
 
 CASES = Path(__file__).parent / "why"
@@ -53,6 +56,36 @@ def test_only_pods_and_nodes_can_be_asked_about() -> None:
     done = run("nodepool", "a")
     assert done.exit_code == 2
     assert "only a pod or a node can" in done.stderr
+
+
+def test_a_pod_as_json_holds_what_its_page_holds() -> None:
+    files = [f"--file={CASES / 'cluster.yaml'}", f"--file={CASES / 'taint'}.yaml"]
+    told = json.loads(run("pod", GOLDEN["taint"], *files, "-o", "json").stdout)
+    page = (CASES / "taint.txt").read_text()
+    assert (told["version"], told["pod"], told["code"]) == (1, GOLDEN["taint"], "Refused")
+    account = told["refusal"]["account"]
+    assert account["fixes"]
+    assert all(fix in page for fix in account["fixes"])
+    assert [pool["pool"] for pool in account["pools"]] == [
+        line.split()[1].rstrip(":") for line in page.splitlines() if line.startswith("NodePool ")
+    ]
+
+
+def test_a_node_as_json_holds_what_its_page_holds() -> None:
+    marked = [worker("w", "a", "500m", annotations={labels.DO_NOT_DISRUPT: "true"})]
+    world = snapshot([on_demand(), *machine("a"), *machine("b"), worker("v", "b", "1", of="x"), *marked])
+    told = json.loads(answers.as_json(why_node(world, "a")))
+    end = next(end for end in told["ends"] if end["code"] == "Underutilized")
+    remedy = {"text": "Deployment shop/web: remove the annotation karpenter.sh/do-not-disrupt", "saving": 96_000}
+    assert (told["name"], told["code"], told["at"]) == ("node-a", "Stays", "2026-04-01T23:30:14Z")
+    assert (end["saving"], end["remedies"]["found"], end["remedies"]["tried"]) == (96_000, [remedy], 1)
+    assert told["holds"][0]["code"] == "PodDoNotDisrupt"
+    assert told["budgets"]["allowances"][0]["allowed"] == 2
+
+
+def test_a_format_that_is_not_known() -> None:
+    done = run("pod", "a", "-f", str(CASES), "-o", "yaml")
+    assert (done.exit_code, done.stderr) == (2, "kerf why: --output: 'yaml' is neither text nor json\n")
 
 
 def test_which_pod_or_node() -> None:
@@ -193,6 +226,27 @@ def test_a_node_of_a_live_cluster_is_told_of_and_left_as_it_was() -> None:
     assert f"  NodeClaim {claim} of NodePool general, " in told
     assert "waits for its instance to join the cluster as a node" in told
     assert "NodeNotFound: no node has joined the cluster yet" in told
+    assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
+
+
+def test_the_change_that_would_let_a_node_of_a_live_cluster_go_is_told() -> None:
+    """Its NodePool may make large nodes only."""
+    large = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["8"]}
+    world = World(seed=1)
+    for manifest in (worlds.node_class(), worlds.node_pool("general", {"also": [large, ON_DEMAND]})):
+        world.apply(manifest)
+    world.apply(worlds.deployment("web", {}))
+    controller = Controller(
+        kube=world.kube, cloud=world.cloud, clock=world.clock, settings=Settings("sandbox"), inline=True
+    )
+    world.run(controller, timedelta(minutes=5))
+    (claim,) = [one["metadata"]["name"] for one in world.objects("NodeClaim")]
+    before = [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")]
+    found = look(world.kube, world.cloud, Settings("sandbox"), world.clock)
+    told = node_page.page(why_node(found, claim), found.now)
+    assert f"\nnode {claim} stays: no replacement would be cheaper" in f"\n{told}"
+    assert "pod default/web-" in told
+    assert "  Underutilized  NodePool general: allow " in told.partition("\nWhat would let it go\n")[2]
     assert [repr(world.objects(kind)) for kind in ("Pod", "Node", "NodeClaim", "NodePool", "Event")] == before
 
 

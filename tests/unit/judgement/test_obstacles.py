@@ -95,6 +95,13 @@ def test_the_nodes_that_would_come_are_counted_in_dollars() -> None:
     assert facts(world, "TooManyNodes")[1:] == (small, small)
 
 
+def test_min_values_are_counted() -> None:
+    two = {"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 2}
+    world = judged(on_demand(two), machine("a"), worker("w", "a", "500m"))
+    counted = f"NodePool default asks for 2 values of {labels.INSTANCE_TYPE}, the cheaper types have 1"
+    assert facts(world, "MinValues")[-1] == counted
+
+
 def test_a_node_without_a_price_says_so() -> None:
     own = claim("a")
     elsewhere = {**own.metadata.labels, labels.ZONE: "us-west-2z"}

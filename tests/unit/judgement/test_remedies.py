@@ -200,6 +200,16 @@ def test_a_drifted_node_saves_nothing() -> None:
     assert found(world, "Drifted") == [("PodDisruptionBudget shop/x: let one pod go", 0)]
 
 
+def test_pods_of_a_drifted_node_may_go_where_others_have_just_come() -> None:
+    """Only consolidation spares nodes that are not at rest."""
+    late = machine("a", drifted=NOW - timedelta(hours=1), consolidatable=False)
+    young = machine("b", since=NOW, consolidatable=False)
+    limited = pool(annotations=HASHES, requirements=[ON_DEMAND], consolidateAfter="1h")
+    limited = replace(limited, spec=replace(limited.spec, limits={"cpu": "2"}))
+    world = judged(limited, late, young, HALF_FULL, worker("w", "a", "1500m"))
+    assert found(world, "Drifted")[0] == ("Deployment shop/web: lower its request for cpu from 1500m to 1", 0)
+
+
 # --- no change --------------------------------------------------------------------------------------------------
 def test_two_things_in_the_way_are_not_tried() -> None:
     world = judged(on_demand(budgets=[{"nodes": "0"}]), machine("a", annotations=PROTECTED), *busy())
