@@ -68,8 +68,11 @@ def _voluntary(code: str, view: View, key: str, ask: Solve) -> End:
 def _explained(view: View, key: str, end: End, ask: Solve) -> End:
     """The end with what is behind each hold, and with the change that would let the node go."""
     one = unblocked(view, key)
-    holds = tuple(replace(hold, facts=facts(view, one, end.code, hold, ask)) for hold in end.holds)
-    tried = remedies(view, key, end, ask, partial(_voluntary, end.code)) if end.open else None
+    try:
+        holds = tuple(replace(hold, facts=facts(view, one, end.code, hold, ask)) for hold in end.holds)
+        tried = remedies(view, key, end, ask, partial(_voluntary, end.code)) if end.open else None
+    except Exception:  # what is only advice must not cost the answer
+        return end
     return replace(end, holds=holds, remedies=tried)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import chain, zip_longest
+from itertools import chain, product, zip_longest
 from typing import Final
 
 from api import labels
@@ -178,13 +178,15 @@ def _wider(view: View, one: Candidate, new: NewNode, code: str) -> Iterator[Pool
     pool = view.snapshot.node_pools[new.pool]
     if code == "MinValues":
         yield from _fewer_values(view, one, new)
-    keys = sorted({labels.normalise(entry.key) for entry in pool.spec.template.spec.requirements}, key=_freedom)
-    for key in keys:
+    rows = [(labels.normalise(entry.key), entry) for entry in pool.spec.template.spec.requirements]
+    for key in sorted({key for key, _ in rows}, key=_freedom):
         relaxed = new.requirements.without(key)
-        for type_ in _cheaper(view, one, pool, new, relaxed)[:_MOST_TYPES]:
-            entry = next(e for e in pool.spec.template.spec.requirements if labels.normalise(e.key) == key)
-            yield from (AddValue(pool.name, key, value) for value in _missing(view, entry, key, type_, relaxed))
-        yield DropRow(pool.name, key)
+        cheaper = _cheaper(view, one, pool, new, relaxed)
+        for type_, (name, entry) in product(cheaper[:_MOST_TYPES], rows):
+            if name == key:
+                yield from (AddValue(pool.name, key, value) for value in _missing(view, entry, key, type_, relaxed))
+        if cheaper:
+            yield DropRow(pool.name, key)
 
 
 def _freedom(key: str) -> tuple[bool, bool, str]:
@@ -199,14 +201,12 @@ def _cheaper(
     found = []
     for type_ in view.types_of(pool).values():
         fits = type_.holding(new.requests)
-        if type_.name not in new.instance_types or not beats(view, one, fits, new.requirements):
-            worst = prices.worst_launch_price(fits, requirements, view.snapshot)
-            if (
-                worst is not None
-                and worst < one.price
-                and requirements.compatible(fits.requirements, labels.WELL_KNOWN)
-            ):
-                found.append((worst, type_.name, fits))
+        if type_.name in new.instance_types and beats(view, one, fits, new.requirements):
+            continue
+        worst = prices.worst_launch_price(fits, requirements, view.snapshot)
+        allowed = requirements.compatible(fits.requirements, labels.WELL_KNOWN)
+        if allowed and worst is not None and worst < one.price:
+            found.append((worst, type_.name, fits))
     return [fits for _, _, fits in sorted(found, key=lambda row: row[:2])]
 
 

@@ -349,4 +349,28 @@ BUGS = (
         ),
         ("tests/unit/disruption/test_savings.py::test_while_it_pauses_no_node_in_use_is_consolidated",),
     ),
+    Bug(
+        "advice that nobody has tried",
+        "A change is told although something else would hold the node then.",
+        (
+            Edit(
+                "reconciler/judgement/trials.py",
+                "        if after.wanted and not after.open:\n",
+                "        if after.wanted or after.open:\n",
+            ),
+        ),
+        ("tests/unit/judgement/test_remedies.py::test_what_holds_a_node_behind_the_first_thing_is_told",),
+    ),
+    Bug(
+        "one pod of a workload",
+        "A change of a template is tried for one of its pods, and does too little.",
+        (
+            Edit(
+                "reconciler/judgement/suggesting.py",
+                "frozenset(other.key for other in one.movable if _whose(other) == whose)",
+                "frozenset((pod.key,))",
+            ),
+        ),
+        ("tests/unit/judgement/test_remedies.py::test_all_pods_of_a_workload_change_together",),
+    ),
 )
