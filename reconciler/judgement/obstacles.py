@@ -29,7 +29,8 @@ from reconciler.scheduling.solution import NewNode, PodRefusal
 DEAR = frozenset({"NotCheaper", "TooManyNodes", "SpotToSpotDisabled", "TooFewSpotTypes", "MinValues", "WouldComeBack"})
 STRANDED = "PodsWouldNotSchedule"
 NOT_WORTH_IT = "NotWorthIt"
-_MOST_POOLS = 3
+#: So many classes of pods are told of, and of each so many NodePools.
+_MOST_CLASSES, _MOST_POOLS = 10, 3
 
 
 def manner_of(reason: str) -> Manner:
@@ -55,23 +56,27 @@ def facts(view: View, one: Candidate, reason: str, hold: Hold, ask: Solve) -> tu
 
 # --- pods without room ------------------------------------------------------------------------------------------
 def alike(one: Candidate, refusals: Mapping[str, PodRefusal]) -> list[tuple[tuple[Pod, ...], PodRefusal]]:
-    """Pods of the candidate that share an answer, with that answer; in order of their names."""
+    """Pods of the candidate that share an answer, with that answer; those of which there are most come first."""
     known = {pod.key: pod for pod in one.movable}
     found: dict[int, tuple[list[Pod], PodRefusal]] = {}
     for key in sorted(refusals.keys() & known.keys()):
         found.setdefault(id(refusals[key]), ([], refusals[key]))[0].append(known[key])
-    return [(tuple(some), refusal) for some, refusal in found.values()]
+    return sorted(((tuple(some), why) for some, why in found.values()), key=lambda row: -len(row[0]))
 
 
 def _homeless(one: Candidate, refusals: Mapping[str, PodRefusal]) -> Iterator[str]:
     """Of each class of pods by which rules the other nodes are no places, and NodePools make none."""
-    for some, refusal in alike(one, refusals):
+    classes = alike(one, refusals)
+    for some, refusal in classes[:_MOST_CLASSES]:
         account = refusal.account
         if account is None:
             yield f"{_named(some)}: {refusal.text}"
             continue
         yield f"{_named(some)}: {_elsewhere(account.nodes)}"
         yield from (f"{_named(some)}: NodePool {pool.pool}: {pool}" for pool in account.pools[:_MOST_POOLS])
+    rest = sum(len(some) for some, _ in classes[_MOST_CLASSES:])
+    if rest:
+        yield f"{rest} more pods have no room either"
 
 
 def _named(some: tuple[Pod, ...]) -> str:

@@ -73,6 +73,14 @@ def test_pods_with_one_answer_share_a_line() -> None:
     assert cost.startswith("the cheapest new node for 3 pods: ")
 
 
+def test_of_many_workloads_those_with_most_pods_are_told_of() -> None:
+    sizes = {of: f"{100 + number}m" for number, of in enumerate("abcdefghijkl")}
+    pods = [worker(f"{of}-{n}", "a", cpu, of=of) for of, cpu in sizes.items() for n in range(3 if of == "l" else 1)]
+    lines = facts(judged(on_demand(LARGE), machine("a"), *pods), "NotCheaper")
+    assert lines[0] == "3 pods of Deployment shop/l: there is no other node"
+    assert lines[10:-1] == ("2 more pods have no room either",)
+
+
 def test_pods_of_nobody_are_named() -> None:
     pods = [worker(f"w{n}", "a", "600m", of="") for n in range(2)]
     alike = [replace(one, metadata=replace(one.metadata, labels={"app": "x"})) for one in pods]
