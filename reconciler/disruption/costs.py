@@ -57,11 +57,6 @@ def price(instance_type: InstanceType | None, node_labels: Mapping[str, str]) ->
     return price_of(node_labels, () if instance_type is None else (instance_type,)) or 0
 
 
-def dollars(micro: int) -> str:
-    """Millionths of a dollar, for a person."""
-    return f"${micro / 1e6:.4f}"
-
-
 def savings_ratio(price_per_hour: int, cost: int) -> Fraction:
     """What is saved for each unit of disruption."""
     return Fraction(price_per_hour, cost)

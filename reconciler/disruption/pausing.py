@@ -14,9 +14,9 @@ from api import labels
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker
-from reconciler.disruption.costs import dollars
 from reconciler.model.backoff import Steps
 from reconciler.model.instants import Instant
+from reconciler.scheduling.prices import dollars
 
 #: The first pause and the longest; it doubles with each loss.
 PAUSES: Final = Steps(timedelta(minutes=10), timedelta(hours=12))

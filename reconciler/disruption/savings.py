@@ -19,7 +19,6 @@ from api.v1.budgets import UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption import costs
 from reconciler.disruption.command import Command, command_of, replaced_by, text_of
-from reconciler.disruption.costs import dollars
 from reconciler.disruption.pausing import after, pause_of
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import annotate, earliest
@@ -28,6 +27,7 @@ from reconciler.model.accounts import NO_ACCOUNTS, Account, Accounts, Gone, Meas
 from reconciler.model.memory import Step
 from reconciler.model.objects import Pod
 from reconciler.model.plan import NOTHING, Event, Plan, Reason, joined
+from reconciler.scheduling.prices import dollars
 
 #: Nodes that are bought within this time after a command count for it; then it is measured.
 FOLLOW_UP: Final = timedelta(minutes=5)

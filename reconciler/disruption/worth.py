@@ -15,10 +15,10 @@ from api import durations, labels, thresholds
 from api.thresholds import Thresholds
 from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker, Candidate
-from reconciler.disruption.costs import dollars
 from reconciler.disruption.view import View
 from reconciler.model.memory import Step
 from reconciler.model.snapshot import StateNode
+from reconciler.scheduling.prices import dollars
 
 #: Old and new nodes are paid for together for so long: the new ones start and are initialised, then the old ones drain.
 OVERLAP: Final = timedelta(minutes=5)
