@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-search bench-feed bench-webhook crash-points verdicts chaos mutations long manifests clean
+.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ bench-webhook: $(VENV)/.dev  ## the webhook as it is deployed, at 50, 150 and 50
 bench-feed: $(VENV)/.dev  ## the controller on 5,000 nodes and 100,000 pods, over HTTP; then lease hand-over there
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
+
+bench-scale-down: $(VENV)/.dev  ## a real cluster loses most of its pods, ours beside Karpenter; writes docs/performance.md
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m benchmarks.scale_down
 
 crash-points: $(VENV)/.dev  ## the controller killed at every call, on real parts: nodes come, go and are replaced
 	@$(BIN)/python -m tests.cluster build

@@ -73,10 +73,16 @@ class Shape:
 
 def catalogue(most_cpus: int = 16, market: str = labels.ON_DEMAND) -> Catalogue:
     """The types of `benchmarks.workloads.families` up to so many CPUs, in one market."""
-    rows = [row for row in families() if row["allocatable"]["cpu"] <= most_cpus * 1000]
-    for row in rows:
-        row["offerings"] = [offering for offering in row["offerings"] if offering["capacityType"] == market]
-    return read_catalogue(json.dumps(rows).encode())
+    return read_catalogue(json.dumps(narrowed(families(), most_cpus, market)).encode())
+
+
+def narrowed(rows: Iterable[Json], most_cpus: int, market: str) -> list[Json]:
+    """The types of a catalogue up to so many CPUs, with the offerings of one market."""
+    return [
+        {**row, "offerings": [one for one in row["offerings"] if one["capacityType"] == market]}
+        for row in rows
+        if row["allocatable"]["cpu"] <= most_cpus * 1000
+    ]
 
 
 def node_pool(**disruption: Any) -> NodePool:
@@ -141,8 +147,13 @@ def half_empty(shape: Shape, settings: Settings | None = None) -> Yard:
     return yard
 
 
+def pod_sizes(deployments: int, dice: Random) -> list[tuple[int, int]]:
+    """What a pod of each Deployment asks for: thousandths of a CPU, and MiB."""
+    return [(dice.choice(_CPU_MILLIS), dice.choice(_MEMORY_MIB)) for _ in range(deployments)]
+
+
 def _pods(shape: Shape, dice: Random) -> Iterator[Pod]:
-    sizes = [(dice.choice(_CPU_MILLIS), dice.choice(_MEMORY_MIB)) for _ in range(shape.deployments)]
+    sizes = pod_sizes(shape.deployments, dice)
     for number in range(shape.pods):
         which = number % shape.deployments
         name, app = f"d{which}-{number}", f"d{which}"

@@ -168,12 +168,16 @@ def synthetic(count: int = 400) -> list[Json]:
     ]
 
 
-def families() -> list[Json]:
-    """Real c, m and r types of x86 in three zones, as the sandbox sells them, with what pods can have of each."""
+def families(vm_memory_overhead_percent: float = 0.075) -> list[Json]:
+    """Real c, m and r types of x86 in three zones, as the sandbox sells them, with what pods can have of each.
+
+    That share of a machine's memory (0 to 1) never reaches its operating system.
+    """
     sold = region(_ZONES)
+    settings = Settings(cluster_name="benchmark", vm_memory_overhead_percent=vm_memory_overhead_percent)
     facts = ClassFacts(1, tuple(Subnet(f"subnet-{zone}", zone) for zone in _ZONES), images=(Image("ami-1"),))
     node_class = decode(EC2NodeClass, {"metadata": {"name": "default"}, "spec": {"amiFamily": "AL2023"}})
-    types = ec2_catalogue.build(node_class, facts, sold, Settings(cluster_name="benchmark"))
+    types = ec2_catalogue.build(node_class, facts, sold, settings)
     return [
         {
             "name": t.name,

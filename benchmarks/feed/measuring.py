@@ -13,9 +13,10 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.feed.processes import Controller, Server, Usage
+from benchmarks.feed.processes import Controller, Server
 from benchmarks.feed.store import Write
 from benchmarks.table import Row, milliseconds, quantile
+from benchmarks.usage import Usage
 from reconciler.telemetry.turns import Turn
 
 #: Seconds between the first tick and the measured period: first writes and the first proposal come and go.

@@ -10,8 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +18,12 @@ import msgspec
 
 from benchmarks.feed.specimens import CLUSTER
 from benchmarks.feed.store import Write
+from benchmarks.usage import Usage, usage
 from reconciler.telemetry.turns import Turn
 from tests.cluster.processes import free_ports
 
 Json = dict[str, Any]
 ROOT: Final = Path(__file__).resolve().parents[2]
-_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 _PATIENCE: Final = 120.0
 
 
@@ -57,14 +56,6 @@ class Server:
     def writes(self, start: int = 0) -> list[Write]:
         """The write log from an index on."""
         return msgspec.convert(self.ask("writes", **{"from": start}), list[Write])
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """CPU seconds and peak resident bytes of a process and of each of its children by name."""
-
-    cpu_seconds: float
-    peak_bytes: Mapping[str, int]
 
 
 class Controller:
@@ -123,8 +114,7 @@ class Controller:
         return False
 
     def usage(self) -> Usage:
-        own = {"controller": self.pid, **{_role(pid): pid for pid in _children(self.pid)}}
-        return Usage(sum(map(_cpu, own.values())), {role: _peak(pid) for role, pid in own.items()})
+        return usage(self.pid)
 
     def wait(self, reached: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> None:
         """Wait until it is so. Raises RuntimeError, with the end of the log, when the process ends or time is over."""
@@ -154,36 +144,3 @@ def _kubeconfig(server: Server, folder: Path, name: str) -> Path:
     path = folder / f"{name}.kubeconfig"
     path.write_text(json.dumps(document))
     return path
-
-
-# --- /proc ------------------------------------------------------------------------------------------------------------
-def _children(pid: int) -> list[int]:
-    with contextlib.suppress(OSError):
-        tasks = Path(f"/proc/{pid}/task").iterdir()
-        return sorted({int(child) for task in tasks for child in (task / "children").read_text().split()})
-    return []
-
-
-def _role(pid: int) -> str:
-    """What a child of the controller is for: Python's own resource tracker, or the worker that proposes."""
-    with contextlib.suppress(OSError):
-        if b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            return "resource tracker"
-    return f"worker {pid}"
-
-
-def _peak(pid: int) -> int:
-    """The most memory that was ever resident, in bytes; 0 when there is no such process."""
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
-def _cpu(pid: int) -> float:
-    """User and system time of a process in seconds."""
-    with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
-    return 0.0

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -30,7 +31,19 @@ SOURCES: Final = Path(__file__).resolve().parent / "karpenter"
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "peers"
 PROGRAM: Final = "karpenter-peer"
 
-_on_stderr: Final = partial(print, file=sys.stderr)
+on_stderr: Final = partial(print, file=sys.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What Go builds: a package of the module, as a program of this name; `what` is for people."""
+
+    package: str
+    program: str
+    what: str
+
+
+SCHEDULER: Final = Target(".", PROGRAM, "Karpenter's scheduler")
 
 
 class PeerUnavailable(Exception):
@@ -110,7 +123,7 @@ def _answer(arguments: Sequence[str]) -> bytes:
 
 
 # --- building ---------------------------------------------------------------------------------------------------
-def find_program(announce: Callable[[str], None] = _on_stderr) -> Path:
+def find_program(announce: Callable[[str], None] = on_stderr) -> Path:
     """Return the program, building it first if need be. Raises PeerUnavailable when it cannot be built here."""
     folder = CACHE / fingerprint(SOURCES)
     if not folder.is_dir():
@@ -126,23 +139,26 @@ def fingerprint(sources: Path) -> str:
     return hashlib.sha256(b"\0".join(asked_for)).hexdigest()[:16]
 
 
-def build(sources: Path, folder: Path, go: str | None, announce: Callable[[str], None]) -> None:
-    """Build the program of `sources` into `folder` with the toolchain `go`. Raises PeerUnavailable."""
+def build(
+    sources: Path, folder: Path, go: str | None, announce: Callable[[str], None], target: Target = SCHEDULER
+) -> None:
+    """Build a program of `sources` into `folder` with the toolchain `go`. Raises PeerUnavailable."""
     if go is None:
-        raise PeerUnavailable("no Go toolchain to build Karpenter's scheduler with")
+        raise PeerUnavailable(f"no Go toolchain to build {target.what} with")
     build_once(
         folder,
-        partial(_go_build, go, sources),
-        lambda: announce("building Karpenter's scheduler (some minutes when nothing is cached)"),
+        partial(_go_build, go, sources, target),
+        lambda: announce(f"building {target.what} (some minutes when nothing is cached)"),
     )
 
 
-def _go_build(go: str, sources: Path, staging: Path) -> None:
+def _go_build(go: str, sources: Path, target: Target, staging: Path) -> None:
     try:
         # Beside the tests that wait for a control plane: what they wait for comes first.
-        go_build(go, ["-p", "1", "-o", str(staging / PROGRAM), "."], sources, {}, give_way=True)
+        program = str(staging / target.program)
+        go_build(go, ["-p", "1", "-o", program, target.package], sources, {}, give_way=True)
     except GoBuildFailed as failure:
-        raise PeerUnavailable(f"go build of Karpenter's scheduler failed: {failure}") from None
+        raise PeerUnavailable(f"go build of {target.what} failed: {failure}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -214,6 +214,10 @@ class Installation:
         """What a process wrote."""
         return self._folder / f"{name}.log"
 
+    def pid(self, name: str = "controller") -> int:
+        """Of a process that was started and not stopped since."""
+        return self._processes[name].pid
+
     # --- its rights ---------------------------------------------------------------------------------------------
     def rules(self) -> list[dict[str, Any]]:
         """What the chart's ClusterRole allows the controller now."""

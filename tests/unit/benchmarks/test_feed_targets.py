@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.feed.handover import Handover, taken, twice
 from benchmarks.feed.measuring import memory, ticks
-from benchmarks.feed.processes import Usage
 from benchmarks.feed.store import Write
 from benchmarks.table import Row, missed
+from benchmarks.usage import Usage
 from reconciler.telemetry.turns import Turn
 
 GIB = 2**30

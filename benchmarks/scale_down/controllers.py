@@ -1,0 +1,66 @@
+"""The two sides: a controller on a fresh control plane, with the node class and the NodePool of the load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from api import labels
+from benchmarks.peers.kwok import GROUP, NODE_CLASS_KIND, KwokController
+from benchmarks.scale_down.load import MOST_CPUS, VM_MEMORY_OVERHEAD, family_names, node_pool
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.installation import CLUSTER_NAME, Installation
+
+Json = dict[str, Any]
+#: From the launch until the node is there.
+BOOT_SECONDS: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A controller that looks after a cluster; `pid` is its process's."""
+
+    cluster: ControlPlane
+    pid: Callable[[], int]
+
+
+@contextmanager
+def kerf(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iterator[Running]:
+    """Ours, installed by its charts, with AWS played by moto."""
+    values = {"settings.vmMemoryOverheadPercent": f"{VM_MEMORY_OVERHEAD:g}"}
+    with Installation(cluster, folder, families=family_names(rows), values=values) as installed:
+        ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
+        # The families are sold in larger sizes, too.
+        small = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Lt", "values": [str(MOST_CPUS + 1)]}
+        _apply(cluster, _node_class(), node_pool(ref, [small]))
+        yield Running(cluster, installed.pid)
+
+
+@contextmanager
+def karpenter(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iterator[Running]:
+    """Karpenter's, with its KWOK provider. Raises PeerUnavailable when it cannot be built here."""
+    with KwokController(cluster, folder, rows, BOOT_SECONDS) as controller:
+        ref = {"group": GROUP, "kind": NODE_CLASS_KIND, "name": "default"}
+        _apply(cluster, node_pool(ref, []))
+        yield Running(cluster, lambda: controller.pid)
+
+
+def _apply(cluster: ControlPlane, *manifests: Json) -> None:
+    cluster.kubectl("apply", "-f", "-", input="\n---\n".join(map(json.dumps, manifests)))
+    cluster.kubectl("wait", "--for=condition=Ready", "nodepool/default", "--timeout=60s")
+
+
+def _node_class() -> Json:
+    selector = [{"tags": {"karpenter.sh/discovery": CLUSTER_NAME}}]
+    spec = {
+        "role": "KarpenterNodeRole",
+        "amiSelectorTerms": [{"alias": "al2023@latest"}],
+        "subnetSelectorTerms": selector,
+        "securityGroupSelectorTerms": selector,
+    }
+    kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
+    return {**kind, "metadata": {"name": "default"}, "spec": spec}
