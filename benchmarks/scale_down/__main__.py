@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -86,10 +87,10 @@ def measure(side: Side, folder: Path, seed: int) -> Figures:
             print(f"not as sold: {surprise}", file=sys.stderr)
         ratio = before.cost / measure_.bound(pods(kube))
         say(f"at rest: {before.nodes} nodes, {ratio:.3f} of the bound")
-        scaled_at = time.time()
-        cluster.kubectl("scale", "deployment", "--all", f"--replicas={LEFT // DEPLOYMENTS}")
-        moments = journal.until_quiet(QUIET_SECONDS, MOST_SECONDS)
-        rested = time.time() - scaled_at - moments[-1].seconds >= QUIET_SECONDS and ready(kube) == LEFT
+        scale = partial(cluster.kubectl, "scale", "deployment", "--all", f"--replicas={LEFT // DEPLOYMENTS}")
+        began = time.time()
+        moments = journal.until_quiet(QUIET_SECONDS, MOST_SECONDS, begin=scale)
+        rested = time.time() - began - moments[-1].seconds >= QUIET_SECONDS and ready(kube) == LEFT
         return Figures(before, ratio, measure_.bound(pods(kube)), tuple(moments), rested)
 
 

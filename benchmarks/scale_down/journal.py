@@ -63,7 +63,9 @@ class AuditLog:
         self._path, self._offset = path, 0
 
     def news(self) -> list[Change]:
-        """What happened to pods since the last time."""
+        """What happened to pods since the last time. Raises RuntimeError when the API server has begun a new file."""
+        if self._path.stat().st_size < self._offset:
+            raise RuntimeError(f"{self._path} is not the file any more that it was")
         with self._path.open("rb") as log:
             log.seek(self._offset)
             text = log.read()
@@ -111,13 +113,16 @@ class Journal:
         """Those of a NodePool."""
         return [one for one in self._kube.list(kinds.NODE).items if labels.NODEPOOL in one.metadata.labels]
 
-    def until_quiet(self, quiet_seconds: float, most_seconds: float) -> list[Moment]:
-        """From now on: a moment for each look at which something had changed, the first as it is. Ends when nothing
-        has changed for so long, or when that does not come."""
-        began = changed = time.time()
-        cpu = usage(self._pid()).cpu_seconds
+    def until_quiet(
+        self, quiet_seconds: float, most_seconds: float, *, begin: Callable[[], object] = lambda: None
+    ) -> list[Moment]:
+        """A moment for each look at which something had changed since `begin` was called, the first as it is. Ends
+        when nothing has changed for so long, or when that does not come."""
         self._log.news()
         ever, evicted, moved = self._claims(), set[str](), 0
+        cpu = usage(self._pid()).cpu_seconds
+        began = changed = time.time()
+        begin()
         before: tuple[frozenset[str], frozenset[str]] | None = None
         was, found = len(ever), list[Moment]()
         while time.time() - changed < quiet_seconds and time.time() - began < most_seconds:

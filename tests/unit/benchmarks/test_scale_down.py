@@ -49,6 +49,9 @@ def test_of_an_audit_log_only_what_happened_to_pods_is_read_and_each_line_once(t
         file.write(half[20:])
     assert log.news() == [Change(2.5, "bound", "a")]
     assert log.news() == []
+    path.write_bytes(line("create"))
+    with pytest.raises(RuntimeError, match="not the file"):
+        log.news()
 
 
 def test_both_sides_are_given_the_same_room_and_prices() -> None:
