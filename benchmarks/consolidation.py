@@ -169,12 +169,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print what came of it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.consolidation", description="Consolidate a cluster.")
     parser.add_argument("--pods", type=int, default=37_500, help="before most of them went (default %(default)s)")
+    parser.add_argument("--share", type=float, default=0.4, help="of the pods that stay (default %(default)s)")
     parser.add_argument("--settle", action="store_true", help="pass after pass, until nothing is proposed")
     parser.add_argument("--skewed", action="store_true", help="some nodes are nearly full, others nearly empty")
     parser.add_argument("--seeds", type=int, default=1, help="so many clusters (default %(default)s)")
     chosen = parser.parse_args(arguments)
     for seed in range(1, chosen.seeds + 1):
-        shape = Shape(pods=chosen.pods, skewed=chosen.skewed, seed=seed)
+        shape = Shape(pods=chosen.pods, share=chosen.share, skewed=chosen.skewed, seed=seed)
         found = settle(half_empty(shape)) if chosen.settle else one_pass(shape)
         print("  ".join(f"{key} {value:.4g}" for key, value in asdict(found).items()), flush=True)
     return 0
