@@ -54,16 +54,20 @@ class Client:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._connection = server.connect()
+        #: How the server hung up, each time.
+        self.lost: list[Exception] = []
 
     def send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         before = cpu_seconds(self._server.process.pid)
         try:
             found = self._try(method, path, body, headers)
-        except LOST:
+        except LOST as error:
+            self.lost.append(error)
             self._connection.close()
             try:
                 found = self._try(method, path, body, headers)
-            except LOST:
+            except LOST as again:
+                self.lost.append(again)
                 self._connection.close()
                 found = GONE
         assert cpu_seconds(self._server.process.pid) - before < MOST_SECONDS
@@ -143,7 +147,7 @@ def try_request(client: Client, maker: Maker, number: int) -> None:
         body = b" " * (LARGEST + 1)
     status, content = client.send(method, path, body, headers)
     assert status < 500, (number, status)
-    assert status or len(body) > LARGEST or len(headers) > 10, number
+    assert status or len(body) > LARGEST or len(headers) > 10, (number, client.lost[-2:])
     if method != "POST" or status != 200:
         assert not content or isinstance(json.loads(content), dict), number
         return
