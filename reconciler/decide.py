@@ -5,11 +5,12 @@ The rooms are asked in the order of urgency: the life of what exists, then what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from reconciler.disruption.commands import START_COMMAND
 from reconciler.disruption.disrupt import disrupt
+from reconciler.disruption.methods import METHODS, Method
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model.memory import Memory
 from reconciler.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
@@ -19,12 +20,13 @@ from reconciler.provisioning.static import keep_replicas
 from reconciler.scheduling.sites import sites
 
 
-def decide(snapshot: Snapshot, memory: Memory | None = None) -> Plan:
-    """What to do now, why not more, and when to look again. A memory saves work, and changes nothing."""
+def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[Method] = METHODS) -> Plan:
+    """What to do now, why not more, and when to look again. A memory saves work, and changes nothing; `methods` are
+    those by which nodes go of their own accord."""
     turn = (memory or Memory()).turn(snapshot)
     rooms = (
         ("lifecycle", lambda: lifecycle(snapshot, turn)),
-        ("disruption", lambda: disrupt(snapshot, turn=turn)),
+        ("disruption", lambda: disrupt(snapshot, turn=turn, methods=methods)),
         ("provisioning", lambda: provision(snapshot, turn)),
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)

@@ -7,7 +7,7 @@ allow, with a word on nodes that have to stay; and what those that have gone rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -34,12 +34,15 @@ from reconciler.model.snapshot import Snapshot
 _SEEN = frozenset({Source.NODE_POOLS, Source.NODE_CLAIMS, Source.NODES, Source.PODS, Source.PDBS})
 
 
-def disrupt(snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = None) -> Plan:
-    """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one."""
+def disrupt(
+    snapshot: Snapshot, ask: Solve | None = None, turn: Turn | None = None, methods: Sequence[Method] = METHODS
+) -> Plan:
+    """What disruption wants of this snapshot. `ask` is the scheduler that simulations use, by default the real one;
+    `methods` are what begins commands, in their order."""
     turn = turn or Memory().turn(snapshot)
     forced = forced_ends(snapshot, turn)
     return forced + guarded(
-        snapshot, "disruption", lambda: _chosen(turn, _deleted(forced), ask or Scheduler(snapshot, turn))
+        snapshot, "disruption", lambda: _chosen(turn, _deleted(forced), ask or Scheduler(snapshot, turn), methods)
     )
 
 
@@ -57,24 +60,24 @@ def _deleted(plan: Plan) -> frozenset[str]:
     return frozenset(action.ref.name for action in plan.actions if isinstance(action, DeleteObject))
 
 
-def _chosen(turn: Turn, ending: frozenset[str], ask: Solve) -> Plan:
+def _chosen(turn: Turn, ending: frozenset[str], ask: Solve, methods: Sequence[Method]) -> Plan:
     """What goes of its own accord; no failure here takes a forceful end with it."""
     seen = replace(view(turn.snapshot, turn), ending=ending)
     ledger = Ledger(seen)
     for name in sorted(ending):
         ledger.take(seen.snapshot.node_claims[name].pool_name, name)
     under_way = (progress(seen), heal(seen))
-    started = _started(seen, ledger, ask)
+    started = _started(seen, ledger, ask, methods)
     measured = guarded(seen.snapshot, "savings", partial(measure, seen))
     return joined((*under_way, started, staying(seen, ledger), conditions(seen), rollout(seen), measured))
 
 
-def _started(seen: View, ledger: Ledger, ask: Solve) -> Plan:
+def _started(seen: View, ledger: Ledger, ask: Solve, methods: Sequence[Method]) -> Plan:
     """New commands, of the methods that can see what they rest on."""
     unready = not_yet(seen.snapshot)
     if unready is not None:
         return unready
-    return joined(_blind(seen.snapshot, method.sources) or _tried(method, seen, ledger, ask) for method in METHODS)
+    return joined(_blind(seen.snapshot, method.sources) or _tried(method, seen, ledger, ask) for method in methods)
 
 
 def not_yet(snapshot: Snapshot) -> Plan | None:
