@@ -181,16 +181,18 @@ class Crew(Staff):
 
 
 class Proposals:
-    """The slow half, inline; what has nothing new to think about says again what it said last."""
+    """The slow half, inline; what has nothing new to think about says again what it said last, and thinks again after
+    a while (`ponder`)."""
 
     inbox: Inbox
 
-    def __init__(self) -> None:
+    def __init__(self, ponder: timedelta = PONDER) -> None:
+        self._ponder = ponder
         self._said: Proposed | None = None
         self._since: datetime | None = None
 
     def start(self, snapshot: Snapshot, changes: Mapping[Ref, Any | None]) -> bool:
-        rested = self._since is not None and snapshot.now - self._since < PONDER
+        rested = self._since is not None and snapshot.now - self._since < self._ponder
         if changes or not rested or self._said is None or self._said.proposals:
             InlineProposer(self.inbox).start(snapshot, changes)
             self._since = snapshot.now

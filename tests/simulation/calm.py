@@ -1,0 +1,37 @@
+"""A calm world is passed through quickly: nothing has changed for some minutes, nothing is to be done, no pod waits.
+
+The controller asks AWS every few seconds for news, and thinks about savings. In a calm world its next look is when its
+plan says that something becomes due. Whatever changes wakes it at once, as ever.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from reconciler.model import kinds
+from reconciler.model.plan import Plan, ValidateClass
+from reconciler.sandbox.world import World
+
+#: After so long without a change a world counts as calm; and what is looked at all the same, this often.
+CALM, AT_LEAST_EVERY = timedelta(minutes=5), timedelta(hours=3)
+
+
+class Calm:
+    """Asked after each look of the controller."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._changed_at, self._seen = world.clock.now(), (0, 0)
+
+    def until(self, plan: Plan, due: datetime | None) -> datetime | None:
+        """When to look again instead of at `due`, where the world is calm; None where it is not."""
+        now, changes = self._world.clock.now(), (self._world.server.loud_changes, self._world.ec2.changes)
+        acts = any(not isinstance(action, ValidateClass) for action in plan.actions)  # a dry run changes nothing
+        if changes != self._seen or acts or self._somebody_waits():
+            self._changed_at, self._seen = now, changes
+        if now - self._changed_at < CALM or due is None:
+            return None
+        return max(due, min(plan.next_due or now + AT_LEAST_EVERY, now + AT_LEAST_EVERY))
+
+    def _somebody_waits(self) -> bool:
+        return any(not record.value.spec.node_name for record in self._world.server.records(kinds.POD))
