@@ -17,7 +17,7 @@ from typing import Final
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from reconciler.disruption.candidates import Blocker, Candidate
-from reconciler.disruption.simulation import Manner, Solve, simulate
+from reconciler.disruption.simulation import SCATTERED, Manner, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import most as most_for
 from reconciler.disruption.worth import price_of, shortfall
@@ -70,7 +70,7 @@ def loss(view: View, candidates: Sequence[Candidate], new: Sequence[NewNode], as
     Only if that is less than `most` do such moves come to an end some time.
     """
     lost = 0
-    for manner in (Manner.SCATTERED, Manner.SCATTERED_LARGE_FIRST):
+    for manner in SCATTERED:
         outcome = simulate(view, candidates, ask, manner, new)
         if outcome.blocker is not None:
             return outcome.blocker

@@ -25,7 +25,7 @@ from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.buffers import settled_pods, virtual_pods
 from reconciler.scheduling.requirements_of import own_problem
-from reconciler.scheduling.scatter import Scattered, ScatteredLargeFirst
+from reconciler.scheduling.scatter import Scattered, ScatteredByName, ScatteredLargeFirst
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
 from reconciler.scheduling.standing import standing
@@ -33,15 +33,21 @@ from reconciler.scheduling.standing import standing
 
 class Manner(Enum):
     """How pods are to be placed: `SPARING` nodes that are inside their `consolidateAfter`, or `SCATTERED`, as the
-    kube-scheduler does by itself, which may come to large pods first."""
+    kube-scheduler does by itself, which may come to large pods first, or to all by their names."""
 
     FREELY = "freely"
     SPARING = "sparing"
     SCATTERED = "scattered"
     SCATTERED_LARGE_FIRST = "scattered, large ones first"
+    SCATTERED_BY_NAME = "scattered, by name"
 
 
-_SCATTERED = {Manner.SCATTERED: Scattered, Manner.SCATTERED_LARGE_FIRST: ScatteredLargeFirst}
+#: All the ways in which the kube-scheduler may place them.
+SCATTERED = {
+    Manner.SCATTERED: Scattered,
+    Manner.SCATTERED_LARGE_FIRST: ScatteredLargeFirst,
+    Manner.SCATTERED_BY_NAME: ScatteredByName,
+}
 
 
 class Solve(Protocol):
@@ -108,7 +114,7 @@ class Scheduler:
             [pod for pod in wanted if pod.key not in self._hopeless],
             exclude=exclude,
             respect_consolidate_after=manner is Manner.SPARING,
-            scattered=_SCATTERED.get(manner),
+            scattered=SCATTERED.get(manner),
             ground=ground,
             reasons=False,
         )

@@ -2,15 +2,16 @@
 
 It knows no node that has not joined. It takes pods of higher priority first, the others as they come, and sends each to
 the emptiest node that suits it (`LeastAllocated`, what it scores by unless told otherwise), also where another pod will
-miss that room. In which order pods come nobody knows: small ones before large ones, or the other way round (`turned`).
-Those with volumes come last, for a volume has to be let go first. What has a place in both orders has one in most.
+miss that room. In which order pods come nobody knows: small ones before large ones, or the other way round, or as a
+drain evicts them, by name. Those with volumes come last, for a volume has to be let go first. What has a place in all
+of these orders has one in most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,12 +26,15 @@ _WHOLE: Final = 1_000_000
 
 
 class Scattered(Assignment):
-    """See the module. What has no place on a node that is there is given a new one, as ever."""
-
-    turned = False
+    """See the module; small pods come first. What has no place on a node that is there is given a new one, as ever."""
 
     def run(self, classes: Sequence[PodClass], promises: Mapping[str, str]) -> None:
-        super().run(sorted(classes, key=partial(_turn, turned=self.turned)), promises)
+        """Ties keep their order."""
+        super().run(sorted(classes, key=lambda cls: (_urgency(cls), self._turn(cls))), promises)
+
+    def _turn(self, cls: PodClass) -> tuple[Any, ...]:
+        """What comes first among the equally urgent."""
+        return cls.requests["cpu"], cls.requests["memory"]
 
     def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
         """One after the other: each goes where it is emptiest then."""
@@ -74,10 +78,16 @@ class Scattered(Assignment):
 class ScatteredLargeFirst(Scattered):
     """Large pods come before small ones."""
 
-    turned = True
+    def _turn(self, cls: PodClass) -> tuple[Any, ...]:
+        return -cls.requests["cpu"], -cls.requests["memory"]
 
 
-def _turn(cls: PodClass, *, turned: bool) -> tuple[int, bool, int, int]:
-    """Ties keep their order."""
-    attached, sign = any(volume != EMPTY for volume in cls.volumes), -1 if turned else 1
-    return (-cls.sample.spec.priority, attached, sign * cls.requests["cpu"], sign * cls.requests["memory"])
+class ScatteredByName(Scattered):
+    """Pods come in the order in which a node's are evicted."""
+
+    def _turn(self, cls: PodClass) -> tuple[Any, ...]:
+        return (min(pod.key for pod in cls.members),)
+
+
+def _urgency(cls: PodClass) -> tuple[int, bool]:
+    return -cls.sample.spec.priority, any(volume != EMPTY for volume in cls.volumes)

@@ -70,7 +70,7 @@ def test_a_node_whose_pods_fit_elsewhere_is_deleted_and_saves_its_price() -> Non
     assert (found.kind, found.saving) == ("delete", 96_000)
 
 
-@pytest.mark.parametrize("order", [Manner.SCATTERED, Manner.SCATTERED_LARGE_FIRST])
+@pytest.mark.parametrize("order", [Manner.SCATTERED, Manner.SCATTERED_LARGE_FIRST, Manner.SCATTERED_BY_NAME])
 @pytest.mark.parametrize(
     ("left_over", "expected"),
     [
@@ -83,7 +83,7 @@ def test_a_node_whose_pods_fit_elsewhere_is_deleted_and_saves_its_price() -> Non
 def test_a_node_is_not_deleted_when_the_kube_scheduler_may_make_it_come_back(
     left_over: Solve, expected: str, order: Manner
 ) -> None:
-    """Its pods fit elsewhere, but not as the kube-scheduler places them in one order or the other."""
+    """Its pods fit elsewhere, but not as the kube-scheduler places them in one order or another."""
 
     def ask(pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, *beside: Any) -> Solution:
         return (left_over if manner is order else elsewhere("b"))(pods, exclude, manner, *beside)

@@ -1,4 +1,5 @@
-"""Where pods may end up when only the kube-scheduler places them: on the emptiest node, small ones first or large."""
+"""Where pods may end up when only the kube-scheduler places them: on the emptiest node, small ones first or large, or
+by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import pytest
 
 from api import labels
 from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
-from reconciler.scheduling.scatter import Scattered, ScatteredLargeFirst
+from reconciler.scheduling.scatter import Scattered, ScatteredByName, ScatteredLargeFirst
 from reconciler.scheduling.solve import Solution, solve
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import volume, volume_claim
@@ -49,6 +50,18 @@ def test_a_higher_priority_comes_first_else_the_smaller_pod(priority: int, first
 def test_large_pods_may_come_first_as_well() -> None:
     pods = [w.pod("small", "500m"), w.pod("large", "1800m")]
     assert list(scattered(B, pods, by=ScatteredLargeFirst).placed) == ["default/large"]
+
+
+@pytest.mark.parametrize(("by", "placed"), [(Scattered, "bc"), (ScatteredLargeFirst, "ac"), (ScatteredByName, "ab")])
+def test_or_pods_may_come_as_they_are_evicted_by_name(by: type[Scattered], placed: str) -> None:
+    """Which is neither by size: what comes between the small and the large takes another one's room."""
+    pods = [w.pod("b", "500m"), w.pod("a", "1"), w.pod("c", "800m")]
+    assert set(scattered(B, pods, by=by).placed) == {f"default/{name}" for name in placed}
+
+
+def test_urgent_pods_come_first_by_name_too() -> None:
+    pods = [w.pod("b", "500m"), w.pod("a", "1"), w.pod("c", "800m", priority=9)]
+    assert set(scattered(B, pods, by=ScatteredByName).placed) == {"default/a", "default/c"}
 
 
 def test_pods_with_volumes_come_last() -> None:
