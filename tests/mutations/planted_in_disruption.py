@@ -30,6 +30,18 @@ BUGS = (
         (rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
     ),
     Bug(
+        "only two orders of pods",
+        "A node goes for one that is cheaper, and for a pod that finds no room then another one is bought.",
+        (
+            Edit(
+                "reconciler/disruption/simulation.py",
+                "    Manner.SCATTERED_BY_NAME: ScatteredByName,\n",
+                "    Manner.SCATTERED_BY_NAME: Scattered,\n",
+            ),
+        ),
+        ("tests/simulation/test_load_curve.py::test_a_day",),
+    ),
+    Bug(
         "bought before all are tainted",
         "Nodes that go together are replaced when the first of them is tainted: one that stays is paid for twice.",
         (
