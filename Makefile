@@ -8,7 +8,7 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests clean
+.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench-growth: $(VENV)/.dev  ## how time and memory grow with pods and types; wri
 
 bench-search: $(VENV)/.dev  ## what a second of IMPROVE_SECONDS takes, and what it gives
 	@$(BIN)/python -m benchmarks.searching
+
+bench-load: $(VENV)/.dev  ## two weeks of a load that follows the days, by three ideas of consolidation; writes docs/performance.md
+	@$(BIN)/python -m benchmarks.load_curve
 
 bench-webhook: $(VENV)/.dev  ## the webhook as it is deployed, at 50, 150 and 500 reviews a second
 	@$(BIN)/python -m benchmarks webhook
