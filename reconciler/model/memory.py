@@ -44,6 +44,8 @@ _COMPARED = (
 )
 #: Everything rests on these.
 _GROUND = ("settings", "cluster")
+#: Signs of life of the sources: nothing in the world is another for them.
+_NOT_OF_THE_WORLD = ("fresh_at",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,7 @@ class Memory:
         self._compared: dict[str, Mapping[Any, Any]] = {}
         self._ground: tuple[Any, ...] = ()
         self._sorted: dict[str, list[str]] = {}
+        self.held: tuple[Hashable, Any] | None = None
 
     def turn(self, snapshot: Snapshot) -> Turn:
         """Take in what has changed since the last turn; then steps can be asked."""
@@ -203,6 +206,8 @@ class Memory:
 
     def _touch(self, snapshot: Snapshot, table: str, key: str) -> None:
         """An entry of a table has changed: what rests on it is open, and so is what is asked about it."""
+        if table not in _NOT_OF_THE_WORLD:
+            self.held = None
         for read in ((table, key), (table, None)):
             for step, subject in self.readers.get(read, ()):
                 self.outcomes[step].open.add(subject)
@@ -268,6 +273,17 @@ class Turn:
             entry = self._work_out(step, known, view, key)
         self._tape.inherit(entry.reads, entry.until)
         return cast(T, entry.outcome)
+
+    def hold(self, key: Hashable, outcome: T) -> T:
+        """Keep one outcome that rests on the whole world: until anything in a table of it changes. `key` is what else
+        it rests on."""
+        self._memory.held = (key, outcome)
+        return outcome
+
+    def held(self, key: Hashable) -> Any | None:
+        """What is kept under this key; None when nothing is, or not any more."""
+        held = self._memory.held
+        return held[1] if held is not None and held[0] == key else None
 
     def keys(self, table: str) -> Sequence[str]:
         """The keys of a table that steps are asked about, sorted."""

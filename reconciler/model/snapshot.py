@@ -126,11 +126,13 @@ class Batch:
     """Arrival times of the first and the latest pending pod that no plan has served yet.
 
     `maiden`: no plan at all has served any since this process began; nobody knows where the pods that wait may go.
+    `again`: none has come; those that were served still wait.
     """
 
     first: datetime
     last: datetime
     maiden: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ Pods that will land on a node which exists or is on its way need nothing but a n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.model import kinds
@@ -31,6 +32,9 @@ LOOK_AGAIN = timedelta(seconds=10)
 _ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
 _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
+#: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
+#: is likely to be all.
+_LIKELY_ALL = 0.3
 
 
 def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
@@ -42,16 +46,38 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     closes = closing_time(snapshot.batch, snapshot)
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
-        return joined((Plan(next_due=closes), reports(turn)))
+        return joined((Plan(next_due=_solved_ahead(turn, snapshot.batch, closes)), reports(turn)))
     pending, refused = pending_pods(snapshot)
-    solution = _solved(turn, [*pending, *rehoused_pods(snapshot)])
+    solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
     kept, wanted = buffered(turn, solution), real_part(snapshot, solution)
     return joined((_plan(snapshot, solution, wanted, refused), kept))
 
 
-def _solved(turn: Turn, pods: list[Pod]) -> Solution:
+def _solved_ahead(turn: Turn, batch: Batch, closes: datetime) -> datetime:
+    """Solve as of the close of the batch when its pods seem to be all there; when to look again.
+
+    While nothing changes until then, nobody waits for the solution.
+    """
+    snapshot, kept_coming = turn.snapshot, batch.last - batch.first
+    likely = batch.last + _LIKELY_ALL * max(snapshot.settings.batch_idle, kept_coming)
+    if batch.again or likely >= closes:
+        return closes
+    if likely > snapshot.now:
+        return likely
+    if turn.held(_key(snapshot, closes)) is None:
+        then = replace(snapshot, now=closes)
+        turn.hold(_key(snapshot, closes), _solved(turn, then, pending_pods(then)[0]))
+    return closes
+
+
+def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:
+    """What a solution rests on but for tables."""
+    return "solution", closes, snapshot.nominations
+
+
+def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod]) -> Solution:
     """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
-    snapshot, virtual = turn.snapshot, virtual_pods(turn)
+    pods, virtual = [*pending, *rehoused_pods(snapshot)], virtual_pods(turn)
     if not pods and not virtual:
         return Solution()
     solution = solve_apart(snapshot, [*pods, *virtual], turn)

@@ -39,7 +39,7 @@ class BatchWindow:
     def reopen(self, now: datetime) -> None:
         """There may be room now: what was served in vain need not wait for its turn."""
         if self._known and self._batch is None:
-            self._batch = Batch(now, now)
+            self._batch = Batch(now, now, again=True)
 
     def keep(self, uid: str, now: datetime) -> None:
         """A CapacityBuffer is new, or another than it was."""
@@ -70,7 +70,7 @@ class BatchWindow:
         """The open batch; one opens by itself when something that was served still waits."""
         again = self._again()
         if again is not None and now >= again:
-            self._batch = Batch(now, now)
+            self._batch = Batch(now, now, again=True)
         return self._batch
 
     def due(self, now: datetime, settings: Settings) -> datetime | None:

@@ -41,9 +41,9 @@ SOON = timedelta(milliseconds=10)
 AFTER_A_BUG, AT_LEAST_EVERY = timedelta(seconds=5), timedelta(seconds=30)
 #: A kind that could not be listed is asked for this often, whatever the server or a clock that is set back say.
 LONGEST_BACK_OFF = timedelta(minutes=5)
-#: News that come within this time of each other are looked at together; a slow decision waits as long as it took.
 #: Who waits for the lease rehearses this often, and spends at most a tenth of its time on it.
 REHEARSE_EVERY, REHEARSALS_PAUSE = timedelta(seconds=5), 10
+#: News that come within this time of each other are looked at together; after a slow look there is a pause as long.
 COALESCE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.5
 WATCH_SECONDS = 30.0
 
@@ -136,6 +136,7 @@ class Controller:
         with self.telemetry.tick():
             plan, after = self._plan()
         started_actions = self._act(plan)
+        self._patience_until = self.looked_at if plan.provisioned else after
         self._propose()
         self.next_due = self._earliest(plan.next_due, after, started + SOON if started_actions else None)
         return plan
@@ -277,6 +278,7 @@ class Controller:
         return max(min(every, default=now + AT_LEAST_EVERY), now + timedelta(milliseconds=1))
 
     _held_until: datetime | None = None
+    _patience_until: datetime | None = None
 
     # --- the real loop ------------------------------------------------------------------------------------------
     def start(self) -> None:
@@ -309,12 +311,18 @@ class Controller:
             if self.synced and not told:
                 told = True
                 on_sync()
-            took = (self._clock.now() - began).total_seconds()
             due = self.next_due or self._clock.now() + AT_LEAST_EVERY
-            stop.wait(min(max(COALESCE_SECONDS, took), LONGEST_PAUSE_SECONDS))
+            stop.wait(self._pause((self._clock.now() - began).total_seconds()))
             left = min(min(due, began + AT_LEAST_EVERY) - self._clock.now(), AT_LEAST_EVERY)
             if left > timedelta(0) and not stop.is_set():
                 self.inbox.wait(left.total_seconds())
+
+    def _pause(self, took: float) -> float:
+        """After a slow look others get to compute, too; but nobody waits for that when a batch closes, and not after it
+        was served: that look was slow for its sake, and what comes next for its pods is quick."""
+        until = self._patience_until
+        left = LONGEST_PAUSE_SECONDS if until is None else (until - self._clock.now()).total_seconds()
+        return max(min(took, left, LONGEST_PAUSE_SECONDS), COALESCE_SECONDS)
 
     def finish(self, seconds: float) -> bool:
         """Wait for what is under way, but no longer than that; False when something is still. `run` has ended."""

@@ -26,7 +26,7 @@ from reconciler.model.objects import (
     PodDisruptionBudgetStatus,
 )
 from reconciler.model.pdbs import PdbIndex
-from reconciler.model.plan import INTERNAL_ERROR, Plan
+from reconciler.model.plan import INTERNAL_ERROR, Plan, Source
 from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
 from tests.laws.test_cluster_laws import NAMES, NOW, SETTINGS, Edit, Server, any_news, deliver, servers
 
@@ -144,6 +144,23 @@ def test_what_is_remembered_is_what_would_be_worked_out_anew(
             waits = {**waits, data.draw(st.sampled_from(KEYS)): now + timedelta(seconds=data.draw(st.integers(0, 4)))}
         snapshot = look(cluster, now, not_before=waits)
         assert answers(memory, snapshot, recipe, fragile) == answers(Memory(), snapshot, recipe, fragile)
+
+
+@given(st.data())
+def test_what_is_held_is_held_for_as_long_as_nothing_changes(data: st.DataObject) -> None:
+    server, cluster, memory = data.draw(servers()), Cluster(), Memory()
+    waits: dict[str, datetime] = {}
+    for number, news in enumerate(data.draw(any_news(server))):
+        deliver(cluster, server, news)
+        if data.draw(st.booleans()):
+            waits = {**waits, data.draw(st.sampled_from(KEYS)): NOW + timedelta(seconds=data.draw(st.integers(0, 2)))}
+        snapshot = look(cluster, not_before=waits, fresh_at={Source.NODES: NOW + timedelta(seconds=number)})
+        turn, world = memory.turn(snapshot), {k: v for k, v in tables(snapshot).items() if k != "fresh_at"}
+        held = turn.held("world")
+        assert held is None or held == world
+        assert turn.held("another") is None
+        turn.hold("world", world)
+        assert memory.turn(snapshot).held("world") == world
 
 
 def test_a_step_that_fails_over_one_object_is_a_refusal_about_it_and_is_asked_again() -> None:

@@ -231,4 +231,28 @@ BUGS = (
             "::test_225_what_looks_waits_before_what_ends_does_and_what_makes_before_both",
         ),
     ),
+    Bug(
+        "a solution is kept although the world has changed",
+        "Nodes are made for pods that found room while their batch was open.",
+        (Edit("reconciler/model/memory.py", "            self.held = None\n", "            pass\n"),),
+        (
+            "tests/unit/provisioning/test_solved_ahead.py::test_what_has_changed_since_is_reckoned_with",
+            "tests/laws/test_memory_laws.py::test_what_is_held_is_held_for_as_long_as_nothing_changes",
+        ),
+    ),
+    Bug(
+        "pods wait for the pause after they were served",
+        "The instances of a large batch are asked for half a second later.",
+        (
+            Edit(
+                "reconciler/runtime/controller.py",
+                "        self._patience_until = self.looked_at if plan.provisioned else after\n",
+                "        self._patience_until = after\n",
+            ),
+        ),
+        (
+            "tests/unit/runtime/test_controller.py"
+            "::test_after_a_slow_look_others_get_to_compute_but_no_pod_waits_for_that",
+        ),
+    ),
 )

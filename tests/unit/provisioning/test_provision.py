@@ -35,7 +35,7 @@ def test_nothing_pending_is_an_empty_plan() -> None:
 
 @pytest.mark.parametrize(
     ("first", "last", "due"),
-    [(0.0, 0.0, 1.0), (3.0, 0.2, 0.8), (9.5, 0.1, 0.5), (10.0, 0.0, None), (2.0, 1.0, None)],
+    [(0.5, 0.5, 0.5), (4.0, 0.2, 0.8), (9.5, 0.1, 0.5), (10.0, 0.0, None), (2.0, 1.0, None)],
 )
 def test_a_batch_closes_when_idle_or_at_its_longest(first: float, last: float, due: float | None) -> None:
     batch = Batch(w.NOW - first * SECOND, w.NOW - last * SECOND)

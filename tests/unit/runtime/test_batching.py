@@ -51,7 +51,7 @@ def test_what_was_served_asks_again_after_a_while_and_a_new_pod_at_once() -> Non
     window.trigger("b", after(3))
     assert window.at(after(3)) == Batch(after(3), after(3))
     window.served(after(4))
-    assert window.at(after(4) + AGAIN) == Batch(after(4) + AGAIN, after(4) + AGAIN)
+    assert window.at(after(4) + AGAIN) == Batch(after(4) + AGAIN, after(4) + AGAIN, again=True)
 
 
 def test_nothing_waits_any_more() -> None:
@@ -80,7 +80,7 @@ def test_a_buffer_opens_it_and_asks_again_for_as_long_as_it_is_there() -> None:
     window.served(after(1))
     assert window.due(after(1), SETTINGS) == after(1) + BUFFERS_AGAIN
     assert window.at(after(30)) is None
-    assert window.at(after(31)) == Batch(after(31), after(31))
+    assert window.at(after(31)) == Batch(after(31), after(31), again=True)
     window.served(after(32))
     window.trigger("pod", after(33))
     window.served(after(34))

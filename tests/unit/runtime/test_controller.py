@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -215,3 +216,42 @@ def test_types_that_cannot_be_worked_out_are_told_of_and_launch_nothing() -> Non
     assert decide.seen[-1].catalogues == {}
     assert decide.seen[-1].class_facts["default"].problems
     assert loop.telemetry.metrics.registry.get_sample_value("kerf_errors_total", {"where": "types"}) == 1
+
+
+class Stop(threading.Event):
+    """Ends the loop at its first pause, and keeps how long that was to be."""
+
+    pause: float | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.pause = timeout
+        self.set()
+        return True
+
+
+@pytest.mark.parametrize(
+    ("took", "waits", "plan", "pause"),
+    [
+        (0.4, False, Plan(), 0.4),
+        (3.0, False, Plan(), 0.5),
+        (0.0, False, Plan(), 0.005),
+        (0.4, True, Plan(), 0.4),
+        (0.9, True, Plan(), 0.1),
+        (1.4, True, Plan(), 0.005),
+        (0.9, True, Plan(provisioned=True), 0.005),
+    ],
+)
+def test_after_a_slow_look_others_get_to_compute_but_no_pod_waits_for_that(
+    took: float, waits: bool, plan: Plan, pause: float
+) -> None:
+    world, stop = World(), Stop()
+
+    def slow(snapshot: Snapshot, memory: Memory) -> Plan:
+        world.clock.sleep(took)
+        return plan
+
+    loop = controller(world, slow)
+    if waits:
+        loop.state.batch.trigger("pod", world.clock.now())
+    loop.run(stop)
+    assert stop.pause == pytest.approx(pause)
