@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,7 @@ from typing import Any, Final
 
 from benchmarks.peers.karpenter import CACHE, SOURCES, PeerUnavailable, Target, build, fingerprint, on_stderr
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.processes import free_ports, wait_until
+from tests.cluster.processes import Component, free_ports
 
 Json = dict[str, Any]
 MODULE: Final = "sigs.k8s.io/karpenter"
@@ -29,7 +28,6 @@ GROUP, NODE_CLASS_KIND = "karpenter.kwok.sh", "KWOKNodeClass"
 _CRDS: Final = ("pkg/apis/crds", "kwok/apis/crds")
 #: What the provider holds back of each type's resources.
 _KEPT_CPU_MILLIS, _KEPT_MEMORY_MIB = 100, 10
-STOP_SECONDS: Final = 20.0
 
 
 def find_program(announce: Callable[[str], None] = on_stderr) -> Path:
@@ -90,14 +88,15 @@ class KwokController:
         self._cluster, self._folder, self._boot_seconds = cluster, folder, boot_seconds
         self._types = folder / "instance-types.json"
         self._types.write_text(json.dumps(instance_types(rows)))
-        self._process: subprocess.Popen[bytes] | None = None
+        self._component: Component | None = None
 
     @property
     def pid(self) -> int:
-        """Raises RuntimeError when it does not run."""
-        if self._process is None or self._process.poll() is not None:
-            raise RuntimeError(f"Karpenter's controller has ended; see {self._folder / 'karpenter.log'}")
-        return self._process.pid
+        """Raises ComponentFailed when it does not run."""
+        assert self._component is not None
+        self._component.check()
+        assert self._component.pid is not None
+        return self._component.pid
 
     def __enter__(self) -> KwokController:
         program = find_program()
@@ -105,26 +104,22 @@ class KwokController:
             self._cluster.kubectl("apply", "--server-side", "-f", str(folder))
         self._cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
         self._cluster.kubectl("apply", "-f", "-", input=json.dumps(self._node_class()))
-        self._start(program)
+        self._component = self._made(program)
+        self._component.start(self._cluster.process_group)
+        self._component.wait_ready()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self._component is not None:
+            self._component.stop()
 
     def _node_class(self) -> Json:
         spec = {"nodeRegistrationDelay": f"{self._boot_seconds}s"}
         kind = {"apiVersion": f"{GROUP}/v1alpha1", "kind": NODE_CLASS_KIND}
         return {**kind, "metadata": {"name": "default"}, "spec": spec}
 
-    def _start(self, program: Path) -> None:
-        metrics, self._health = free_ports(2)
+    def _made(self, program: Path) -> Component:
+        metrics, health = free_ports(2)
         own = {
             "KUBECONFIG": str(self._cluster.kubeconfig),
             "INSTANCE_TYPES_FILE_PATH": str(self._types),
@@ -133,18 +128,15 @@ class KwokController:
             "KARPENTER_SERVICE": "karpenter",
             "KUBERNETES_MIN_VERSION": "1.19.0-0",
             "METRICS_PORT": str(metrics),
-            "HEALTH_PROBE_PORT": str(self._health),
+            "HEALTH_PROBE_PORT": str(health),
         }
-        with (self._folder / "karpenter.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [program], env={**os.environ, **own}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        wait_until(self._ready, lambda: "Karpenter's controller is not ready")
+        environment, log = {**os.environ, **own}, self._folder / "karpenter.log"
+        return Component(TARGET.program, [str(program)], log, environment, lambda: _ready(health))
 
-    def _ready(self) -> bool:
-        assert self.pid
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._health}/readyz", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+
+def _ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

@@ -86,6 +86,12 @@ class ControlPlane:
             component.check()
 
     @property
+    def process_group(self) -> int:
+        """What is started in this group ends with the control plane, even when the run is killed outright."""
+        assert self._group is not None
+        return self._group.id
+
+    @property
     def server(self) -> str:
         """The API server's URL."""
         return self._factory.server
