@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
 from api import labels
 from api.v1 import conditions
-from api.v1.meta import Condition
+from api.v1.meta import Condition, ObjectMeta
 from api.v1.nodepool import Budget, NodePool
 from reconciler.disruption.conditions import CONSOLIDATABLE
 from reconciler.model.objects import Pod
@@ -64,8 +65,12 @@ class Unmark(Change):
 
 
 def _unmarked(pod: Pod) -> Pod:
-    kept = {key: value for key, value in pod.metadata.annotations.items() if key != labels.DO_NOT_DISRUPT}
-    return replace(pod, metadata=replace(pod.metadata, annotations=kept))
+    return replace(pod, metadata=_unprotected(pod.metadata))
+
+
+def _unprotected(meta: ObjectMeta) -> ObjectMeta:
+    kept = {key: value for key, value in meta.annotations.items() if key != labels.DO_NOT_DISRUPT}
+    return replace(meta, annotations=kept)
 
 
 def _with_pods(snapshot: Snapshot, node: str, keys: frozenset[str], made: Callable[[Pod], Pod]) -> Snapshot:
@@ -100,9 +105,7 @@ class UnmarkNode(Change):
     def made(self, snapshot: Snapshot) -> Snapshot:
         state = snapshot.state_nodes[self.key]
         assert state.node is not None
-        meta = state.node.metadata
-        kept = {key: value for key, value in meta.annotations.items() if key != labels.DO_NOT_DISRUPT}
-        bare = dataclasses.replace(state, node=replace(state.node, metadata=replace(meta, annotations=kept)))
+        bare = dataclasses.replace(state, node=replace(state.node, metadata=_unprotected(state.node.metadata)))
         return dataclasses.replace(snapshot, state_nodes={**snapshot.state_nodes, self.key: bare})
 
     def __str__(self) -> str:
@@ -148,12 +151,9 @@ class AllowMore(Change):
     before: str
 
     def made(self, snapshot: Snapshot) -> Snapshot:
-        pool = snapshot.node_pools[self.pool]
-        disruption = pool.spec.disruption
-        rows: list[Budget] = list(disruption.budgets)
+        rows: list[Budget] = list(snapshot.node_pools[self.pool].spec.disruption.budgets)
         rows[self.index] = replace(rows[self.index], nodes=str(self.nodes))
-        wider = replace(disruption, budgets=tuple(rows))
-        return _with_pool(snapshot, replace(pool, spec=replace(pool.spec, disruption=wider)))
+        return _with_disruption(snapshot, self.pool, budgets=tuple(rows))
 
     def __str__(self) -> str:
         return f"NodePool {self.pool}: raise budgets[{self.index}].nodes from {self.before} to {self.nodes}"
@@ -167,9 +167,7 @@ class Adopt(Change):
     policy: str
 
     def made(self, snapshot: Snapshot) -> Snapshot:
-        pool = snapshot.node_pools[self.pool]
-        other = replace(pool.spec.disruption, consolidation_policy=self.policy)
-        return _with_pool(snapshot, replace(pool, spec=replace(pool.spec, disruption=other)))
+        return _with_disruption(snapshot, self.pool, consolidation_policy=self.policy)
 
     def __str__(self) -> str:
         return f"NodePool {self.pool}: make its consolidationPolicy {self.policy}"
@@ -183,19 +181,25 @@ class Consolidate(Change):
     key: str
 
     def made(self, snapshot: Snapshot) -> Snapshot:
-        pool, state = snapshot.node_pools[self.pool], snapshot.state_nodes[self.key]
+        state = snapshot.state_nodes[self.key]
         assert state.claim is not None
         status = state.claim.status
         rows = conditions.drop(status.conditions, CONSOLIDATABLE)
         row = Condition(type=CONSOLIDATABLE, status=conditions.TRUE, reason=CONSOLIDATABLE)
         claim = replace(state.claim, status=replace(status, conditions=(*rows, row)))
         states = {**snapshot.state_nodes, self.key: dataclasses.replace(state, claim=claim)}
-        at_once = replace(pool.spec.disruption, consolidate_after="0s")
-        edited = replace(pool, spec=replace(pool.spec, disruption=at_once))
-        return _with_pool(dataclasses.replace(snapshot, state_nodes=states), edited)
+        ripe = dataclasses.replace(snapshot, state_nodes=states)
+        return _with_disruption(ripe, self.pool, consolidate_after="0s")
 
     def __str__(self) -> str:
         return f"NodePool {self.pool}: give it a consolidateAfter instead of Never"
+
+
+def _with_disruption(snapshot: Snapshot, pool_name: str, **fields: Any) -> Snapshot:
+    """With these fields in the pool's `spec.disruption`."""
+    pool = snapshot.node_pools[pool_name]
+    disruption = replace(pool.spec.disruption, **fields)
+    return _with_pool(snapshot, replace(pool, spec=replace(pool.spec, disruption=disruption)))
 
 
 def _with_pool(snapshot: Snapshot, pool: NodePool) -> Snapshot:
