@@ -182,7 +182,7 @@ def test_the_cheapest_disruption_is_proposed_first() -> None:
     ],
 )
 def test_pools_that_do_not_want_it_get_no_proposals(own: dict[str, Any]) -> None:
-    assert propose(snapshot(pair_world(**own)), never) == ()
+    assert propose(snapshot(pair_world(**own)), SMALL) == ()
 
 
 def test_deletions_proposed_together_reckon_with_each_other() -> None:

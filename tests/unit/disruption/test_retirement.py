@@ -226,7 +226,7 @@ def within(nodes: str, *objects: Any, now: datetime = NOW, **more: Any) -> World
 
 
 def test_what_has_expired_waits_for_a_budget_if_it_is_to() -> None:
-    world = within("0", *aged(41), pod("p", "a"))
+    world = within("0", *aged(41), pod("p", "a"), ask=nowhere)
     world.settle()
     plan = world.tick()
     assert not deleted(world)
