@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from api import durations, labels
 from api.resources import Resources, total
-from api.v1.meta import Taint
+from api.v1.meta import OwnerReference, Taint
 from reconciler.model.objects import Container, Pod
 
 DISRUPTED = Taint(key=labels.DISRUPTED_TAINT, effect="NoSchedule")
@@ -33,9 +33,14 @@ def named(pod: Pod) -> str:
     return f"pod {pod.key} of {owner[0]} {owner[1]}" if owner is not None else f"pod {pod.key}"
 
 
+def controller(pod: Pod) -> OwnerReference | None:
+    """What makes the pod anew when it goes; None when nothing does. Other owners are of no help."""
+    return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+
+
 def workload(pod: Pod) -> tuple[str, str] | None:
     """Kind and name of what controls the pod; of a Deployment's that, not its ReplicaSet. None: nothing does."""
-    owner = next((o for o in pod.metadata.owner_references if o.controller), None)
+    owner = controller(pod)
     if owner is None:
         return None
     template = pod.metadata.labels.get("pod-template-hash", "")

@@ -11,7 +11,7 @@ from math import ceil
 
 from reconciler.model import kinds
 from reconciler.model.objects import Pod, PodDisruptionBudget
-from reconciler.model.pods import active
+from reconciler.model.pods import active, controller
 from reconciler.ports import Conflict, EvictionBlocked, SeveralBudgets
 from reconciler.sandbox import selectors
 from reconciler.sandbox.api_server import ApiServer, Record
@@ -113,7 +113,7 @@ class DisruptionController:
         """Replicas of the controllers of these pods; a pod without one does not count."""
         replicas: dict[str, int] = {}
         for pod in pods:
-            owner = next((o for o in pod.metadata.owner_references if o.controller), None)
+            owner = controller(pod)
             if owner is None or owner.kind not in ("ReplicaSet", "StatefulSet"):
                 continue
             found = self._server.find(BY_NAME[owner.kind], pod.metadata.namespace, owner.name)

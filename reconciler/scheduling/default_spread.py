@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from api.v1.meta import OwnerReference
 from reconciler.model.objects import Expression, LabelSelector, Pod, TopologySpreadConstraint
+from reconciler.model.pods import controller
 from reconciler.model.snapshot import Snapshot
 
 Constraints = tuple[TopologySpreadConstraint, ...]
@@ -43,7 +44,7 @@ class DefaultSpread:
 
     def _for(self, pod: Pod) -> Constraints:
         meta = pod.metadata
-        owner = next((one for one in meta.owner_references if one.controller), None)
+        owner = controller(pod)
         mark = (owner.api_version, owner.kind, owner.name) if owner is not None else None
         key = (meta.namespace, mark, frozenset(meta.labels.items()))
         known = self._known.get(key)
