@@ -192,7 +192,8 @@ def _price(view: View, claim: NodeClaim) -> int:
 
 def _owner(pod: Pod) -> str:
     """The UID of its controller; empty when it has none, and nobody makes it anew."""
-    return next((one.uid for one in pod.metadata.owner_references), "")
+    found = pods.controller(pod)
+    return found.uid if found is not None else ""
 
 
 def _told(view: View, one: Measured) -> Event:

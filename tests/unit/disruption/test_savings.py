@@ -39,14 +39,14 @@ SMALLER = alone(on_new_nodes("t3.small", price=20_000))
 
 def pair(name: str, **more: Any) -> list[Any]:
     one = claim(name, **more)
-    return [one, node(one), pod(f"web-{name}", name)]
+    return [one, node(one), owned(f"web-{name}", name)]
 
 
 def owned(name: str, on: str, uid: str = "x") -> Any:
     """A pod of the controller with this UID; those of `pair` have "x"."""
     one = pod(name, on)
     (owner,) = one.metadata.owner_references
-    return replace(one, metadata=replace(one.metadata, owner_references=(replace(owner, uid=uid),)))
+    return replace(one, metadata=replace(one.metadata, owner_references=(replace(owner, uid=uid, controller=True),)))
 
 
 def tick(world: World) -> Plan:
@@ -201,6 +201,18 @@ def test_only_what_is_bought_meanwhile_counts_and_no_replacement_does() -> None:
     early = claim("early", since=world.now - HOUR, consolidatable=False)
     world.add(early, node(early), owned("o", "early"))
     assert later(world).measured == (Measured("default", 1, 76_000, 76_000),)
+
+
+@pytest.mark.parametrize(("which", "counts"), [((False,), 0), ((False, True), 0), ((True, False), 96_000)])
+def test_a_pod_is_its_controllers_whoever_else_owns_it(which: tuple[bool, ...], counts: int) -> None:
+    """One pod has moved, whose controller is x. The pod that came has owners x and y, one of which may control it."""
+    world = replaced()
+    leave(world, "a")
+    new = owned("new", "late")
+    (owner,) = new.metadata.owner_references
+    rows = tuple(replace(owner, uid=uid, controller=is_it) for uid, is_it in zip("xy", which, strict=False))
+    bought(world, "late", replace(new, metadata=replace(new.metadata, owner_references=rows)))
+    assert later(world).measured == (Measured("default", 1, 76_000, 76_000 - counts),)
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
