@@ -10,11 +10,10 @@ import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-
 from api import labels
 from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
+from reconciler.model.annotations import read
 from reconciler.model.instants import Instant
 
 #: How long a candidate is left alone after its replacement failed: doubling from the first to the last.
@@ -58,34 +57,17 @@ class Failure(Value, frozen=True, kw_only=True):
 
 def command_of(annotations: Mapping[str, str]) -> Command | None:
     """The command that an object's annotations carry; None when there is none or it cannot be read."""
-    text = annotations.get(labels.COMMAND)
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=Command)
-    except msgspec.DecodeError:
-        return None
+    return read(annotations, labels.COMMAND, Command)
 
 
 def failure_of(annotations: Mapping[str, str]) -> Failure | None:
-    text = annotations.get(labels.COMMAND_FAILED)
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=Failure)
-    except msgspec.DecodeError:
-        return None
+    return read(annotations, labels.COMMAND_FAILED, Failure)
 
 
 def replaced_by(claim: NodeClaim) -> tuple[str, ...]:
     """The claims that this one was made to replace."""
     names = claim.metadata.annotations.get(labels.REPLACES)
     return tuple(names.split(",")) if names else ()
-
-
-def text_of(value: Value) -> str:
-    """As the annotation holds it."""
-    return msgspec.json.encode(value).decode()
 
 
 def command_id(claim_uid: str, reason: str, now: datetime) -> str:

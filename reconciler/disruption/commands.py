@@ -20,10 +20,11 @@ from api.v1.budgets import DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.announcing import CHURN, rejected
 from reconciler.disruption.candidates import Candidate, pod_blocker, unreadable, waived
-from reconciler.disruption.command import Command, Failure, command_id, failure_of, text_of
+from reconciler.disruption.command import Command, Failure, command_id, failure_of
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import annotate, guarded, leaving, taint, tainted, terminating, untaint
 from reconciler.model import kinds, pods
+from reconciler.model.annotations import text_of
 from reconciler.model.memory import planning, said
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import (

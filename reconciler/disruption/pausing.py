@@ -8,12 +8,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from api import labels
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker
+from reconciler.model.annotations import read
 from reconciler.model.backoff import Steps
 from reconciler.model.instants import Instant
 from reconciler.scheduling.prices import dollars
@@ -37,11 +36,7 @@ class Pause(Value, frozen=True, kw_only=True):
 
 def pause_of(pool: NodePool) -> Pause | None:
     """What the pool's annotation holds; None when there is none, or it cannot be read."""
-    text = pool.metadata.annotations.get(labels.CONSOLIDATION_PAUSE)
-    try:
-        return None if text is None else msgspec.json.decode(text, type=Pause)
-    except msgspec.DecodeError:
-        return None
+    return read(pool.metadata.annotations, labels.CONSOLIDATION_PAUSE, Pause)
 
 
 def after(pool: NodePool, at: datetime, lost: int) -> Pause:

@@ -18,12 +18,13 @@ from api import labels
 from api.v1.budgets import UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption import costs
-from reconciler.disruption.command import Command, command_of, replaced_by, text_of
+from reconciler.disruption.command import Command, command_of, replaced_by
 from reconciler.disruption.pausing import after, pause_of
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import annotate, earliest
 from reconciler.model import kinds, pods
 from reconciler.model.accounts import NO_ACCOUNTS, Account, Accounts, Gone, Measured
+from reconciler.model.annotations import text_of
 from reconciler.model.memory import Step
 from reconciler.model.objects import Pod
 from reconciler.model.plan import NOTHING, Event, Plan, Reason, joined

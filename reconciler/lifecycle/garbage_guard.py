@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from api import labels
@@ -28,6 +27,7 @@ from api.v1.nodepool import NodePool
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, warning, with_metadata
 from reconciler.model import kinds
+from reconciler.model.annotations import read, text_of
 from reconciler.model.instants import Instant
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
@@ -212,13 +212,8 @@ def _named(suspects: Sequence[Suspect]) -> str:
 # --- the list ---------------------------------------------------------------------------------------------------
 def _book(keeper: Keeper) -> tuple[Entry, ...] | None:
     """What its annotation holds; None when that cannot be read."""
-    text = keeper.metadata.annotations.get(labels.GARBAGE)
-    if text is None:
-        return ()
-    try:
-        return msgspec.json.decode(text, type=tuple[Entry, ...])
-    except msgspec.DecodeError:
-        return None
+    notes = keeper.metadata.annotations
+    return read(notes, labels.GARBAGE, tuple[Entry, ...]) if labels.GARBAGE in notes else ()
 
 
 def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool = True) -> Plan:
@@ -226,7 +221,7 @@ def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool =
     gone = {labels.GARBAGE} if allow else {labels.GARBAGE, labels.ALLOW_GARBAGE}
     notes = {key: value for key, value in keeper.metadata.annotations.items() if key not in gone}
     if book:
-        notes[labels.GARBAGE] = msgspec.json.encode(book).decode()
+        notes[labels.GARBAGE] = text_of(book)
     number = sum(len(entry.instances) for entry in book)
     reason = Reason("GarbageCollected", f"{number} instances are ended, or were within the last hour")
     return act(*changed(keeper, with_metadata(keeper, annotations=notes), "NoteGarbage", reason, *SOURCES))

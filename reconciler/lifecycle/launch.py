@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-import msgspec
-
 from api import labels
 from api.v1.conditions import FALSE, READY, TRUE, UNKNOWN, get
 from api.v1.ec2nodeclass import EC2NodeClass
@@ -25,6 +23,7 @@ from reconciler.lifecycle.progress import begin, finish
 from reconciler.lifecycle.subnet_room import SubnetRoom
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, deletion, guarded, warning, with_annotations, with_metadata
+from reconciler.model.annotations import read, text_of
 from reconciler.model.boundaries import broken
 from reconciler.model.claims import check
 from reconciler.model.cloud import FleetRequest, Instance
@@ -172,7 +171,7 @@ def _requests(view: View, ready: Iterable[NodeClaim]) -> dict[str, FleetRequest]
         group = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "")
         if not group or group in found or _failure(view, claim) is not None:
             continue
-        request = read(claim.metadata.annotations.get(labels.LAUNCH_REQUEST, ""))
+        request = request_of(claim)
         if request is not None and request.group == group and claim.name in request.members:
             found[group] = request
     return found
@@ -197,12 +196,9 @@ def _lost(view: View, name: str, group: str, requests: Mapping[str, FleetRequest
     return other not in ("", group) and (other in requests or name not in own)
 
 
-def read(text: str) -> FleetRequest | None:
-    """The call that stands on a claim; None when it cannot be read."""
-    try:
-        return msgspec.json.decode(text, type=FleetRequest)
-    except ValueError:
-        return None
+def request_of(claim: NodeClaim) -> FleetRequest | None:
+    """The call that stands on a claim; None when none does, or when it cannot be read."""
+    return read(claim.metadata.annotations, labels.LAUNCH_REQUEST, FleetRequest)
 
 
 def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Plan:
@@ -220,7 +216,7 @@ def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Pl
 
 
 def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
-    notes = {labels.LAUNCH_GROUP: request.group, labels.LAUNCH_REQUEST: msgspec.json.encode(request).decode()}
+    notes = {labels.LAUNCH_GROUP: request.group, labels.LAUNCH_REQUEST: text_of(request)}
     patches = [changed(c, with_annotations(c, notes), "PrepareLaunch", _reason(c)) for c in members]
     return act(*(patch for pair in patches for patch in pair))
 

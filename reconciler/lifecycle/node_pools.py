@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import msgspec
 from msgspec.structs import replace
 
 from api import labels
@@ -28,6 +27,7 @@ from reconciler.lifecycle import pool_failures, registration_health, shifted_zon
 from reconciler.lifecycle.registration_health import HEALTHY
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, unreadable, with_annotations, with_metadata
+from reconciler.model.annotations import text_of
 from reconciler.model.backoff import PoolFailures
 from reconciler.model.memory import Asked, Step
 from reconciler.model.plan import Plan, Reason, joined
@@ -151,9 +151,9 @@ def _annotated(
     """With the hashes, and with the results, failures and shifts where there are any to remember."""
     own = (labels.REGISTRATIONS, labels.BACK_OFF, labels.ZONAL_SHIFT)
     kept = {key: value for key, value in pool.metadata.annotations.items() if key not in own}
-    notes = {labels.REGISTRATIONS: registration_health.text_of(results)} if results else {}
+    notes = {labels.REGISTRATIONS: text_of(results)} if results else {}
     if failed is not None:
-        notes[labels.BACK_OFF] = msgspec.json.encode(failed).decode()
+        notes[labels.BACK_OFF] = text_of(failed)
     if shifts:
         notes[labels.ZONAL_SHIFT] = shifts
     return with_metadata(pool, annotations={**kept, **hashes, **notes})

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
-import msgspec
-
 from api import labels
 from api.v1 import conditions
 from api.v1.conditions import FALSE, TRUE
@@ -21,6 +19,7 @@ from api.v1.nodepool import NodePool
 from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin
 from reconciler.lifecycle.view import View
+from reconciler.model.annotations import read
 from reconciler.model.instants import Instant
 
 HEALTHY: Final = "NodeRegistrationHealthy"
@@ -41,18 +40,7 @@ Results = tuple[Result, ...]
 
 def remembered(pool: NodePool) -> Results:
     """What the pool's annotation holds; nothing when it cannot be read."""
-    text = pool.metadata.annotations.get(labels.REGISTRATIONS)
-    if text is None:
-        return ()
-    try:
-        return msgspec.json.decode(text, type=Results)
-    except msgspec.DecodeError:
-        return ()
-
-
-def text_of(results: Results) -> str:
-    """As the annotation holds them."""
-    return msgspec.json.encode(results).decode()
+    return read(pool.metadata.annotations, labels.REGISTRATIONS, Results) or ()
 
 
 def results(

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from api import labels
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
+from reconciler.model.annotations import read
 from reconciler.model.instants import Instant
 
 
@@ -48,11 +47,7 @@ class PoolFailures(Value, frozen=True, kw_only=True):
 
 def remembered(pool: NodePool) -> PoolFailures | None:
     """What the pool's annotation holds; None when there is none, or it cannot be read."""
-    text = pool.metadata.annotations.get(labels.BACK_OFF)
-    try:
-        return None if text is None else msgspec.json.decode(text, type=PoolFailures)
-    except msgspec.DecodeError:
-        return None
+    return read(pool.metadata.annotations, labels.BACK_OFF, PoolFailures)
 
 
 def until(pool: NodePool) -> datetime | None:

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from api import labels
 from reconciler.cli.node_page import page
-from reconciler.disruption.command import Command, Failure, text_of
+from reconciler.disruption.command import Command, Failure
 from reconciler.judgement.judge import why
+from reconciler.model.annotations import text_of
 from tests.unit.disruption.worlds import (
     HOUR,
     NOW,

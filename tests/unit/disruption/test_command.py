@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api import labels
-from reconciler.disruption.command import Command, Failure, command_of, failure_of, text_of
+from reconciler.disruption.command import Command, Failure, command_of, failure_of
+from reconciler.model.annotations import text_of
 from tests.unit.disruption.worlds import NOW
 
 

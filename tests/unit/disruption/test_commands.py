@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from api import labels
-from reconciler.disruption.command import Command, Failure, command_of, failure_of, text_of
+from reconciler.disruption.command import Command, Failure, command_of, failure_of
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import CreateNodeClaim, DeleteObject, Plan, Source
 from tests.unit.disruption.worlds import (
     NOW,

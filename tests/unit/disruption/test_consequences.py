@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from api import labels
-from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.command import Command
+from reconciler.model.annotations import text_of
 from tests.unit.disruption.worlds import NOW, claim, node, pool
 from tests.unit.judgement.yards import end, judged, machine, on_demand, worker
 

@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.meta import encode
 from api.v1.nodepool import NodePool
-from reconciler.disruption.command import Command, Failure, text_of
+from reconciler.disruption.command import Command, Failure
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.simulation import Manner
 from reconciler.kube.salvage import salvage
+from reconciler.model.annotations import text_of
 from reconciler.model.cloud import Interruption, Message
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Source

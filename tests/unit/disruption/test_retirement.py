@@ -9,8 +9,9 @@ import pytest
 
 from api import labels
 from api.v1.meta import Condition
-from reconciler.disruption.command import Command, Failure, command_of, text_of
+from reconciler.disruption.command import Command, Failure, command_of
 from reconciler.disruption.expiration import end_of
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import DeleteObject, Plan
 from reconciler.model.settings import FeatureGates, Settings
 from tests.unit.disruption.worlds import (

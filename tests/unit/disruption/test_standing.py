@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from api import labels
-from reconciler.disruption.command import Failure, text_of
+from reconciler.disruption.command import Failure
 from reconciler.disruption.disrupt import disrupt
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import Plan, Refusal
 from tests.unit.disruption.worlds import NOW, claim, never, node, pdb, pod, pool, snapshot
 

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from api import labels
-from reconciler.disruption.command import Failure, text_of
+from reconciler.disruption.command import Failure
 from reconciler.disruption.disrupt import disrupt
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.provisioning.static import keep_replicas

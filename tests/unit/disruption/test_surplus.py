@@ -9,8 +9,9 @@ import msgspec
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.command import Command
 from reconciler.disruption.disrupt import disrupt
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import Action, DeleteObject, Plan, Source
 from reconciler.model.settings import FeatureGates, Settings
 from tests.unit.disruption import worlds as w

@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import Condition
-from reconciler.disruption.command import Failure, text_of
+from reconciler.disruption.command import Failure
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.expiration import end_of
 from reconciler.disruption.simulation import Solve
 from reconciler.judgement.judge import why
 from reconciler.judgement.values import End, Judgement
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import Source
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.model.snapshot import Batch, Proposal

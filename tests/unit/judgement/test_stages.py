@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim
-from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.command import Command
 from reconciler.disruption.expiration import end_of
 from reconciler.judgement.judge import why
 from reconciler.judgement.values import Judgement
+from reconciler.model.annotations import text_of
 from reconciler.model.objects import Node
 from reconciler.model.storage import VolumeAttachment
 from tests.unit.disruption.worlds import (

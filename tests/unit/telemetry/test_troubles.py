@@ -9,8 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
-from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.command import Command
 from reconciler.model import kinds
+from reconciler.model.annotations import text_of
 from reconciler.model.cluster import build
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import EnsureInstanceProfile, EvictPod, PatchObject, Plan, Reason, Refusal

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from api import labels
 from reconciler.disruption.budgets import PoolBudget, budgets_of
-from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.command import Command
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.propose import propose
 from reconciler.disruption.simulation import Solve
 from reconciler.disruption.view import view
+from reconciler.model.annotations import text_of
 from tests.unit.disruption import worlds as w
 
 TEN = [f"n{i}" for i in range(10)]

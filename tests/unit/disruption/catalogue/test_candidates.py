@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from api import labels
 from reconciler.disruption.candidates import Candidate
-from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.command import Command
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.propose import propose
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import Plan
 from tests.unit.disruption import worlds as w
 

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.nodepool import NodePool
 from reconciler.decide import decide
-from reconciler.disruption.command import Command, command_of, text_of
+from reconciler.disruption.command import Command, command_of
 from reconciler.disruption.commands import progress
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.propose import propose
 from reconciler.disruption.view import view
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import CreateNodeClaim, DeleteObject, Plan
 from reconciler.model.snapshot import Batch
 from tests.unit.disruption import worlds as w

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
-from reconciler.disruption.command import Command, text_of
+from reconciler.disruption.command import Command
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.propose import propose
 from reconciler.disruption.simulation import Manner, Outcome, Scheduler, simulate
 from reconciler.disruption.view import view
+from reconciler.model.annotations import text_of
 from reconciler.model.plan import Plan
 from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
 from reconciler.scheduling.solution import Solution
