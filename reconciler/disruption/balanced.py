@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from api import labels
 from api.v1.nodepool import NodePool
 from reconciler.disruption import costs
 from reconciler.disruption.candidates import Candidate
@@ -81,7 +80,7 @@ def totals(view: View, pool: NodePool) -> Totals:
     """Over all nodes of the pool."""
     members = [s for s in view.snapshot.state_nodes.values() if s.claim is not None and s.pool_name == pool.name]
     types = view.types_of(pool)
-    price = sum(costs.price(types.get(s.labels.get(labels.INSTANCE_TYPE, "")), s.labels) for s in members)
+    price = sum(costs.node_price(types, state.labels) for state in members)
     return Totals(price, sum(_cost(view, state) for state in members))
 
 

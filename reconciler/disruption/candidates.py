@@ -86,8 +86,7 @@ def unblocked(view: View, key: str) -> Candidate:
     assert state.claim is not None
     assert state.node is not None
     pool = view.snapshot.node_pools[state.pool_name]
-    types = view.types_of(pool)
-    price = costs.price(types.get(state.labels.get(labels.INSTANCE_TYPE, "")), state.labels)
+    price = costs.node_price(view.types_of(pool), state.labels)
     return Candidate(key, state, state.claim, state.node, pool, view.pods_on(state.node.name), price)
 
 

@@ -57,6 +57,11 @@ def price(instance_type: InstanceType | None, node_labels: Mapping[str, str]) ->
     return price_of(node_labels, () if instance_type is None else (instance_type,)) or 0
 
 
+def node_price(types: Mapping[str, InstanceType], node_labels: Mapping[str, str]) -> int:
+    """What a node with these labels costs, of its NodePool's types by name; as `price` has it."""
+    return price(types.get(node_labels.get(labels.INSTANCE_TYPE, "")), node_labels)
+
+
 def savings_ratio(price_per_hour: int, cost: int) -> Fraction:
     """What is saved for each unit of disruption."""
     return Fraction(price_per_hour, cost)

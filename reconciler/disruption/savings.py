@@ -186,9 +186,7 @@ def _during(one: Account, at: datetime) -> bool:
 
 def _price(view: View, claim: NodeClaim) -> int:
     pool = view.snapshot.node_pools.get(claim.pool_name)
-    types = view.types_of(pool) if pool is not None else {}
-    own = claim.metadata.labels
-    return costs.price(types.get(own.get(labels.INSTANCE_TYPE, "")), own)
+    return costs.node_price(view.types_of(pool) if pool is not None else {}, claim.metadata.labels)
 
 
 def _owner(pod: Pod) -> str:

@@ -310,8 +310,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/candidates.py",
-                "    price = costs.price(",
-                "    price = 0 if view.snapshot.out_of_stock else costs.price(",
+                "    price = costs.node_price(",
+                "    price = 0 if view.snapshot.out_of_stock else costs.node_price(",
             ),
         ),
     ),
