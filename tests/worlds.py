@@ -1,4 +1,4 @@
-"""Manifests for worlds in the sandbox, from short forms: a node class, NodePools, workloads."""
+"""Manifests for worlds, sandboxes or real control planes, from short forms: a node class, NodePools, workloads."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def node_class() -> dict[str, Any]:
-    """An EC2NodeClass named `default` that selects what every sandbox has."""
-    selector = [{"tags": {"karpenter.sh/discovery": "sandbox"}}]
+def node_class(
+    name: str = "default", *, role: str = "KerfNodeRole-sandbox", cluster: str = "sandbox"
+) -> dict[str, Any]:
+    """An EC2NodeClass that selects what is tagged as the cluster's; by default what every sandbox has."""
+    selector = [{"tags": {"karpenter.sh/discovery": cluster}}]
     spec = {
-        "role": "KerfNodeRole-sandbox",
+        "role": role,
         "amiSelectorTerms": [{"alias": "al2023@latest"}],
         "subnetSelectorTerms": selector,
         "securityGroupSelectorTerms": selector,
     }
     kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
-    return {**kind, "metadata": {"name": "default"}, "spec": spec}
+    return {**kind, "metadata": {"name": name}, "spec": spec}
 
 
 def node_pool(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

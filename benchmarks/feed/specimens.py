@@ -19,6 +19,7 @@ from reconciler.runtime.controller import Controller
 from reconciler.sandbox.cloud import SandboxCloud
 from reconciler.sandbox.ec2 import Machine
 from reconciler.sandbox.world import ZONES, World
+from tests import worlds
 
 Json = dict[str, Any]
 
@@ -98,7 +99,7 @@ def settle(aws: AwsCloud, role: str) -> Settled:
     controller = Controller(
         kube=world.kube, cloud=cloud, clock=world.clock, settings=Settings(cluster_name=CLUSTER), inline=True
     )
-    for manifest in (node_class(role), *map(node_pool, POOLS), *map(daemon_set, DAEMONS)):
+    for manifest in (worlds.node_class(role=role, cluster=CLUSTER), *map(node_pool, POOLS), *map(daemon_set, DAEMONS)):
         world.apply(manifest)
     for pool in POOLS:
         for zone in ZONES:
@@ -124,17 +125,6 @@ def _specimens(world: World) -> tuple[Specimen, ...]:
 
 
 # --- manifests --------------------------------------------------------------------------------------------------------
-def node_class(role: str) -> Json:
-    selector = [{"tags": {"karpenter.sh/discovery": CLUSTER}}]
-    spec = {
-        "role": role,
-        "amiSelectorTerms": [{"alias": "al2023@latest"}],
-        "subnetSelectorTerms": selector,
-        "securityGroupSelectorTerms": selector,
-    }
-    return {"apiVersion": f"{_GROUP}/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"}, "spec": spec}
-
-
 def node_pool(name: str) -> Json:
     given = POOLS[name]
     rules = {
@@ -143,23 +133,14 @@ def node_pool(name: str) -> Json:
         "kubernetes.io/arch": [given["arch"]],
         "karpenter.sh/capacity-type": [given["capacity"]],
     }
-    spec = {
-        "nodeClassRef": {"group": _GROUP, "kind": "EC2NodeClass", "name": "default"},
-        "requirements": [{"key": key, "operator": "In", "values": values} for key, values in rules.items()],
-        "expireAfter": "720h",
-    }
     disruption = {
         "consolidationPolicy": "WhenEmptyOrUnderutilized",
         "consolidateAfter": "10m",
         "budgets": given["budgets"],
     }
-    template = {"metadata": {"labels": {TIER: name}}, "spec": spec}
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": name},
-        "spec": {"template": template, "disruption": disruption},
-    }
+    requirements = [{"key": key, "operator": "In", "values": values} for key, values in rules.items()]
+    rest = {"labels": {TIER: name}, "expireAfter": "720h", "disruption": disruption}
+    return worlds.node_pool(name, {"requirements": requirements, **rest})
 
 
 def daemon_set(name: str) -> Json:
@@ -182,19 +163,10 @@ def daemon_set(name: str) -> Json:
 
 def _filler(pool: str, zone: str) -> Json:
     """A Deployment that fills one node of a pool in a zone."""
-    name = f"filler-{pool}-{zone}"
-    requests = {"cpu": f"{CPU_MILLIS}m", "memory": f"{MEMORY_MIB[pool]}Mi"}
-    pod = {
-        "containers": [{"name": "main", "image": "main", "resources": {"requests": requests}}],
+    given = {
+        "replicas": WORKLOAD_PODS,
+        "cpu": f"{CPU_MILLIS}m",
+        "memory": f"{MEMORY_MIB[pool]}Mi",
         "nodeSelector": {TIER: pool, "topology.kubernetes.io/zone": zone},
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": WORKLOAD_PODS,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": pod},
-        },
-    }
+    return worlds.deployment(f"filler-{pool}-{zone}", given)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from api import labels
 from benchmarks.peers.kwok import GROUP, NODE_CLASS_KIND, KwokController
 from benchmarks.scale_down.load import MOST_CPUS, VM_MEMORY_OVERHEAD, family_names, node_pool
+from tests import worlds
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.installation import CLUSTER_NAME, Installation
 
@@ -36,7 +37,8 @@ def kerf(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iterator[
         ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
         # The families are sold in larger sizes, too.
         small = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Lt", "values": [str(MOST_CPUS + 1)]}
-        _apply(cluster, _node_class(), node_pool(ref, [small]))
+        node_class = worlds.node_class(role="KarpenterNodeRole", cluster=CLUSTER_NAME)
+        _apply(cluster, node_class, node_pool(ref, [small]))
         yield Running(cluster, installed.pid)
 
 
@@ -52,15 +54,3 @@ def karpenter(cluster: ControlPlane, folder: Path, rows: Sequence[Json]) -> Iter
 def _apply(cluster: ControlPlane, *manifests: Json) -> None:
     cluster.kubectl("apply", "-f", "-", input="\n---\n".join(map(json.dumps, manifests)))
     cluster.kubectl("wait", "--for=condition=Ready", "nodepool/default", "--timeout=60s")
-
-
-def _node_class() -> Json:
-    selector = [{"tags": {"karpenter.sh/discovery": CLUSTER_NAME}}]
-    spec = {
-        "role": "KarpenterNodeRole",
-        "amiSelectorTerms": [{"alias": "al2023@latest"}],
-        "subnetSelectorTerms": selector,
-        "securityGroupSelectorTerms": selector,
-    }
-    kind = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass"}
-    return {**kind, "metadata": {"name": "default"}, "spec": spec}

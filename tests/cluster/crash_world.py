@@ -53,14 +53,7 @@ def one_node(name: str) -> list[dict[str, Any]]:
 
 
 def _objects(name: str, disruption: dict[str, Any], pods: dict[str, Any]) -> list[dict[str, Any]]:
-    selector = [{"tags": {"karpenter.sh/discovery": CLUSTER_NAME}}]
-    class_ = node_class()
-    class_["metadata"]["name"] = name
-    class_["spec"] |= {
-        "role": "KarpenterNodeRole",
-        "subnetSelectorTerms": selector,
-        "securityGroupSelectorTerms": selector,
-    }
+    class_ = node_class(name, role="KarpenterNodeRole", cluster=CLUSTER_NAME)
     pool = node_pool(name, {"disruption": {"budgets": [{"nodes": "100%"}], **disruption}})
     pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = name
     own = {"nodeSelector": {"karpenter.sh/nodepool": name}, "terminationGracePeriodSeconds": 1}
