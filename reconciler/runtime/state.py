@@ -32,6 +32,7 @@ from reconciler.runtime.backoff import Backoff
 from reconciler.runtime.batching import BatchWindow
 from reconciler.runtime.catalogues import Build, Catalogues
 from reconciler.runtime.fleet import Fleet
+from reconciler.runtime.freshness import Freshness
 from reconciler.runtime.inbox import (
     Changed,
     ClusterRead,
@@ -62,7 +63,6 @@ INTERRUPTIONS_KEPT = timedelta(minutes=10)
 PROMISES_KEPT = timedelta(minutes=1)
 #: After its batch has closed a pod has been looked at by then.
 LOOKED_AT_WITHIN = timedelta(seconds=10)
-_SOURCES = {source.value: source for source in Source}
 
 #: Told of every object that came, changed (`None` before or after means: was not, is no more).
 Witness = Callable[[Kind, Any | None, Any | None], None]
@@ -96,7 +96,7 @@ class State:
         self.inventories = Inventories()
         self.cluster_facts: ClusterFacts | None = None
         self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
-        self.fresh_at: dict[Source, datetime] = {}
+        self.freshness = Freshness()
         self.proposals: tuple[Proposal, ...] = ()
         self.kept: Mapping[str, Reason] = {}
         #: What the executor was about when the news that are in by now were not.
@@ -106,7 +106,6 @@ class State:
         self._interpret, self._witness = interpret, witness
         self._watched = kinds.watched(settings)
         self._listed: set[str] = set()
-        self._doubted: set[Source] = set()
         self._ailments, self._shifts = Ailments(ailing), ZonalShifts()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
@@ -132,19 +131,11 @@ class State:
 
     def fresh(self, sources: frozenset[Source], now: datetime) -> bool:
         """Whether these sources are recent enough for an action that destroys. Any thread may ask."""
-        limit = now - self.settings.stale_after
-        found = [self.fresh_at.get(source) for source in sources]
-        return all(at is not None and limit <= at <= now for at in found)
+        return self.freshness.within(sources, self.settings.stale_after, now)
 
     def doubt(self, kind: Kind) -> None:
-        """News of this kind could not be taken in, and may be in one index and not in another.
-
-        No list mends that, because it passes over an object that is known in its version: a node may look empty that is
-        not. So nothing is destroyed that rests on this kind until the process starts anew.
-        """
-        if (source := _SOURCES.get(kind.name)) is not None:
-            self._doubted.add(source)
-            self.fresh_at.pop(source, None)
+        """News of this kind could not be taken in: nothing is destroyed that rests on it until the process ends."""
+        self.freshness.doubt(kind)
 
     # --- news ---------------------------------------------------------------------------------------------------
     def take(self, news: News, now: datetime) -> None:
@@ -160,7 +151,7 @@ class State:
         for old, new in self.cluster.replace_all(news.kind, news.values, news.resource_version):
             self._noticed(news.kind, old, new, now)
         self._listed.add(news.kind.name)
-        self._fresh(news.kind.name, news.at, now)
+        self.freshness.complete(news.kind.name, news.at, now)
 
     @_take.register
     def _(self, news: Changed, now: datetime) -> None:
@@ -172,18 +163,17 @@ class State:
 
     @_take.register
     def _(self, news: Fresh, now: datetime) -> None:
-        self._fresh(news.kind.name, news.at, now)
+        self.freshness.complete(news.kind.name, news.at, now)
 
     @_take.register
     def _(self, news: Withheld, now: datetime) -> None:
-        if (source := _SOURCES.get(news.kind.name)) is not None:
-            self.fresh_at.pop(source, None)
+        self.freshness.withheld(news.kind)
 
     @_take.register
     def _(self, news: Described, now: datetime) -> None:
         shifted = self._shifted(now)
         self.fleet.described(news.instances, news.at, lambda instance: lies_there(instance, shifted))
-        self._fresh(Source.INSTANCES.value, news.at, now)
+        self.freshness.complete(Source.INSTANCES.value, news.at, now)
 
     @_take.register
     def _(self, news: Examined, now: datetime) -> None:
@@ -192,7 +182,7 @@ class State:
     @_take.register
     def _(self, news: ShiftsRead, now: datetime) -> None:
         self._shifts.read(news.shifts, news.at)
-        self._fresh(Source.ZONAL_SHIFTS.value, news.at, now)
+        self.freshness.complete(Source.ZONAL_SHIFTS.value, news.at, now)
 
     @_take.register
     def _(self, news: Inventoried, now: datetime) -> None:
@@ -377,7 +367,7 @@ class State:
             nominations=self._nominations,
             buffer_pods=self._buffer_pods,
             under_way=self.under_way,
-            fresh_at=MappingProxyType(self.fresh_at),
+            fresh_at=MappingProxyType(self.freshness.at),
             proposals=self.proposals,
             kept=self.kept,
             accounts=self._accounts,
@@ -397,16 +387,8 @@ class State:
             self._nominations = ()
         for key in [k for k, until in self._settling.items() if until <= now]:
             del self._settling[key]
-        for source in [s for s, at in self.fresh_at.items() if at > now]:  # the clock was set back since
-            del self.fresh_at[source]
+        self.freshness.forget_later_than(now)
         for id_ in [i for i, (_, at) in self._interruptions.items() if now - at > INTERRUPTIONS_KEPT]:
             del self._interruptions[id_]
         if self.proposals and any(p.made_at is None or now - p.made_at > PROPOSALS_KEPT for p in self.proposals):
             self.proposals = tuple(p for p in self.proposals if p.made_at and now - p.made_at <= PROPOSALS_KEPT)
-
-    def _fresh(self, name: str, at: datetime, now: datetime) -> None:
-        source = _SOURCES.get(name)
-        if source is None or source in self._doubted:
-            return
-        known = self.fresh_at.get(source, at)
-        self.fresh_at[source] = at if known > now else max(at, known)

@@ -144,9 +144,9 @@ BUGS = (
         "Nodes are drained and instances ended by what was true an hour ago.",
         (
             Edit(
-                "reconciler/runtime/state.py",
-                "        limit = now - self.settings.stale_after\n",
-                "        limit = now - 40 * self.settings.stale_after\n",
+                "reconciler/runtime/freshness.py",
+                "        limit = now - age\n",
+                "        limit = now - 40 * age\n",
             ),
             Edit(
                 "reconciler/model/snapshot.py",

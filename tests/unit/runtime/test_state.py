@@ -115,7 +115,7 @@ class Vanishing(dict[Source, datetime]):
 def test_a_source_that_goes_while_it_is_asked_for_is_no_error() -> None:
     """The loop's thread withholds what a thread that performs actions is asking for."""
     known = state()
-    known.fresh_at = Vanishing({Source.PODS: NOW})
+    known.freshness.at = Vanishing({Source.PODS: NOW})
     assert known.fresh(frozenset({Source.PODS}), NOW)
     assert not known.fresh(frozenset({Source.NODES}), NOW)
 
