@@ -113,8 +113,9 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: Path) -> None:
-    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig)
+def until_stopped(cluster: Cluster, kubeconfig: Path, *flags: str) -> list[dict[str, Any]]:
+    """What a controller says that is asked to stop as soon as it has the lease, and does so."""
+    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig), *flags
     with started(*command) as process:
         until = time.monotonic() + 60
         while "kerf" not in cluster.leases:
@@ -123,7 +124,12 @@ def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: P
         process.send_signal(signal.SIGTERM)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert any(line["message"] == "stopping" for line in lines(told))
+    return lines(told)
+
+
+def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: Path) -> None:
+    said = until_stopped(cluster, kubeconfig)
+    assert any(line["message"] == "stopping" for line in said)
     assert cluster.leases["kerf"]["seen"][-1] == ""
 
 
@@ -132,16 +138,7 @@ def test_settings_that_need_a_word_are_confirmed_at_start(cluster: Cluster, kube
     row = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     config = json.dumps({"podTopologySpread": {"defaultConstraints": [row]}})
     special = "--ignore-dra-requests=false", "--scheduler-config", config
-    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig), *special
-    with started(*command) as process:
-        until = time.monotonic() + 60
-        while "kerf" not in cluster.leases:
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    said = lines(told)
+    said = until_stopped(cluster, kubeconfig, *special)
     (confirmed,) = [line["constraints"] for line in said if "constraints" in line]
     assert confirmed == [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
     assert any("resource claims" in line["message"] for line in said)
