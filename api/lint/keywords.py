@@ -17,22 +17,11 @@ import cel
 from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.protocols import Validator
 
-from .translate import json_schema, python_pattern
+from .translate import BOUNDS, json_schema, python_pattern
 
 Errors = Iterator[ValidationError]
 
-_STANDARD: Final = (
-    "type",
-    "enum",
-    "minimum",
-    "maximum",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "minProperties",
-    "maxProperties",
-)
+_STANDARD: Final = ("type", *BOUNDS)
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from api import crds
 
-_COPIED: Final = (
+#: Keywords that a validator of JSON Schema judges as the API server does.
+BOUNDS: Final = (
     "enum",
     "minimum",
     "maximum",
@@ -23,8 +24,8 @@ _COPIED: Final = (
     "maxLength",
     "minProperties",
     "maxProperties",
-    "required",
 )
+_COPIED: Final = (*BOUNDS, "required")
 _BOUNDS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 #: The API server knows these of every object; deeper checks of metadata are its own business.
 METADATA_FIELDS: Final = (
