@@ -3,13 +3,14 @@ by their names."""
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
 from api import labels
 from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
-from reconciler.scheduling.scatter import Scattered, ScatteredByName, ScatteredLargeFirst
+from reconciler.scheduling.scatter import Line, Scattered, ScatteredByName, ScatteredLargeFirst
 from reconciler.scheduling.solve import Solution, solve
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.referee_plants import volume, volume_claim
@@ -84,3 +85,20 @@ def test_a_wish_is_no_reason_for_a_new_node() -> None:
     wishing = w.pod("p", affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}})
     assert w.solved(w.pool(), A, wishing).new_nodes
     assert scattered(w.pool(), A, wishing).placed == {"default/p": "node/a"}
+
+
+def test_a_line_that_is_kept_up_is_the_one_that_would_be_made_anew() -> None:
+    """Whatever fills and whatever is passed over, the first good place is that of all there are."""
+    dice, free = Random(7), dict.fromkeys(range(12), 40)
+    line = Line(list(free), list(free.values()))
+    for _ in range(200):
+        bad = {place for place in free if dice.random() < 0.4}
+        expected = min((place for place in free if place not in bad), key=lambda p: (-free[p], p), default=None)
+        found = line.first(frozenset(free).difference(bad).__contains__)
+        assert found == expected
+        if found is not None:
+            free[found] -= dice.randrange(6)
+            line.change(found, free[found] if free[found] > 0 else None)
+            free = {place: left for place, left in free.items() if left > 0}
+        line.change(99, 50)
+    assert not free
