@@ -8,8 +8,9 @@ costs what it takes to make room again, and stays where there can be none. Sourc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from functools import cached_property
 from typing import Protocol
@@ -172,8 +173,8 @@ def unhoused(view: View, one: Candidate, ask: Scheduler, manner: Manner, *, open
 
 def _on_the_move(view: View, candidates: Sequence[Candidate]) -> tuple[Pods, Pods, Pods]:
     """The candidates' pods that leave, those of nodes that go anyway, and those of CapacityBuffers."""
-    moving = {pod.key: pod for c in candidates for pod in c.movable if _leaves(view, pod)}
-    leaving = {pod.key: pod for pod in _leaving(view, {c.key for c in candidates})}
+    moving = _leavers(view, (c.node.name for c in candidates))
+    leaving = _leavers(view, _going(view, {c.key for c in candidates}))
     return moving, leaving, {pod.key: pod for pod in virtual_pods(view.turn)}
 
 
@@ -182,19 +183,20 @@ def _closed(view: View, candidates: Sequence[Candidate]) -> frozenset[str]:
     return frozenset({c.key for c in candidates} | view.commands.keys())
 
 
-def _leaves(view: View, pod: Pod) -> bool:
-    """Whether the pod can be evicted at all, now or later; one that cannot stays until its node's deadline."""
-    now = view.snapshot.now
-    held = pods.active(pod) and pods.protected(pod, now)
-    return pods.reschedulable(pod) and not held and not view.pdbs.forbids(pod, now)
+def _leavers(view: View, node_names: Iterable[str]) -> Pods:
+    """The pods of these nodes that can be evicted at all, now or later; one that cannot stays until its node's end."""
+    each, found = view.each, Pods()
+    for name in node_names:
+        leavers: Pods = view.turn.one(_LEAVERS, each, name)
+        found |= leavers
+    return found
 
 
-def _leaving(view: View, going: set[str]) -> list[Pod]:
-    """The pods of other nodes that are being deleted or are about to be."""
+def _going(view: View, others: set[str]) -> list[str]:
+    """The names of the nodes that are being deleted or are about to be, besides others."""
     states = view.snapshot.state_nodes
-    keys = {*view.commands, *view.turn.all(_DELETING, view.each).spoken} - going
-    nodes = [states[key].node for key in sorted(keys)]
-    return [pod for node in nodes if node is not None for pod in view.pods_on(node.name) if _leaves(view, pod)]
+    keys = {*view.commands, *view.turn.all(_DELETING, view.each).spoken} - others
+    return [node.name for key in sorted(keys) if (node := states[key].node) is not None]
 
 
 def _stranded(view: View, solution: Solution, moving: Collection[str]) -> dict[str, str]:
@@ -213,3 +215,18 @@ def _deleting(view: View, key: str) -> tuple[bool, None]:
 
 
 _DELETING: Step[View, bool] = Step("deleting nodes", "state_nodes", _deleting, speaks=bool)
+
+
+def _leavers_of(view: View, node_name: str) -> tuple[Pods, datetime | None]:
+    on_node, now = view.pods_on(node_name), view.snapshot.now
+    ends = (end for pod in on_node for end in pods.protection_ends(pod) if end > now)
+    return {pod.key: pod for pod in on_node if _leaves(view, pod)}, min(ends, default=None)
+
+
+def _leaves(view: View, pod: Pod) -> bool:
+    now = view.snapshot.now
+    held = pods.active(pod) and pods.protected(pod, now)
+    return pods.reschedulable(pod) and not held and not view.pdbs.forbids(pod, now)
+
+
+_LEAVERS: Step[View, Pods] = Step("leavers", "nodes", _leavers_of, speaks=lambda _: False)

@@ -42,6 +42,18 @@ BUGS = (
         ("tests/simulation/test_load_curve.py::test_a_day",),
     ),
     Bug(
+        "held for longer than it says",
+        "A pod that may leave since its do-not-disrupt has run out is thought to stay, until something else changes.",
+        (
+            Edit(
+                "reconciler/disruption/simulation.py",
+                "if _leaves(view, pod)}, min(ends, default=None)",
+                "if _leaves(view, pod)}, None",
+            ),
+        ),
+        ("tests/unit/disruption/catalogue/test_simulation.py::test_a_pod_is_reckoned_with_from_when_it_may_leave",),
+    ),
+    Bug(
         "bought before all are tainted",
         "Nodes that go together are replaced when the first of them is tainted: one that stays is paid for twice.",
         (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,12 +11,14 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
+from reconciler.disruption.candidates import unblocked
 from reconciler.disruption.command import Command
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.propose import propose
 from reconciler.disruption.simulation import Manner, Outcome, Scheduler, simulate
 from reconciler.disruption.view import view
 from reconciler.model.annotations import text_of
+from reconciler.model.memory import Memory
 from reconciler.model.plan import Plan
 from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim
 from reconciler.scheduling.solution import Solution
@@ -144,3 +148,14 @@ def test_029_a_node_whose_pods_have_no_other_place_stays(full: bool) -> None:
     assert w.refusals(plan) == ({"node/node-a": "PodsWouldNotSchedule"} if full else {})
     graceful = [w.pool(), *w.pairs("a"), w.pod("web", "a"), *others]
     assert bool(propose(w.snapshot(graceful, out_of_stock=sold_out))) is not full
+
+
+def test_a_pod_is_reckoned_with_from_when_it_may_leave() -> None:
+    """Also where nothing but the time has changed since somebody asked."""
+    held = w.pod("web", "a", annotations={labels.DO_NOT_DISRUPT: "2m"}, started=w.NOW)
+    world, memory = w.snapshot([w.pool(), *w.pairs("a"), held]), Memory()
+    for now, stranded in ((w.NOW, []), (w.NOW + timedelta(minutes=2), [held.key])):
+        then = dataclasses.replace(world, now=now)
+        seen = view(then, memory.turn(then))
+        outcome = simulate(seen, [unblocked(seen, "a")], w.nowhere, Manner.FREELY)
+        assert list(outcome.stranded) == stranded
