@@ -15,6 +15,7 @@ from itertools import product
 from typing import Final
 
 from api import labels
+from api.resources import total
 from api.v1.budgets import UNDERUTILIZED
 from reconciler.disruption.balanced import BALANCED, Policy
 from reconciler.disruption.budgets import Ledger
@@ -157,8 +158,8 @@ def _trimmed(view: View, move: Move, policy: Policy, ask: Solve) -> Move:
 def _wasted(one: Candidate) -> tuple[Fraction, str]:
     """The price of what no pod of it asks for, for each unit of disruption; the most first."""
     room = one.state.allocatable
-    used = [sum(requests(pod).get(name, 0) for pod in one.movable) for name in _WASTED]
-    shares = (Fraction(taken, room[name]) for taken, name in zip(used, _WASTED, strict=True) if room[name])
+    used = total(requests(pod) for pod in one.movable)
+    shares = (Fraction(used[name], room[name]) for name in _WASTED if room[name])
     share = max(shares, default=Fraction(0))
     return -one.price * (1 - share) / one.cost, one.key
 
