@@ -20,6 +20,7 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from benchmarks.scheduling import read_catalogue
 from benchmarks.workloads import families, pod
+from reconciler.kube.interning import Interner
 from reconciler.model.cluster import build
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering
 from reconciler.model.objects import Node, Pod, PodCondition, PodStatus
@@ -153,6 +154,8 @@ def pod_sizes(deployments: int, dice: Random) -> list[tuple[int, int]]:
 
 
 def _pods(shape: Shape, dice: Random) -> Iterator[Pod]:
+    """Those of one Deployment share their parts, as they do in the worker process that thinks about consolidation."""
+    shared = Interner()
     sizes = pod_sizes(shape.deployments, dice)
     for number in range(shape.pods):
         which = number % shape.deployments
@@ -160,7 +163,7 @@ def _pods(shape: Shape, dice: Random) -> Iterator[Pod]:
         made = pod(name, {"app": app}, *sizes[which], **shape.wishes(which))
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "uid": app, "controller": True}
         made["metadata"] |= {"uid": name, "ownerReferences": [owner]}
-        yield msgspec.structs.replace(decode(Pod, made), status=_WAITING)
+        yield msgspec.structs.replace(shared.pod(decode(Pod, made)), status=_WAITING)
 
 
 def _node(name: str, type_: InstanceType, new: NewNode) -> tuple[NodeClaim, Node]:
