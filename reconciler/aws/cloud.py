@@ -1,16 +1,18 @@
 """The Cloud port over boto3: the reconciler's whole view of AWS, put together from one module per service.
 
 Nothing here decides. Reads are complete (all pages) or fail; writes are one call each; what AWS answers is told as
-facts or as an error that says what to do next. Only prices, pinned image versions and the names
-of launch templates are remembered between calls.
+facts or as an error that says what to do next. Remembered between calls are prices, the names of launch templates, the
+roles that IAM did not know a moment ago, and (in `Answers`) what parameters said of images, which instance profiles
+were found, and what a look at a node class had learned when it failed.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.aws import (
@@ -26,6 +28,7 @@ from reconciler.aws import (
     types,
     zonal_shifts,
 )
+from reconciler.aws.answers import Answer, Answers, Ask, Key, just_under
 from reconciler.aws.clients import Clients
 from reconciler.aws.cluster_facts import KnownFacts, check_version, read_cluster
 from reconciler.aws.images import ImageReader, UnsupportedAlias
@@ -48,12 +51,17 @@ from reconciler.model.cloud import (
     ZonalShift,
 )
 from reconciler.model.inventory import PROFILE, Resource
-from reconciler.ports import PortError
+from reconciler.ports import Invalid, PortError
 from reconciler.telemetry.logs import Logger, silent
 from reconciler.telemetry.precedence import GiveWay, at_once
 
 Problem = tuple[str, str]
 Spot = Mapping[tuple[str, str], int]
+#: What a look at a node class has learned is good for its repetition for so long, should it fail.
+ATTEMPT_SECONDS: Final = 60.0
+_ATTEMPT: Final = "attempt"
+#: What every launch makes fewer of: free addresses, free machines of capacity reservations.
+_COUNTED: Final = frozenset({"describe_subnets", "describe_capacity_reservations"})
 
 
 class AwsCloud:
@@ -62,7 +70,8 @@ class AwsCloud:
     `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
     chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` hears of prices that
     could not be read; `give_way` is called before each small step of a long computation; `pace` is what requests to EC2
-    keep to (default: its usual one). Without `reserved_capacity` nobody asks for capacity reservations.
+    keep to (default: its usual one). Without `reserved_capacity` nobody asks for capacity reservations. What a public
+    parameter says of the latest image is remembered for about `image_refresh`.
     """
 
     def __init__(
@@ -84,6 +93,7 @@ class AwsCloud:
         logger: Logger | None = None,
         give_way: GiveWay = at_once,
         pace: Pace | None = None,
+        image_refresh: timedelta = timedelta(0),
     ) -> None:
         self._logger, self._give_way = logger or silent(), give_way
         self._clients = Clients(region, session, endpoint_url, pace or Pace())
@@ -97,7 +107,8 @@ class AwsCloud:
             eks_control_plane=eks_control_plane,
             isolated_vpc=isolated_vpc,
         )
-        self._images = ImageReader(self._clients)
+        self._answers = Answers()
+        self._images = ImageReader(self._clients, self._answers, just_under(image_refresh))
         self._templates = LaunchTemplates(self._clients, cluster_name)
         self._queue = Queue(self._clients, interruption_queue, queue_wait_seconds)
         self._profiles = profiles.Maker()
@@ -136,17 +147,29 @@ class AwsCloud:
 
     # --- node classes -----------------------------------------------------------------------------------------------
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
-        """Subnets, groups, images, profile, capacity reservations and placement group of a class, asked for at once."""
+        """Subnets, groups, images, profile, capacity reservations and placement group of a class, asked for at once.
+
+        When one of these cannot be had, what was answered is kept for the repetition.
+        """
+        uid = node_class.metadata.uid
+        found = self._resolved(node_class, cluster, partial(self._ask_once, uid))
+        self._answers.forget(lambda key: key[:2] == (_ATTEMPT, uid))
+        return found
+
+    def _ask_once(self, uid: str, key: Key, read: Callable[[], Answer]) -> Answer:
+        return self._answers.ask((_ATTEMPT, uid, *key), read, ATTEMPT_SECONDS)
+
+    def _resolved(self, node_class: EC2NodeClass, cluster: ClusterFacts, ask: Ask) -> ClassFacts:
         ec2, spec = self._clients.get("ec2"), node_class.spec
         problems: dict[str, Problem] = {}
         subnets, groups, images, profile, reserved, placed = together(
             [
-                lambda: networks.read_subnets(ec2, spec.subnet_selector_terms),
-                lambda: networks.read_security_groups(ec2, spec.security_group_selector_terms),
-                lambda: self._read_images(node_class, cluster.kubernetes_version, problems),
+                lambda: networks.read_subnets(ec2, spec.subnet_selector_terms, ask),
+                lambda: networks.read_security_groups(ec2, spec.security_group_selector_terms, ask),
+                lambda: self._read_images(node_class, cluster.kubernetes_version, problems, ask),
                 lambda: self._read_profile(node_class),
-                lambda: self._read_reservations(ec2, node_class),
-                lambda: placement_groups.read_placement_group(ec2, spec.placement_group_selector),
+                lambda: self._read_reservations(ec2, node_class, ask),
+                lambda: placement_groups.read_placement_group(ec2, spec.placement_group_selector, ask),
             ]
         )
         _note(problems, "SubnetsReady", subnets, "SubnetsNotFound", "SubnetSelector did not match any Subnets")
@@ -173,14 +196,16 @@ class AwsCloud:
         )
 
     def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
-        self._profiles.ensure(self._clients.get("iam"), name, role, path, tags)
+        with profiles.changing(self._answers):
+            self._profiles.ensure(self._clients.get("iam"), name, role, path, tags)
 
     def delete_class_resources(self, class_name: str, profile_path: str) -> None:
         self._templates.delete_of_class(class_name)
         if profile_path and not self._known.isolated_vpc:
             iam = self._clients.get("iam")
-            profiles.delete_under(iam, profile_path)
-            profiles.delete_named(iam, profiles.legacy_name(self._clients.region, self._known.name, class_name))
+            with profiles.changing(self._answers):
+                profiles.delete_under(iam, profile_path)
+                profiles.delete_named(iam, profiles.legacy_name(self._clients.region, self._known.name, class_name))
 
     # --- what is listed to see whether anything needs it ------------------------------------------------------------
     def launch_templates(self) -> Sequence[Resource]:
@@ -192,7 +217,8 @@ class AwsCloud:
 
     def delete_resource(self, resource: Resource) -> None:
         if resource.kind == PROFILE:
-            profiles.delete_named(self._clients.get("iam"), resource.id)
+            with profiles.changing(self._answers):
+                profiles.delete_named(self._clients.get("iam"), resource.id)
         else:
             self._templates.delete(resource)
 
@@ -207,10 +233,25 @@ class AwsCloud:
         return zonal_shifts.read_zonal_shifts(self._clients.get("arc-zonal-shift"), cluster.arn)
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
-        return fleets.create_fleet(self._clients, self._templates, request, may_act)
+        try:
+            result = fleets.create_fleet(self._clients, self._templates, request, may_act)
+        except Invalid as error:
+            self._doubt_profiles(str(error))
+            raise
+        finally:
+            self._answers.forget(lambda key: key[0] == _ATTEMPT and key[2] in _COUNTED)
+        self._doubt_profiles(*(error.message for error in result.errors))
+        return result
 
     def dry_run(self, request: FleetRequest) -> Problem | None:
-        return dry_runs.dry_run(self._clients, self._templates, request)
+        problem = dry_runs.dry_run(self._clients, self._templates, request)
+        self._doubt_profiles(problem[1] if problem else "")
+        return problem
+
+    def _doubt_profiles(self, *words: str) -> None:
+        """EC2 may say that it does not know the profile of a launch."""
+        if any(profiles.NOT_KNOWN in text for text in words):
+            profiles.forget(self._answers)
 
     def terminate(self, instance_id: str) -> None:
         self._terminations.end(instance_id)
@@ -248,16 +289,16 @@ class AwsCloud:
             self._logger.error("prices could not be read, old or estimated ones are used", error=str(error))
             return {}
 
-    def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem]) -> Any:
+    def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem], ask: Ask) -> Any:
         try:
-            return self._images.read(node_class.spec.ami_selector_terms, version)
+            return self._images.read(node_class.spec.ami_selector_terms, version, ask)
         except UnsupportedAlias as reason:
             problems["AMIsReady"] = ("UnsupportedAlias", str(reason))
             return ()
 
-    def _read_reservations(self, ec2: Any, node_class: EC2NodeClass) -> tuple[CapacityReservation, ...]:
+    def _read_reservations(self, ec2: Any, node_class: EC2NodeClass, ask: Ask) -> tuple[CapacityReservation, ...]:
         terms = node_class.spec.capacity_reservation_selector_terms if self._reserved_capacity else ()
-        return reservations.read_reservations(ec2, terms, datetime.now(UTC))
+        return reservations.read_reservations(ec2, terms, datetime.now(UTC), ask)
 
     def _read_profile(self, node_class: EC2NodeClass) -> str:
         """The named profile as it is; a role's profile when IAM has it (asked only where IAM can be reached)."""
@@ -265,7 +306,7 @@ class AwsCloud:
         if spec.instance_profile or not spec.role or self._known.isolated_vpc:
             return spec.instance_profile or known
         path = profiles.profile_path(self._clients.region, self._known.name, node_class.metadata.uid)
-        return profiles.find(self._clients.get("iam"), path, spec.role, known)
+        return profiles.find(self._clients.get("iam"), path, spec.role, known, self._answers)
 
 
 def _note(problems: dict[str, Problem], condition: str, found: Sequence[object], reason: str, message: str) -> None:

@@ -15,6 +15,7 @@ from reconciler.aws.clients import Clients, tag_list
 from reconciler.aws.fleets import launch_tags, parameters
 from reconciler.aws.launch_templates import LaunchTemplates, interfaces
 from reconciler.aws.probes import outcome
+from reconciler.aws.profiles import NOT_KNOWN
 from reconciler.ec2 import validation
 from reconciler.model.cloud import FleetRequest, Override
 from reconciler.ports import Forbidden, PortError, TemplateMissing, Throttled, Unavailable
@@ -26,7 +27,6 @@ TAGGED: Final = ("instance", "volume", "network-interface")
 #: EC2's code for what a policy does not allow; the other refusals are about credentials.
 DENIED: Final = "UnauthorizedOperation"
 _USER_DATA, _TOO_LARGE = "InvalidUserData.Malformed", "User data is limited to"
-_NO_PROFILE: Final = "Invalid IAM Instance Profile name"
 
 
 def dry_run(clients: Clients, templates: LaunchTemplates, request: FleetRequest) -> Problem | None:
@@ -93,6 +93,6 @@ def _judged(call: str, error: PortError) -> Problem:
         raise error
     if _USER_DATA in text and _TOO_LARGE in text:
         return validation.USER_DATA_TOO_LARGE, text
-    if _NO_PROFILE in text:
+    if NOT_KNOWN in text:
         return validation.PROFILE_NOT_FOUND, text
     return validation.UNEXPECTED, text

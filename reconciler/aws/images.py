@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from api.v1.ec2nodeclass import SelectorTerm
+from reconciler.aws.answers import FOR_EVER, Answers, Ask, just_under
 from reconciler.aws.clients import Clients, pages
 from reconciler.aws.errors import translated
 from reconciler.aws.networks import Filters, tag_filters
@@ -24,6 +25,9 @@ from reconciler.ports import AlreadyGone, Invalid
 LATEST: Final = "latest"
 WINDOWS_BUILDS: Final = {"2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100"}
 STANDARD, NVIDIA, NEURON = "standard", "nvidia", "neuron"
+#: How long a parameter of a user's own is remembered at most.
+CUSTOM_SECONDS: Final = just_under(timedelta(minutes=5))
+_PARAMETER: Final = "get_parameter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,48 +44,76 @@ class UnsupportedAlias(Exception):
 
 
 class ImageReader:
-    """Resolves image terms. Remembers the parameters of pinned versions: what those say never changes."""
+    """Resolves image terms. What a parameter said is remembered: of a pinned version for ever, for that never changes;
+    of the latest one for `latest_seconds`, of a user's own for CUSTOM_SECONDS at most, and not once its image is
+    deprecated, or not to be had any more.
+    """
 
-    def __init__(self, clients: Clients) -> None:
-        self._clients = clients
-        self._pinned: dict[str, str] = {}
+    def __init__(self, clients: Clients, answers: Answers, latest_seconds: float) -> None:
+        self._clients, self._answers, self._latest_seconds = clients, answers, latest_seconds
 
-    def read(self, terms: Sequence[SelectorTerm], version: str) -> tuple[Image, ...]:
+    def read(self, terms: Sequence[SelectorTerm], version: str, ask: Ask) -> tuple[Image, ...]:
         """The images that the terms select. `version` is Kubernetes' minor version, such as `1.34`.
 
         Raises UnsupportedAlias when no such image exists for this version.
         """
         alias = next((term.alias for term in terms if term.alias), "")
-        found = self._by_alias(alias, version) if alias else self._by_terms(terms)
+        found = self._by_alias(alias, version, ask) if alias else self._by_terms(terms, ask)
         return tuple(sorted((one for one in found if one.architecture), key=lambda one: (one.id, one.variant)))
 
-    def _by_alias(self, alias: str, version: str) -> list[Image]:
+    def _by_alias(self, alias: str, version: str, ask: Ask) -> list[Image]:
         sources = alias_sources(alias, version)
-        read = self._parameter if alias.partition("@")[2] == LATEST else self._pinned_parameter
-        ids = each(lambda source: read(source.path), sources)
-        resolved = {id_ for id_ in ids if id_.startswith("ami-")}
-        rows = self._describe({"Filters": _by_id(resolved)}) if resolved else []
-        described = {row["ImageId"]: row for row in rows}
+        seconds = self._latest_seconds if alias.partition("@")[2] == LATEST else FOR_EVER
+        named, found = self._look({source.path: seconds for source in sources}, set(), [], ask)
+        described = {one.id: one for one in found}
         return [
-            replace(image(described[id_]), variant=variant, windows_build=source.windows_build)
-            for source, id_ in zip(sources, ids, strict=True)
-            if id_ in described
+            replace(described[id_], variant=variant, windows_build=source.windows_build)
+            for source in sources
+            if (id_ := named.get(source.path)) in described
             for variant in source.variants
         ]
 
-    def _by_terms(self, terms: Sequence[SelectorTerm]) -> list[Image]:
+    def _by_terms(self, terms: Sequence[SelectorTerm], ask: Ask) -> list[Image]:
+        seconds = min(CUSTOM_SECONDS, self._latest_seconds)
+        parameters = {term.ssm_parameter: seconds for term in terms if term.ssm_parameter}
         ids = {term.id for term in terms if term.id}
-        named = [term.ssm_parameter for term in terms if term.ssm_parameter]
-        ids |= {id_ for id_ in (self._parameter(name) for name in named) if id_.startswith("ami-")}
-        queries: list[dict[str, Any]] = [{"Filters": _by_id(ids)}] if ids else []
-        queries += [query(term) for term in terms if not term.id and not term.ssm_parameter]
-        answers = each(self._describe, queries)
-        return [image(row) for answer in answers for row in answer]
+        queries = [query(term) for term in terms if not term.id and not term.ssm_parameter]
+        return self._look(parameters, ids, queries, ask)[1]
 
-    def _pinned_parameter(self, name: str) -> str:
-        if not self._pinned.get(name):
-            self._pinned[name] = self._parameter(name)
-        return self._pinned[name]
+    def _look(
+        self, parameters: Mapping[str, float], ids: set[str], queries: Sequence[dict[str, Any]], ask: Ask
+    ) -> tuple[dict[str, str], list[Image]]:
+        """What the parameters (each with how long it is remembered) name, and these and all other images asked for.
+
+        Where a remembered parameter names an image that is not good any more, all of it is asked once more.
+        """
+        for again in (True, False):
+            remembered = {name for name in parameters if self._answers.knows((_PARAMETER, name))}
+            named = self._named(parameters)
+            wanted = ids.union(named.values())
+            asked = [*([{"Filters": _by_id(wanted)}] if wanted else []), *queries]
+            answers = each(lambda one: ask(("describe_images", repr(one)), lambda: self._describe(one)), asked)
+            found = [image(row) for answer in answers for row in answer]
+            outdated = self._outdated(parameters, named, found)
+            if not (again and outdated & remembered):
+                break
+        return named, found
+
+    def _named(self, parameters: Mapping[str, float]) -> dict[str, str]:
+        """Image IDs by parameter, of those that name one."""
+
+        def value(name: str) -> str:
+            return self._answers.ask((_PARAMETER, name), lambda: self._parameter(name), parameters[name])
+
+        ids = zip(parameters, each(value, parameters), strict=True)
+        return {name: id_ for name, id_ in ids if id_.startswith("ami-")}
+
+    def _outdated(self, parameters: Mapping[str, float], named: Mapping[str, str], found: Iterable[Image]) -> set[str]:
+        """The parameters that may name another image by now; what they said is forgotten."""
+        good = {one.id for one in found if not one.deprecated}
+        outdated = {name for name, kept in parameters.items() if kept < FOR_EVER and named.get(name) not in good}
+        self._answers.forget(lambda key: key[0] == _PARAMETER and key[1] in outdated)
+        return outdated
 
     def _parameter(self, name: str) -> str:
         """The value of an SSM parameter; empty when there is none (not every family has every variant)."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from api.v1.ec2nodeclass import SelectorTerm
+from reconciler.aws.answers import Ask
 from reconciler.aws.clients import pages
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
@@ -20,18 +21,17 @@ ANY_VALUE: Final = "*"
 PAGE: Final = {"PageSize": 500}
 
 
-def read_subnets(ec2: Any, terms: Sequence[SelectorTerm]) -> tuple[Subnet, ...]:
+def read_subnets(ec2: Any, terms: Sequence[SelectorTerm], ask: Ask) -> tuple[Subnet, ...]:
     """The subnets that the terms select, those with most free addresses first."""
-    found = {
-        row["SubnetId"]: _subnet(row) for row in _select(ec2, "describe_subnets", "Subnets", terms, {"id": "subnet-id"})
-    }
+    rows = _select(ec2, "describe_subnets", "Subnets", terms, {"id": "subnet-id"}, ask)
+    found = {row["SubnetId"]: _subnet(row) for row in rows}
     return tuple(sorted(found.values(), key=lambda subnet: (-subnet.free_addresses, subnet.id)))
 
 
-def read_security_groups(ec2: Any, terms: Sequence[SelectorTerm]) -> tuple[SecurityGroup, ...]:
+def read_security_groups(ec2: Any, terms: Sequence[SelectorTerm], ask: Ask) -> tuple[SecurityGroup, ...]:
     """The security groups that the terms select, by ID."""
     fields = {"id": "group-id", "name": "group-name"}
-    rows = _select(ec2, "describe_security_groups", "SecurityGroups", terms, fields)
+    rows = _select(ec2, "describe_security_groups", "SecurityGroups", terms, fields, ask)
     found = {row["GroupId"]: SecurityGroup(id=row["GroupId"], name=row.get("GroupName", "")) for row in rows}
     return tuple(found[key] for key in sorted(found))
 
@@ -55,14 +55,17 @@ def questions(terms: Sequence[SelectorTerm], fields: Mapping[str, str]) -> list[
     return asked + [tag_filters(term.tags) for term in by_tags]
 
 
-def _select(ec2: Any, operation: str, key: str, terms: Sequence[SelectorTerm], fields: Mapping[str, str]) -> list[Any]:
+def _select(
+    ec2: Any, operation: str, key: str, terms: Sequence[SelectorTerm], fields: Mapping[str, str], ask: Ask
+) -> list[Any]:
     """The rows under `key` of all answers."""
 
-    def ask(filters: Filters) -> list[Any]:
+    def read(filters: Filters) -> list[Any]:
         with translated(f"ec2:Describe{key}"):
             return pages(ec2, operation, key, Filters=filters, PaginationConfig=PAGE)
 
-    return [row for answer in each(ask, questions(terms, fields)) for row in answer]
+    answers = each(lambda filters: ask((operation, repr(filters)), lambda: read(filters)), questions(terms, fields))
+    return [row for answer in answers for row in answer]
 
 
 def _subnet(row: Mapping[str, Any]) -> Subnet:

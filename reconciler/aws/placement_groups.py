@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from api.v1.ec2nodeclass import PlacementGroupSelector
+from reconciler.aws.answers import Ask
 from reconciler.aws.errors import translated
 from reconciler.model.cloud import PlacementGroup
 from reconciler.ports import AlreadyGone
@@ -12,17 +14,21 @@ from reconciler.ports import AlreadyGone
 _AVAILABLE: Final = {"Name": "state", "Values": ["available"]}
 
 
-def read_placement_group(ec2: Any, selector: PlacementGroupSelector | None) -> PlacementGroup | None:
+def read_placement_group(ec2: Any, selector: PlacementGroupSelector | None, ask: Ask) -> PlacementGroup | None:
     """The group of this ID or name; None when there is none, or it is on its way in or out."""
     if selector is None:
         return None
     named: dict[str, Any] = {"GroupIds": [selector.id]} if selector.id else {"GroupNames": [selector.name or ""]}
+    rows = ask(("describe_placement_groups", repr(named)), lambda: _describe(ec2, named))
+    return _group(rows[0]) if rows else None
+
+
+def _describe(ec2: Any, named: Mapping[str, Any]) -> list[Any]:
     try:
         with translated("ec2:DescribePlacementGroups"):
-            rows = ec2.describe_placement_groups(**named, Filters=[_AVAILABLE])["PlacementGroups"]
+            return list(ec2.describe_placement_groups(**named, Filters=[_AVAILABLE])["PlacementGroups"])
     except AlreadyGone:
-        return None
-    return _group(rows[0]) if rows else None
+        return []
 
 
 def _group(row: dict[str, Any]) -> PlacementGroup:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import UTC
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, timedelta
 from typing import Any, Final
 
 from api.v1 import hashes
+from reconciler.aws.answers import Answers, just_under
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.ec2.nodeclass import profiles_path
@@ -22,6 +23,11 @@ from reconciler.ports import AlreadyExists, AlreadyGone, Invalid, PortError
 
 #: A role that IAM does not know is asked for again after this long.
 UNKNOWN_SECONDS: Final = 60.0
+#: How long a profile that was found is taken to be there.
+FOUND_SECONDS: Final = just_under(timedelta(minutes=15))
+_FOUND: Final = "list_instance_profiles"
+#: What EC2 says of a launch with a profile that it does not know.
+NOT_KNOWN: Final = "Invalid IAM Instance Profile name"
 #: Names that IAM takes.
 _NAME: Final = re.compile(r"[\w+=,.@-]{1,128}", re.ASCII)
 
@@ -40,10 +46,29 @@ def role_name(role: str) -> str:
     return role.rsplit("/", 1)[-1]
 
 
-def find(iam: Any, path: str, role: str, preferred: str) -> str:
+def find(iam: Any, path: str, role: str, preferred: str, answers: Answers) -> str:
     """The profile under `path` that carries the role, `preferred` if it is one of them; empty when there is none."""
-    names = [row["InstanceProfileName"] for row in _list(iam, path) if _roles(row) == [role_name(role)]]
-    return preferred if preferred in names else min(names, default="")
+    wanted = role_name(role)
+
+    def names() -> list[str]:
+        return [row["InstanceProfileName"] for row in _list(iam, path) if _roles(row) == [wanted]]
+
+    found = answers.ask((_FOUND, path, wanted), names, FOUND_SECONDS)
+    return preferred if preferred in found else min(found, default="")
+
+
+def forget(answers: Answers) -> None:
+    """Profiles may not be what they were: IAM is asked again."""
+    answers.forget(lambda key: key[0] == _FOUND)
+
+
+@contextmanager
+def changing(answers: Answers) -> Iterator[None]:
+    """While one is made or deleted, and from then on, nothing counts that was known before."""
+    try:
+        yield
+    finally:
+        forget(answers)
 
 
 def all_under(iam: Any, path: str) -> tuple[Resource, ...]:

@@ -11,12 +11,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from api.v1.ec2nodeclass import SelectorTerm
+from reconciler.aws.answers import Ask
 from reconciler.aws.clients import pages
 from reconciler.aws.errors import translated
 from reconciler.aws.networks import PAGE, Filters, tag_filters
 from reconciler.aws.parallel import each
 from reconciler.model.cloud import CapacityReservation
 
+_OPERATION: Final = "describe_capacity_reservations"
 _ACTIVE: Final = {"Name": "state", "Values": ["active"]}
 _TYPES: Final = ("default", "capacity-block")
 _CRITERIA: Final = ("open", "targeted")
@@ -24,9 +26,11 @@ _CRITERIA: Final = ("open", "targeted")
 LAST_CALL: Final = timedelta(minutes=40)
 
 
-def read_reservations(ec2: Any, terms: Sequence[SelectorTerm], now: datetime) -> tuple[CapacityReservation, ...]:
+def read_reservations(
+    ec2: Any, terms: Sequence[SelectorTerm], now: datetime, ask: Ask
+) -> tuple[CapacityReservation, ...]:
     """The reservations that the terms select, by ID."""
-    answers = each(lambda filters: _describe(ec2, filters), questions(terms))
+    answers = each(lambda asked: ask((_OPERATION, repr(asked)), lambda: _describe(ec2, asked)), questions(terms))
     return of_rows((row for answer in answers for row in answer), now)
 
 
@@ -51,9 +55,7 @@ def questions(terms: Sequence[SelectorTerm]) -> list[Filters]:
 
 def _describe(ec2: Any, filters: Filters) -> list[Any]:
     with translated("ec2:DescribeCapacityReservations"):
-        return pages(
-            ec2, "describe_capacity_reservations", "CapacityReservations", Filters=filters, PaginationConfig=PAGE
-        )
+        return pages(ec2, _OPERATION, "CapacityReservations", Filters=filters, PaginationConfig=PAGE)
 
 
 def _reservation(row: Mapping[str, Any], now: datetime) -> CapacityReservation | None:

@@ -66,6 +66,7 @@ def cloud(
         endpoint_url=options.aws_endpoint_url or None,
         give_way=give_way,
         pace=pace,
+        image_refresh=options.ami_refresh_interval,
     )
 
 

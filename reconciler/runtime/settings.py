@@ -238,8 +238,12 @@ class Options:
         metadata=_about("DISABLE_DRY_RUN", readers.boolean, "EC2NodeClasses are valid without a launch tried dry"),
     )
     ami_refresh_interval: timedelta = field(
-        default=timedelta(minutes=1),
-        metadata=_about("AMI_REFRESH_INTERVAL", readers.duration(timedelta(minutes=1)), "accepted, without effect"),
+        default=timedelta(minutes=15),
+        metadata=_about(
+            "AMI_REFRESH_INTERVAL",
+            readers.duration(timedelta(minutes=1)),
+            "how long the latest image of an alias counts as such",
+        ),
     )
     subnet_refresh_interval: timedelta = field(
         default=timedelta(minutes=1),

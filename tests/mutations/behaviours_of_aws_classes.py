@@ -19,8 +19,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _IMAGES,
-                "_by_id(resolved)}) if resolved else []",
-                "_by_id(resolved)}) if len(resolved) == len(ids) else []",
+                "_by_id(wanted)}] if wanted else []",
+                "_by_id(wanted)}] if len(named) == len(parameters) else []",
             ),
         ),
     ),
@@ -76,8 +76,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _IMAGES,
-                '        read = self._parameter if alias.partition("@")[2] == LATEST else self._pinned_parameter',
-                "        read = self._parameter",
+                '        seconds = self._latest_seconds if alias.partition("@")[2] == LATEST else FOR_EVER\n',
+                "        seconds = self._latest_seconds\n",
             ),
         ),
     ),
@@ -126,7 +126,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _PROFILES,
-                " for row in _list(iam, path) if _roles(row) == [role_name(role)]]",
+                " for row in _list(iam, path) if _roles(row) == [wanted]]",
                 " for row in _list(iam, path)]",
             ),
         ),
@@ -169,7 +169,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     180: (
         "A profile with a role that was given with its path is not found.",
-        (Edit(_PROFILES, "if _roles(row) == [role_name(role)]]", "if _roles(row) == [role]]"),),
+        (Edit(_PROFILES, "    wanted = role_name(role)\n\n    def names()", "    wanted = role\n\n    def names()"),),
     ),
     181: (
         "Profiles are looked for although the class names its own.",

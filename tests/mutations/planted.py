@@ -6,11 +6,18 @@ A piece must occur exactly once in its file, so that a change of the source that
 
 from __future__ import annotations
 
-from tests.mutations import planted_in_disruption, planted_in_lifecycle, planted_in_runtime, planted_in_scheduling
+from tests.mutations import (
+    planted_in_aws,
+    planted_in_disruption,
+    planted_in_lifecycle,
+    planted_in_runtime,
+    planted_in_scheduling,
+)
 
 BUGS = (
     *planted_in_lifecycle.BUGS,
     *planted_in_disruption.BUGS,
     *planted_in_scheduling.BUGS,
     *planted_in_runtime.BUGS,
+    *planted_in_aws.BUGS,
 )

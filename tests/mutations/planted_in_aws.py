@@ -1,0 +1,92 @@
+"""The planted bugs of what is asked of AWS again, and what is not."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit
+
+_ANSWERS, _CLOUD = "reconciler/aws/answers.py", "reconciler/aws/cloud.py"
+_ASKED = "tests/contract/test_aws_answers.py"
+_PARAMETERS = "tests/unit/aws/catalogue/test_image_parameters.py"
+
+BUGS = (
+    Bug(
+        "what a failed look has learned thrown away",
+        "While AWS refuses every third call a class is not resolved for minutes, and nothing is launched from it.",
+        (
+            Edit(
+                _CLOUD,
+                "        return self._answers.ask((_ATTEMPT, uid, *key), read, ATTEMPT_SECONDS)\n",
+                "        return read()\n",
+            ),
+        ),
+        (f"{_ASKED}::test_a_look_that_failed_is_repeated_only_where_it_failed",),
+    ),
+    Bug(
+        "what a look has learned kept for the next",
+        "Subnets that were tagged or filled meanwhile are not noticed.",
+        (
+            Edit(
+                _CLOUD,
+                "        self._answers.forget(lambda key: key[:2] == (_ATTEMPT, uid))\n",
+                "",
+            ),
+        ),
+        (f"{_ASKED}::test_a_look_that_succeeded_is_made_anew",),
+    ),
+    Bug(
+        "free addresses from before a launch",
+        "Addresses that our own launch took are counted as free, and more is launched into a subnet than fits.",
+        (
+            Edit(
+                _CLOUD,
+                "key[0] == _ATTEMPT and key[2] in _COUNTED",
+                "key[0] == _ATTEMPT and key[2] not in _COUNTED",
+            ),
+        ),
+        (f"{_ASKED}::test_what_a_launch_has_taken_is_counted_again",),
+    ),
+    Bug(
+        "an answer from before it was forgotten",
+        "A profile that was deleted while IAM was asked is taken to be there for a quarter of an hour.",
+        (
+            Edit(
+                _ANSWERS,
+                "            self._asking = {this: key for this, key in self._asking.items() if not old(key)}\n",
+                "",
+            ),
+        ),
+        ("tests/unit/aws/test_aws_answers.py::test_an_answer_that_was_on_its_way_when_it_was_forgotten_is_not_kept",),
+    ),
+    Bug(
+        "nothing kept as an answer",
+        "A parameter, subnet or profile that somebody makes is not seen until its absence has been forgotten.",
+        (Edit(_ANSWERS, "is not None and told and answer:", "is not None and told:"),),
+        (
+            "tests/unit/aws/test_aws_answers.py::test_that_nothing_is_there_is_asked_anew",
+            f"{_PARAMETERS}::test_168_a_parameter_that_is_not_there_is_asked_for_each_time",
+            f"{_ASKED}::test_a_profile_that_was_found_is_taken_to_be_there",
+        ),
+    ),
+    Bug(
+        "deprecated image stays the latest",
+        "Nodes start with an image that AWS has withdrawn, until its parameter has been forgotten.",
+        (Edit("reconciler/aws/images.py", "for one in found if not one.deprecated}", "for one in found}"),),
+        (f"{_PARAMETERS}::test_168_a_parameter_whose_image_is_deprecated_is_asked_at_once",),
+    ),
+    Bug(
+        "deleted profile stays found",
+        "A class keeps a profile that we have deleted ourselves, and nothing can be launched from it.",
+        (
+            Edit(
+                "reconciler/aws/profiles.py", "    finally:\n        forget(answers)\n", "    finally:\n        pass\n"
+            ),
+        ),
+        (f"{_ASKED}::test_a_profile_that_we_have_deleted_is_not_there",),
+    ),
+    Bug(
+        "lost profile stays found",
+        "Launches from a class fail for a quarter of an hour, because nobody looks whether its profile is still there.",
+        (Edit(_CLOUD, "if any(profiles.NOT_KNOWN in text for text in words)", "if not words"),),
+        (f"{_ASKED}::test_a_profile_with_which_nothing_can_be_launched_is_looked_for",),
+    ),
+)
