@@ -206,8 +206,11 @@ class Cloud(Protocol):
         """Every instance of this cluster that is not terminated, all pages."""
         ...
 
-    def impairments(self) -> Sequence[Impairment]:
-        """What ails instances of this account and region, ours and others', all pages; sorted."""
+    def impairments(self, of: Sequence[str] | None = None) -> Sequence[Impairment]:
+        """All that ails these instances (None: all of the account and region), all pages; sorted.
+
+        It may tell of others too; an instance that is gone has nothing, and holds up nobody else.
+        """
         ...
 
     def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:

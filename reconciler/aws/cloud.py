@@ -226,8 +226,8 @@ class AwsCloud:
     def instances(self) -> Sequence[Instance]:
         return instances.read_instances(self._clients.get("ec2"), self._known.name, self._give_way)
 
-    def impairments(self) -> Sequence[Impairment]:
-        return statuses.read_impairments(self._clients.get("ec2"))
+    def impairments(self, of: Sequence[str] | None = None) -> Sequence[Impairment]:
+        return statuses.read_impairments(self._clients.get("ec2"), of)
 
     def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:
         return zonal_shifts.read_zonal_shifts(self._clients.get("arc-zonal-shift"), cluster.arn)

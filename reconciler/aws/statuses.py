@@ -1,8 +1,13 @@
-"""EC2's status checks and scheduled events: which instances are impaired. Source: AWS provider reference §8.2."""
+"""EC2's status checks and scheduled events: which instances are impaired.
+
+A few instances are asked about by their IDs, with one call. Of many, or when EC2 does not know one of them, three
+filters ask for those that something ails. Source: EC2 API reference, DescribeInstanceStatus; AWS provider reference
+§8.2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -10,7 +15,10 @@ from reconciler.aws.clients import pages
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
 from reconciler.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, Impairment
+from reconciler.ports import AlreadyGone, Invalid
 
+#: EC2 takes so many IDs in one question, and none of them together with a page's size.
+MOST_IDS: Final = 100
 #: Events after which the instance, or what it held, is not what it was.
 EVENTS: Final = ("instance-reboot", "instance-retirement", "instance-stop", "system-maintenance", "system-reboot")
 _QUESTIONS: Final = (
@@ -23,22 +31,33 @@ _CHECKS: Final = ((INSTANCE_CHECK, "InstanceStatus"), (SYSTEM_CHECK, "SystemStat
 _OVER: Final = ("[Canceled]", "[Completed]")
 
 
-def read_impairments(ec2: Any) -> tuple[Impairment, ...]:
-    """All that ails instances, each once; what is impaired in two ways is there twice."""
-    rows = [row for answer in each(lambda question: _ask(ec2, question), _QUESTIONS) for row in answer]
+def read_impairments(ec2: Any, of: Sequence[str] | None = None) -> tuple[Impairment, ...]:
+    """All that ails these instances, and maybe others, each once; what is impaired in two ways is there twice.
+
+    None stands for all instances of the account.
+    """
+    rows = _impaired(ec2) if of is None or len(of) > MOST_IDS else _of(ec2, of)
     return tuple(sorted(set(found(rows)), key=lambda one: (one.instance_id, one.category, one.text)))
 
 
-def _ask(ec2: Any, question: Mapping[str, Any]) -> list[Any]:
+def _of(ec2: Any, ids: Sequence[str]) -> list[Any]:
+    """Of an instance that is gone EC2 tells by telling nothing at all: then the filters find the others."""
+    try:
+        return _ask(ec2, InstanceIds=sorted(ids)) if ids else []
+    except (AlreadyGone, Invalid):
+        return _impaired(ec2)
+
+
+def _impaired(ec2: Any) -> list[Any]:
+    def ask(question: Mapping[str, Any]) -> list[Any]:
+        return _ask(ec2, Filters=[question], PaginationConfig={"PageSize": 1000})
+
+    return [row for answer in each(ask, _QUESTIONS) for row in answer]
+
+
+def _ask(ec2: Any, **question: Any) -> list[Any]:
     with translated("ec2:DescribeInstanceStatus"):
-        return pages(
-            ec2,
-            "describe_instance_status",
-            "InstanceStatuses",
-            Filters=[question],
-            IncludeAllInstances=False,
-            PaginationConfig={"PageSize": 1000},
-        )
+        return pages(ec2, "describe_instance_status", "InstanceStatuses", IncludeAllInstances=False, **question)
 
 
 def found(rows: Iterable[Mapping[str, Any]]) -> Iterator[Impairment]:

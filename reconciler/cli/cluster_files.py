@@ -128,7 +128,7 @@ class ShippedTypes:
     def cluster(self) -> ClusterFacts:
         return ClusterFacts(name="", endpoint="", kubernetes_version=_VERSION, region=self.zones[0][:-1])
 
-    def impairments(self) -> tuple[()]:
+    def impairments(self, of: Sequence[str] | None = None) -> tuple[()]:
         return ()
 
     def zonal_shifts(self, cluster: ClusterFacts) -> tuple[()]:

@@ -9,7 +9,7 @@ asked later than now is asked again at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -101,7 +101,8 @@ class Observer:
         yield Chore("region", self._every("region", REGION_EVERY, now), self._read_region)
         yield Chore("cluster", self._every("cluster", CLUSTER_EVERY, now), self._read_cluster)
         yield Chore("instances", self._every("instances", self._pace(), now), self._describe)
-        yield Chore("statuses", self._every("statuses", STATUSES_EVERY, now), self._examine)
+        if state.synced:  # before that nobody knows which instances are ours
+            yield self._examining(now)
         if self._may_act():  # only who acts deletes what nothing needs
             yield Chore("templates", self._every("templates", INVENTORIES_EVERY, now), self._list_templates)
             if not state.settings.isolated_vpc:
@@ -131,6 +132,11 @@ class Observer:
         due = self._state.catalogues.due_at(node_class, now)
         return Chore(f"class/{node_class.name}", due or _AT_ONCE, ask)
 
+    def _examining(self, now: datetime) -> Chore:
+        due = self._every("statuses", STATUSES_EVERY, now)
+        ours = tuple(self._state.cluster.claims_by_instance) if due <= now else ()
+        return Chore("statuses", due, partial(self._examine, ours))
+
     def _read_region(self, at: datetime) -> News:
         return RegionRead(self._cloud.region(), at)
 
@@ -140,8 +146,8 @@ class Observer:
     def _describe(self, at: datetime) -> News:
         return Described(tuple(self._cloud.instances()), at)
 
-    def _examine(self, at: datetime) -> News:
-        return Examined(tuple(self._cloud.impairments()), at)
+    def _examine(self, ours: Sequence[str], at: datetime) -> News:
+        return Examined(tuple(self._cloud.impairments(ours)), at)
 
     def _read_shifts(self, cluster: ClusterFacts, at: datetime) -> News:
         return ShiftsRead(tuple(self._cloud.zonal_shifts(cluster)), at)

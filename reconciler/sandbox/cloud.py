@@ -72,8 +72,11 @@ class SandboxCloud:
     def instances(self) -> Sequence[Instance]:
         return self._request("instances", "", lambda: [one for one in self._ec2.describe() if self._ours(one)])
 
-    def impairments(self) -> Sequence[Impairment]:
-        return self._request("impairments", "", self._ec2.impairments)
+    def impairments(self, of: Sequence[str] | None = None) -> Sequence[Impairment]:
+        def asked() -> list[Impairment]:
+            return [one for one in self._ec2.impairments() if of is None or one.instance_id in of]
+
+        return self._request("impairments", "", asked)
 
     def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:
         return self._request("zonal_shifts", "", self._ec2.zonal_shifts)

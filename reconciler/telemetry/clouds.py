@@ -55,8 +55,8 @@ class MeasuredCloud:
     def instances(self) -> Sequence[Instance]:
         return self._measured("List", self._cloud.instances)
 
-    def impairments(self) -> Sequence[Impairment]:
-        return self._measured("Examine", self._cloud.impairments)
+    def impairments(self, of: Sequence[str] | None = None) -> Sequence[Impairment]:
+        return self._measured("Examine", lambda: self._cloud.impairments(of))
 
     def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]:
         return self._measured("GetZonalShifts", lambda: self._cloud.zonal_shifts(cluster))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.statuses import MOST_IDS
 from reconciler.model.cloud import ClassFacts
 from reconciler.ports import Forbidden, Invalid, Throttled
 from tests.cluster.moto_aws import MotoAws
@@ -152,3 +155,44 @@ def _delete(aws: MotoAws, name: str) -> None:
     for role in iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]["Roles"]:
         iam.remove_role_from_instance_profile(InstanceProfileName=name, RoleName=role["RoleName"])
     iam.delete_instance_profile(InstanceProfileName=name)
+
+
+# --- status checks ------------------------------------------------------------------------------------------------
+def ailing(aws: MotoAws, cloud: AwsCloud, of: Sequence[str] | None) -> tuple[set[str], int]:
+    """Which instances something ails, and how many calls it took to know."""
+    aws.clear_calls()
+    found = {one.instance_id for one in cloud.impairments(of)}
+    return found, len(aws.calls("DescribeInstanceStatus"))
+
+
+def test_a_few_instances_are_asked_about_with_one_call(aws: MotoAws, real: MotoAccount) -> None:
+    first, second, other = _running(real, "few", 3)
+    for id_, what in ((first, "system"), (second, "instance-retirement"), (other, "instance")):
+        aws.ail(id_, what)
+    assert ailing(aws, real.cloud, (first, second)) == ({first, second}, 1)
+    assert ailing(aws, real.cloud, None) == ({first, second, other}, 3)
+    assert ailing(aws, real.cloud, ()) == (set(), 0)
+    for id_ in (first, second, other):
+        aws.recover(id_)
+
+
+def test_an_instance_that_is_gone_hides_no_other(aws: MotoAws, real: MotoAccount) -> None:
+    (id_,) = _running(real, "gone", 1)
+    aws.ail(id_, "system")
+    assert ailing(aws, real.cloud, (id_, "i-0123456789abcdef0")) == ({id_}, 4)
+    assert ailing(aws, real.cloud, (id_, "i-malformed")) == ({id_}, 4)
+    aws.recover(id_)
+
+
+def test_of_many_instances_only_those_are_asked_for_that_something_ails(aws: MotoAws, real: MotoAccount) -> None:
+    (id_,) = _running(real, "many", 1)
+    aws.ail(id_, "instance")
+    assert ailing(aws, real.cloud, (id_, *(f"i-{n:017x}" for n in range(MOST_IDS)))) == ({id_}, 3)
+    aws.recover(id_)
+
+
+def _running(real: MotoAccount, group: str, number: int) -> list[str]:
+    members = tuple(f"{group}-{n}" for n in range(number))
+    ids = sorted(one.id for one in real.cloud.create_fleet(request(real, group, members=members)).instances)
+    real.eventually(lambda: {i.id for i in real.cloud.instances() if i.state == "running"}.issuperset(ids))
+    return ids

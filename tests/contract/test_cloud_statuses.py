@@ -34,6 +34,15 @@ def test_an_instance_whose_check_fails_is_told_until_it_recovers(account: Accoun
     assert found(account, id_) == []
 
 
+def test_those_that_are_asked_about_are_told_whoever_else_is_gone(account: Account, group: str) -> None:
+    id_ = launched(account, group)
+    account.ail(id_)
+    for of in ((id_,), (id_, "i-0123456789abcdef0"), None):
+        assert [one.instance_id for one in account.cloud.impairments(of) if one.instance_id == id_] == [id_]
+    assert list(account.cloud.impairments(())) == []
+    account.recover(id_)
+
+
 @pytest.mark.only_real("checks of both sorts and scheduled events (the sandbox has one sort)")
 def test_checks_and_events_of_one_instance_are_told_apart(aws: MotoAws) -> None:
     real = MotoAccount(aws)

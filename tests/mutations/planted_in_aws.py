@@ -89,4 +89,16 @@ BUGS = (
         (Edit(_CLOUD, "if any(profiles.NOT_KNOWN in text for text in words)", "if not words"),),
         (f"{_ASKED}::test_a_profile_with_which_nothing_can_be_launched_is_looked_for",),
     ),
+    Bug(
+        "a gone instance hides ailments",
+        "While one instance has vanished nothing is known of what ails the others.",
+        (
+            Edit(
+                "reconciler/aws/statuses.py",
+                "    except (AlreadyGone, Invalid):\n        return _impaired(ec2)\n",
+                "    except (AlreadyGone, Invalid):\n        return []\n",
+            ),
+        ),
+        (f"{_ASKED}::test_an_instance_that_is_gone_hides_no_other",),
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult
 from moto.core.utils import unix_time
-from moto.ec2.exceptions import InvalidInstanceIdError
+from moto.ec2.exceptions import InvalidInstanceIdError, InvalidParameterCombination
 from moto.ec2.responses import EC2Response
 from moto.iam.models import ManagedPolicy
 from moto.iam.responses import IamResponse
@@ -20,6 +20,9 @@ from .market import Market
 from .templates import check_instance, check_template
 from .wire import page_of
 from .world import World
+
+#: Source: EC2 API reference, DescribeInstanceStatus.
+MOST_STATUS_IDS = 100
 
 
 def extend(world: World, market: Market) -> None:
@@ -99,9 +102,14 @@ def _instances(world: World, market: Market) -> list[Any]:
         return page_of(self, "DescribeInstances", "Reservations", rows, world.describe_page)
 
     def describe_instance_status(self: Any) -> str:
+        """An unknown ID is an error, and IDs do not go with a page's size. Source: EC2 API reference."""
         self.error_on_dryrun()
+        wanted = self._get_param("InstanceIds", [])
+        if wanted and (self._get_param("MaxResults") or len(wanted) > MOST_STATUS_IDS):
+            raise InvalidParameterCombination("instanceIds with maxResults, or too many of them")
         with world.settled():
-            running = {one.id: one.placement for one in self.ec2_backend.all_instances() if one.state == "running"}
+            every = self.ec2_backend.get_multi_instances_by_id(wanted) if wanted else self.ec2_backend.all_instances()
+            running = {one.id: one.placement for one in every if one.state == "running"}
             rows = ailments.rows(world.ailments, running, self._filters_from_querystring())
         return page_of(self, "DescribeInstanceStatus", "InstanceStatuses", rows, world.describe_page)
 
