@@ -47,6 +47,8 @@ class Settings:
     #: No launch is tried dry before an EC2NodeClass is said to be valid.
     disable_dry_run: bool = False
     gates: FeatureGates = FeatureGates()
+    #: While nothing happens, what an EC2NodeClass selects is looked up this often.
+    refresh: timedelta = timedelta(minutes=5)
 
     #: How old a source may be for an action that destroys (design: "Fresh or not at all").
     stale_after: timedelta = timedelta(seconds=90)

@@ -25,12 +25,14 @@ class BatchWindow:
         self._buffers: set[str] = set()
         self._batch: Batch | None = None
         self._served_at: datetime | None = None
+        self._asked_at: datetime | None = None
 
     def trigger(self, uid: str, now: datetime) -> None:
         """Something wants a place. The same UID counts once per window."""
         if uid in self._known:
             return
         self._known.add(uid)
+        self._asked_at = now
         self._prolong(now)
 
     def _prolong(self, now: datetime) -> None:
@@ -60,6 +62,10 @@ class BatchWindow:
     def forget(self, uid: str) -> None:
         """It has its place, or is gone."""
         self._known.discard(uid)
+
+    def asked_since(self, then: datetime) -> bool:
+        """Whether a pod came that wants a place, or a node began to go; what was served in vain does not count."""
+        return self._asked_at is not None and self._asked_at >= then
 
     def served(self, now: datetime) -> None:
         """A plan worked the batch off."""

@@ -17,6 +17,7 @@ from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
 from reconciler.runtime.learned import LearnedMemory, Machine
 
+#: How often a class is resolved while machines come or go, or are wanted, or while it is not Ready.
 RESOLVE_EVERY = timedelta(seconds=60)
 #: How often what was learned of nodes is taken over: everything that rests on a class's types is worked out anew then.
 LEARN_EVERY = timedelta(minutes=5)
@@ -132,10 +133,10 @@ class Catalogues:
         self.dry_runs.pop(name, None)
         self._renew_view()
 
-    def due_at(self, node_class: EC2NodeClass, now: datetime) -> datetime | None:
+    def due_at(self, node_class: EC2NodeClass, now: datetime, *, idle: bool = False) -> datetime | None:
         """When a class should be resolved; None: at once, also when the clock was set back since it was.
 
-        One that cannot be read selects who knows what: never.
+        One that cannot be read selects who knows what: never. While all is `idle`, one that is settled has time.
         """
         if node_class.metadata.unreadable:
             return _NEVER
@@ -144,7 +145,7 @@ class Catalogues:
             return None
         if known.facts.generation != node_class.metadata.generation or known.at > now:
             return None
-        return known.at + RESOLVE_EVERY
+        return known.at + (self._settings.refresh if idle and _settled(node_class, known.facts) else RESOLVE_EVERY)
 
     @property
     def facts(self) -> Mapping[str, ClassFacts]:
@@ -211,3 +212,13 @@ class Catalogues:
             self._problems.pop(node_class.name, None)
         self._renew_view()
         return catalogue
+
+
+def _settled(node_class: EC2NodeClass, facts: ClassFacts) -> bool:
+    """Whether nobody waits for the class, and nothing of it has its own time: capacity reservations fill and end, and
+    a subnet that is full may have addresses again."""
+    ready = next((one for one in node_class.status.conditions if one.type == "Ready"), None)
+    if ready is None or ready.status != "True" or ready.observed_generation != node_class.metadata.generation:
+        return False
+    full = facts.full_subnets or any(not subnet.free_addresses for subnet in facts.subnets)
+    return not (full or facts.problems or node_class.spec.capacity_reservation_selector_terms)

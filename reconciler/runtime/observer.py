@@ -120,6 +120,11 @@ class Observer:
     def _pace(self) -> timedelta:
         return INSTANCES_BUSY if self._state.restless else INSTANCES_IDLE
 
+    def _idle(self, now: datetime) -> bool:
+        """Whether no machine comes or goes, and no pod has just come whose batch may still wait for more."""
+        state = self._state
+        return not (state.restless or state.batch.asked_since(now - state.settings.batch_max))
+
     def _every(self, key: str, pause: timedelta, now: datetime) -> datetime:
         asked = self._asked.get(key)
         return _AT_ONCE if asked is None or asked > now else asked + pause
@@ -129,7 +134,7 @@ class Observer:
             facts = self._cloud.resolve(node_class, cluster)
             return Resolved(node_class.name, node_class.metadata.uid, facts, at)
 
-        due = self._state.catalogues.due_at(node_class, now)
+        due = self._state.catalogues.due_at(node_class, now, idle=self._idle(now))
         return Chore(f"class/{node_class.name}", due or _AT_ONCE, ask)
 
     def _examining(self, now: datetime) -> Chore:

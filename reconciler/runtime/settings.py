@@ -246,8 +246,12 @@ class Options:
         ),
     )
     subnet_refresh_interval: timedelta = field(
-        default=timedelta(minutes=1),
-        metadata=_about("SUBNET_REFRESH_INTERVAL", readers.duration(timedelta(minutes=1)), "accepted, without effect"),
+        default=timedelta(minutes=5),
+        metadata=_about(
+            "SUBNET_REFRESH_INTERVAL",
+            readers.duration(timedelta(minutes=1)),
+            "how often what EC2NodeClasses select is looked up while nothing happens",
+        ),
     )
 
     @property
@@ -272,6 +276,7 @@ class Options:
             isolated_vpc=self.isolated_vpc,
             zonal_shift=self.enable_zonal_shift,
             disable_dry_run=self.disable_dry_run,
+            refresh=min(self.ami_refresh_interval, self.subnet_refresh_interval),
             gates=replace(self.feature_gates, node_class_cel="NodeClassCEL" in self.aws_feature_gates),
         )
 

@@ -7,6 +7,7 @@ from tests.mutations.bug import Bug, Edit
 _ANSWERS, _CLOUD = "reconciler/aws/answers.py", "reconciler/aws/cloud.py"
 _ASKED = "tests/contract/test_aws_answers.py"
 _PARAMETERS = "tests/unit/aws/catalogue/test_image_parameters.py"
+_LOOKS = "tests/simulation/test_class_looks.py"
 
 BUGS = (
     Bug(
@@ -100,5 +101,32 @@ BUGS = (
             ),
         ),
         (f"{_ASKED}::test_an_instance_that_is_gone_hides_no_other",),
+    ),
+    Bug(
+        "pods that come count as rest",
+        "A pod is planned with what a class selected minutes ago.",
+        (
+            Edit(
+                "reconciler/runtime/observer.py",
+                "not (state.restless or state.batch.asked_since(now - state.settings.batch_max))\n",
+                "not state.restless\n",
+            ),
+        ),
+        (f"{_LOOKS}::test_a_pod_that_has_no_place_anywhere_has_it_looked_at_once",),
+    ),
+    Bug(
+        "a class that is not ready has time",
+        "A subnet that was tagged as it should be counts only minutes later.",
+        (
+            Edit(
+                "reconciler/runtime/catalogues.py",
+                "if idle and _settled(node_class, known.facts) else",
+                "if idle else",
+            ),
+        ),
+        (
+            f"{_LOOKS}::test_a_class_that_is_not_ready_is_looked_at_every_minute",
+            f"{_LOOKS}::test_a_class_with_capacity_reservations_is_looked_at_every_minute",
+        ),
     ),
 )

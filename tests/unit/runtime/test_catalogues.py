@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import decode
-from reconciler.model.cloud import ClassFacts, Region
+from reconciler.model.cloud import ClassFacts, Region, Subnet
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.settings import Settings
 from reconciler.runtime.catalogues import RESOLVE_EVERY, Catalogues
@@ -76,3 +78,44 @@ def test_a_class_is_resolved_again_when_the_clock_was_set_back() -> None:
     made, sound = catalogues("sound"), node_class("sound")
     assert made.due_at(sound, NOW) == NOW + RESOLVE_EVERY
     assert made.due_at(sound, NOW - timedelta(hours=1)) is None
+
+
+def settled(**told: Any) -> EC2NodeClass:
+    ready = {"type": "Ready", "status": "True", "reason": "Ready", "observedGeneration": 1, **told}
+    known = {"metadata": {"name": "sound", "uid": "uid-sound", "generation": 1}, "status": {"conditions": [ready]}}
+    return decode(EC2NodeClass, known)
+
+
+def test_while_nothing_happens_a_class_that_is_ready_has_time() -> None:
+    made = catalogues("sound")
+    assert made.due_at(settled(), NOW) == NOW + RESOLVE_EVERY
+    assert made.due_at(settled(), NOW, idle=True) == NOW + Settings(cluster_name="c").refresh
+
+
+@pytest.mark.parametrize(
+    "told", [{"status": "False"}, {"status": "Unknown"}, {"observedGeneration": 0}, {"type": "Other"}]
+)
+def test_one_that_is_not_ready_as_it_is_now_has_not(told: Mapping[str, Any]) -> None:
+    assert catalogues("sound").due_at(settled(**told), NOW, idle=True) == NOW + RESOLVE_EVERY
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        ClassFacts(1, problems={"SubnetsReady": ("SubnetsNotFound", "none")}),
+        ClassFacts(1, subnets=(Subnet("a", "us-west-2a", "", 0), Subnet("b", "us-west-2b", "", 9))),
+    ],
+)
+def test_one_that_lacks_something_has_not_either(facts: ClassFacts) -> None:
+    made = catalogues("sound")
+    made.resolved("sound", "uid-sound", facts, NOW)
+    assert made.due_at(settled(), NOW, idle=True) == NOW + RESOLVE_EVERY
+
+
+def test_one_has_not_while_a_subnet_of_it_is_full() -> None:
+    made, until = catalogues("sound"), NOW + timedelta(minutes=3)
+    made.resolved("sound", "uid-sound", ClassFacts(1, subnets=(Subnet("a", "us-west-2a", "", 9),)), NOW)
+    made.full(["a"], until)
+    assert made.due_at(settled(), NOW, idle=True) == NOW + RESOLVE_EVERY
+    made.forget_full(until)
+    assert made.due_at(settled(), NOW, idle=True) == NOW + Settings(cluster_name="c").refresh

@@ -54,6 +54,14 @@ def test_a_flag_beats_a_variable_beats_the_default(
     assert (found.total_seconds() if isinstance(found, timedelta) else found) == value
 
 
+@pytest.mark.parametrize(
+    ("environment", "minutes"),
+    [({}, 5), ({"AMI_REFRESH_INTERVAL": "1m"}, 1), ({"SUBNET_REFRESH_INTERVAL": "2m"}, 2)],
+)
+def test_a_class_is_looked_up_at_the_shorter_of_two_intervals(environment: dict[str, str], minutes: int) -> None:
+    assert parse([], {**NAME, **environment}).settings.refresh == timedelta(minutes=minutes)
+
+
 def test_what_consolidation_has_to_bring_is_part_of_the_settings() -> None:
     arguments = ["--consolidation-minimum-saving=0.02", "--consolidation-payback-time=1h"]
     found = parse([*arguments, "--consolidation-minimum-age=30m"], NAME).settings.thresholds
