@@ -25,7 +25,7 @@ from reconciler.disruption.command import command_id
 from reconciler.disruption.commands import start, start_together
 from reconciler.disruption.moves import DELETE, Move, judge
 from reconciler.disruption.pacing import backing_off, no_budget, probed, settled, soon
-from reconciler.disruption.proposals import agreed, timely
+from reconciler.disruption.proposals import agreed, outweighed, timely
 from reconciler.disruption.retirement import retirement
 from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
@@ -219,7 +219,7 @@ def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
         *announcing.unreadable_thresholds(view),
     )
     plans = [_eligible(view, ledger, UNDERUTILIZED, len(ready)), Plan(events=told, next_due=due)]
-    if ledger.used or not settled(view):
+    if ledger.used or not settled(view) or outweighed(view, ready):
         return joined(plans)
     together = _deletions(view, ledger, ready, ask)
     if together is not None:

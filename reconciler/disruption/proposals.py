@@ -1,12 +1,13 @@
 """Proposals of the slow half, as the fast half sees them: which have stood their time, and whether they still hold.
 
 A move is proposed, and found again and again while the world stays as it is; only one that was first proposed a while
-ago and is not old is looked at, and then checked against the world of now.
+ago and is not old is looked at, and then checked against the world of now. Moves that are proposed together reckon with
+each other: pods that the first ones move land where they upset the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -35,6 +36,21 @@ def timely(view: View) -> tuple[datetime | None, list[Proposal]]:
         else:
             ready[proposal.id] = proposal
     return min(young, default=None), sorted(ready.values(), key=lambda p: (-p.saving, p.id))
+
+
+def outweighed(view: View, ready: Sequence[Proposal]) -> bool:
+    """Whether it is better to wait for the others that were found along with those that are ready: they save more, and
+    will soon have stood their time, too."""
+    instants = [proposal.made_at for proposal in ready if proposal.made_at is not None]
+    latest = min(instants, default=view.snapshot.now) + view.snapshot.settings.validation_delay
+    known = {proposal.id for proposal in ready}
+    oldest = view.snapshot.now - FRESH
+    soon = [
+        p.saving
+        for p in view.snapshot.proposals
+        if p.id not in known and p.made_at is not None and oldest < p.made_at <= latest
+    ]
+    return bool(ready) and sum(soon) > sum(p.saving for p in ready)
 
 
 def agreed(view: View, proposal: Proposal) -> list[Candidate] | None:

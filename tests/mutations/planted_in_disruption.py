@@ -397,4 +397,16 @@ BUGS = (
         ),
         ("tests/unit/judgement/test_remedies.py::test_all_pods_of_a_workload_change_together",),
     ),
+    Bug(
+        "the smaller part of a plan goes first",
+        "A few nodes go, and their pods land on those that were to go next: these are found anew, and pods move twice.",
+        (
+            Edit(
+                "reconciler/disruption/methods.py",
+                "    if ledger.used or not settled(view) or outweighed(view, ready):\n",
+                "    if ledger.used or not settled(view):\n",
+            ),
+        ),
+        ("tests/unit/disruption/test_consolidation.py::test_the_larger_part_of_what_was_found_is_waited_for",),
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -231,6 +232,29 @@ def test_a_proposal_is_used_after_its_delay_and_while_it_is_fresh(age: int, star
     assert started(plan) == ["nodeclaim/a"] * starts
     if age < 15:
         assert plan.next_due == NOW + 15 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("found_after", "more", "age", "starts"),
+    [
+        (10, 1, 15, False),  # the other one saves more, and will soon be ready
+        (10, 1, 24, False),
+        (10, 1, 25, True),
+        (15, 1, 20, False),
+        (16, 1, 20, True),  # too late to be waited for
+        (10, 0, 15, True),  # it saves no more
+        (-120, 1, 15, True),  # too old to become anything
+    ],
+)
+def test_the_larger_part_of_what_was_found_is_waited_for(found_after: int, more: int, age: int, starts: bool) -> None:
+    (first,) = proposed(SMALL, pair_world())
+    other = dataclasses.replace(
+        first, id="other", candidates=("b",), saving=first.saving + more, made_at=NOW + found_after * SECOND
+    )
+    plan = decided(pair_world(), (other, first), SMALL, age)
+    assert bool(started(plan)) == starts
+    if not starts:
+        assert plan.next_due == NOW + (found_after + 15) * SECOND
 
 
 def test_one_move_a_plan() -> None:
