@@ -187,7 +187,7 @@ def _leavers(view: View, node_names: Iterable[str]) -> Pods:
     """The pods of these nodes that can be evicted at all, now or later; one that cannot stays until its node's end."""
     each, found = view.each, Pods()
     for name in node_names:
-        leavers: Pods = view.turn.one(_LEAVERS, each, name)
+        leavers: Pods = _leavers_of(view, name)[0] if view.supposed else view.turn.one(_LEAVERS, each, name)
         found |= leavers
     return found
 

@@ -32,6 +32,11 @@ class View:
         return View(self.turn, self.turn.noted)
 
     @property
+    def supposed(self) -> bool:
+        """Whether the world is not as this says, but is looked at as if it were: nothing is remembered of it."""
+        return self.snapshot is not self.turn.snapshot
+
+    @property
     def pdbs(self) -> Pdbs:
         return Pdbs(self.snapshot.pdb_selectors, self.snapshot.pdb_budgets)
 
