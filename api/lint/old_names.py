@@ -8,28 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from api import labels
+from api import labels, old_names
 
 from .problem import Problem, Steps, at, shown
 from .reading import entries, mapping, part
 from .workloads import pod_spec
 
-_EVICT: Final = "karpenter.sh/do-not-evict"
-_ANNOTATIONS: Final[Mapping[str, str]] = {
-    _EVICT: f"write {labels.DO_NOT_DISRUPT}",
-    "karpenter.sh/do-not-consolidate": f"write {labels.DO_NOT_DISRUPT}",
-    "compatibility.karpenter.sh/v1beta1-kubelet-conversion": "move it to spec.kubelet of the EC2NodeClass",
-    "compatibility.karpenter.sh/v1beta1-nodeclass-reference": "remove it; nodeClassRef says it all",
-    "compatibility.karpenter.k8s.aws/v1beta1-ubuntu": "remove it, and select images by amiSelectorTerms",
-    "compatibility.karpenter.k8s.aws/kubelet-drift-hash": "remove it",
-    "karpenter.sh/provisioner-hash": "remove it",
-    "karpenter.k8s.aws/nodetemplate-hash": "remove it",
-}
-_PROVISIONER: Final = "karpenter.sh/provisioner-name"
-_KINDS: Final[Mapping[str, str]] = {
-    "Provisioner": "NodePool",
-    "Machine": "NodeClaim",
-    "AWSNodeTemplate": "EC2NodeClass",
+#: What to do about each annotation.
+_ADVICE: Final[Mapping[str, str]] = {
+    **{old: f"write {new}" for old, new in old_names.RENAMED_ANNOTATIONS.items()},
+    **old_names.GONE_ANNOTATIONS,
 }
 
 
@@ -37,9 +25,9 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Every old name in a manifest of any kind."""
     group = str(manifest.get("apiVersion")).partition("/")[0]
     kind = str(manifest.get("kind"))
-    if group in (labels.GROUP, labels.AWS_GROUP) and kind in _KINDS:
+    if group in (labels.GROUP, labels.AWS_GROUP) and kind in old_names.KINDS:
         message = f"{kind} is a kind of older versions; nothing reads it any more"
-        hint = f"kerf convert makes a {_KINDS[kind]} of it"
+        hint = f"kerf convert makes a {old_names.KINDS[kind]} of it"
         yield at(("kind",), "KERF-OLD-303", "warning", message, hint, kind)
     for place in (
         ("metadata",),
@@ -54,22 +42,22 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _annotations(manifest: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[Problem]:
     for key in mapping(manifest, *place, "annotations"):
-        if key in _ANNOTATIONS:
+        if key in _ADVICE:
             message = f"{shown(key)} is an annotation of older versions; nothing reads it any more"
-            yield at((*place, "annotations", key), "KERF-OLD-301", "warning", message, _ANNOTATIONS[key], key)
+            yield at((*place, "annotations", key), "KERF-OLD-301", "warning", message, _ADVICE[key], key)
 
 
 def _selectors(manifest: Mapping[str, Any], spec: tuple[str, ...]) -> Iterator[Problem]:
     """Pods that ask for the label of a Provisioner stay pending for ever."""
     places: list[Steps] = []
-    if _PROVISIONER in mapping(manifest, *spec, "nodeSelector"):
-        places.append((*spec, "nodeSelector", _PROVISIONER))
+    if old_names.PROVISIONER_NAME in mapping(manifest, *spec, "nodeSelector"):
+        places.append((*spec, "nodeSelector", old_names.PROVISIONER_NAME))
     affinity = (*spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     for steps, _ in entries(manifest, *affinity, "nodeSelectorTerms"):
         expressions = part(manifest, *affinity, "nodeSelectorTerms")[steps[-1]].get("matchExpressions")
         for index, expression in enumerate(expressions if isinstance(expressions, list) else ()):
-            if isinstance(expression, dict) and expression.get("key") == _PROVISIONER:
+            if isinstance(expression, dict) and expression.get("key") == old_names.PROVISIONER_NAME:
                 places.append((*steps, "matchExpressions", index, "key"))
     for place in places:
-        message = f"no node has the label {_PROVISIONER} any more; pods that ask for it stay pending"
-        yield at(place, "KERF-OLD-302", "warning", message, f"write {labels.NODEPOOL}", _PROVISIONER)
+        message = f"no node has the label {old_names.PROVISIONER_NAME} any more; pods that ask for it stay pending"
+        yield at(place, "KERF-OLD-302", "warning", message, f"write {labels.NODEPOOL}", old_names.PROVISIONER_NAME)
