@@ -18,10 +18,10 @@ from api.defaulting import default
 from reconciler.cli import checking, documents
 from reconciler.cli.documents import Document
 from reconciler.cli.nodes import Node, Place, Unreadable
+from reconciler.cli.written import flow, last_line, own_keys
 
 MARK: Final = "  # default"
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
-_KEEPS_BLANKS = re.compile(r"[|>][0-9]?\+")
 _WIDE: Final = 1 << 20
 
 
@@ -37,18 +37,18 @@ class _Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A file's text with the offsets of its lines."""
+    """A file's text, with its lines and their offsets."""
 
     whole: str
     lines: tuple[int, ...]
+    split: list[str]
     newline: str
 
     def offset(self, place: Place) -> int:
         return self.lines[place.line - 1] + place.column - 1
 
     def line(self, number: int) -> str:
-        end = self.lines[number] if number < len(self.lines) else len(self.whole)
-        return self.whole[self.lines[number - 1] : end].rstrip("\r\n")
+        return self.split[number - 1]
 
 
 def filled(data: bytes) -> str:
@@ -59,7 +59,7 @@ def filled(data: bytes) -> str:
         text = "---\n".join(yaml.safe_dump(d.node.value, sort_keys=False, allow_unicode=True) for d in found)
         found = list(_documents(text.encode()))
     lines = (0, *(match.end() for match in _BREAK.finditer(text)))
-    source = _Text(text, lines, "\r\n" if "\r\n" in text else "\n")
+    source = _Text(text, lines, documents.lines(text), "\r\n" if "\r\n" in text else "\n")
     edits: dict[tuple[int, str], _Edit] = {}
     for document in found:
         for manifest in checking.manifests(document):
@@ -106,12 +106,12 @@ def _edits(source: _Text, node: Node, after: Any) -> Iterator[tuple[str, _Edit]]
 def _entry(source: _Text, node: Node, name: str, value: Any) -> _Edit:
     """A key that is missing in a map, in the map's own style."""
     if node.style == "{":
-        text = f"{_new_line(source, node.start)}{_flow({name: value})[1:-1]},{MARK}"
+        text = f"{_new_line(source, node.start)}{flow({name: value})[1:-1]},{MARK}"
         return _Edit(_inside(source, node), 0, 0, 0, text)
-    indent = next(iter(_own(node)), node).start.column - 1
+    indent = next(iter(own_keys(node)), node).start.column - 1
     first, *more = yaml.safe_dump({name: value}, sort_keys=False, width=_WIDE, allow_unicode=True).splitlines()
     text = source.newline.join(" " * indent + line for line in (first + MARK, *more))
-    last = _last_line(source, node)
+    last = last_line(source.split, node)
     if last < len(source.lines):
         return _Edit(source.lines[last], -indent, 0, 0, text + source.newline)
     return _Edit(len(source.whole), -indent, 0, 0, source.newline + text)
@@ -122,24 +122,13 @@ def _inside(source: _Text, node: Node) -> int:
     return source.whole.index("{", source.offset(node.start)) + 1
 
 
-def _own(node: Node) -> list[Node]:
-    """The keys that a map has itself, without those that a merge brings."""
-    return [key for key in node.keys.values() if key.start >= node.start]
-
-
 def _instead_of_null(source: _Text, parent: Node, child: Node, value: Any) -> _Edit:
     """A null takes the default. In braces the line must end after the comment."""
     begin, end = source.offset(child.start), source.offset(child.end)
-    text = f"{'' if end > begin else ' '}{_flow(value)}{MARK}"
+    text = f"{'' if end > begin else ' '}{flow(value)}{MARK}"
     if parent.style == "{":
         text += _new_line(source, child.start)
     return _Edit(begin, 0, 0, end - begin, text)
-
-
-def _flow(value: Any) -> str:
-    """A value on one line."""
-    text = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=_WIDE, allow_unicode=True)
-    return text.strip()[1:-1]
 
 
 def _new_line(source: _Text, place: Place) -> str:
@@ -147,18 +136,3 @@ def _new_line(source: _Text, place: Place) -> str:
     line = source.line(place.line)
     inner = line.lstrip(" ")
     return source.newline + " " * (len(line) - len(inner) + (4 if inner.startswith("- ") else 2))
-
-
-def _last_line(source: _Text, node: Node) -> int:
-    """The last line that belongs to a node."""
-    if node.below and node.style not in ("{", "[", "*"):
-        written = [child for child in node.below.values() if child.start >= node.start]
-        lines = [*(key.end.line for key in _own(node)), *(_last_line(source, child) for child in written)]
-        return max(lines, default=node.start.line)
-    if node.style not in ("|", ">"):
-        return node.end.line
-    header = source.line(node.start.line)[node.start.column - 1 :]
-    last = node.end.line - 1 if node.end.column == 1 else node.end.line
-    while not _KEEPS_BLANKS.match(header) and last > node.start.line and not source.line(last).strip():
-        last -= 1
-    return last
