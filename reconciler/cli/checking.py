@@ -120,7 +120,7 @@ def check(contents: Iterable[Content], wish: Wish, known: Callable[[], frozenset
     for (file, manifest), beside in zip(manifests, together, strict=True):
         alone = lint.validate(manifest.node.value, settings=wish.settings) if manifest.ours else ()
         problems = lint.ordered((*alone, *beside))
-        file.findings += [(finding, manifest) for finding in _findings(file.name, manifest, problems)]
+        file.findings += [(finding, manifest) for finding in placed(file.name, manifest, problems)]
     findings = [finding for file in files for finding in _heeded(file, known)]
     return Report(
         findings=tuple(finding for finding in findings if finding.problem.rule not in wish.left_out),
@@ -143,27 +143,28 @@ def _read(content: Content) -> _File:
     for found in documents.read(content.data):
         if isinstance(found, Document):
             file.documents.append(found)
-            inside = list(_objects(found))
+            inside = list(objects(found))
             file.manifests += [manifest for manifest in inside if manifest is not None]
             file.skipped += sum(manifest is None or not manifest.ours for manifest in inside)
             continue
         templates += found.rule == file_rules.TEMPLATE
         if found.rule != file_rules.TEMPLATE or templates == 1:
-            file.findings.append((_unreadable(content.name, found), None))
+            file.findings.append((unreadable(content.name, found), None))
     return file
 
 
-def _unreadable(name: str, failure: Unreadable, subject: str = "") -> Finding:
+def unreadable(name: str, failure: Unreadable, subject: str = "") -> Finding:
+    """What keeps a file, or a document of it, from being looked at."""
     problem = Problem(failure.rule, "error", "", failure.message, failure.hint)
     return Finding(name, failure.place, failure.place, subject, problem)
 
 
 def manifests(document: Document) -> list[Manifest]:
     """The manifests of a document that are ours."""
-    return [manifest for manifest in _objects(document) if manifest is not None and manifest.ours]
+    return [manifest for manifest in objects(document) if manifest is not None and manifest.ours]
 
 
-def _objects(document: Document) -> Iterator[Manifest | None]:
+def objects(document: Document) -> Iterator[Manifest | None]:
     """The objects of a document, None for what is none."""
     root = document.node
     items = root.below.get("items")
@@ -198,13 +199,13 @@ def is_ours(version: Any, kind: Any) -> bool:
     return any(SequenceMatcher(None, group, ours).ratio() >= _NEAR for ours in _GROUPS)
 
 
-def _findings(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
+def placed(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
     """A manifest's problems at their places, and what is odd about how it is written."""
     template = None
     for problem in problems:
         start, end = _located(manifest.node, problem)
         if isinstance(problem.value, str) and "{{" in problem.value:
-            template = template or _unreadable(file, documents.template(start), manifest.name)
+            template = template or unreadable(file, documents.template(start), manifest.name)
         else:
             yield Finding(file, start, end, manifest.name, as_written(manifest.node, problem))
     if template:

@@ -19,10 +19,11 @@ _COMMANDS: Final[Mapping[Severity, str]] = {"error": "error", "warning": "warnin
 
 def text(report: Report, *, colour: bool = False) -> str:
     """One line a finding, in the form that editors and compilers know, and a summary."""
-    return "\n".join([*(_line(finding, colour) for finding in report.findings), summary(report), ""])
+    return "\n".join([*(line(finding, colour) for finding in report.findings), summary(report), ""])
 
 
-def _line(finding: Finding, colour: bool) -> str:
+def line(finding: Finding, colour: bool) -> str:
+    """One finding on one line, in the form that editors and compilers know."""
     severity: str = finding.problem.severity
     if colour:
         severity = f"{_COLOURS[finding.problem.severity]}{severity}{_PLAIN}"

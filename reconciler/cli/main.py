@@ -13,6 +13,7 @@ QUICK: Final[Mapping[str, str]] = {
     "validate": "Check the YAML of NodePools and node classes before a cluster sees it.",
     "explain": "What a rule is about, why, and how to mend what breaks it.",
     "default": "Print a manifest with every default filled in and marked.",
+    "convert": "Rewrite manifests of older versions for v1, comments and all.",
     "schema": "Print the JSON Schema of a kind, for editors and kubeconform.",
 }
 

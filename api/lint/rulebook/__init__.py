@@ -31,6 +31,7 @@ FAMILIES: Final[Mapping[str, str]] = MappingProxyType(
         "Shape": "schema.yaml",
         "Side by side": "set.yaml",
         "Old names": "old.yaml",
+        "Conversion": "conversion.yaml",
         "Files": "file.yaml",
     }
 )

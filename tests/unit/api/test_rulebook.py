@@ -20,6 +20,8 @@ API = Path(__file__).resolve().parents[3] / "api"
 TOO_LONG_TO_PRINT = {"KERF-SCHEMA-DEPTH", "KERF-SCHEMA-LIMIT", "KERF-SCHEMA-TEXT", "KERF-EC2-103", "KERF-EC2-207"}
 #: Rules of the command line, about files; their tests are in tests/unit/cli.
 ABOUT_FILES = {rule for rule in book() if rule.startswith("KERF-FILE-")}
+#: What `kerf convert` tells of manifests that the linter does not know; tests/unit/conversion has the examples.
+ABOUT_CONVERSION = {rule for rule in book() if rule.startswith("KERF-CONV-")}
 WORKLOAD = {"template": {"spec": {"containers": [{"name": "app", "image": "app"}]}}}
 WITH_EXAMPLES = [pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong]
 
@@ -63,7 +65,7 @@ def test_every_rule_has_an_entry_and_every_entry_a_rule() -> None:
 
 def test_every_entry_has_examples() -> None:
     without = {entry.id for entry in book().values() if not (entry.wrong or entry.wrong_files)}
-    assert without == TOO_LONG_TO_PRINT | ABOUT_FILES
+    assert without == TOO_LONG_TO_PRINT | ABOUT_FILES | ABOUT_CONVERSION
 
 
 @pytest.mark.parametrize("entry", WITH_EXAMPLES)
