@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from api import crds, labels, old_names
 from api.lint import LintSettings, Problem, Steps, ordered, validate
+from api.lint.plain import plain
 from api.lint.problem import shown
 
 from . import classes, pools, workloads
@@ -54,16 +55,23 @@ class Conversion:
         return any(at == index and problem.severity == "error" for at, problem in self.problems)
 
 
-def convert(manifests: Sequence[Mapping[str, Any]], wish: Wish | None = None) -> Conversion:
-    """v1 of every manifest that is older; what is none, or needs none, stays. Arguments are not changed."""
+def convert(
+    manifests: Sequence[Mapping[str, Any]], wish: Wish | None = None, unsound: Mapping[int, Problem] | None = None
+) -> Conversion:
+    """v1 of every manifest that is older; what is none, or needs none, stays. Arguments are not changed.
+
+    `unsound` are manifests that may not be changed, by index, each with the problem that says why.
+    """
     works = [_work(index, manifest, wish or Wish()) for index, manifest in enumerate(manifests)]
     ties: set[frozenset[int]] = set()
     _meet_namesakes(works)
     found = _classes(works, lambda one, other: ties.add(frozenset((one, other))))
-    settle([work for work in works if work.draft.get("kind") in REFERENCES], found)
+    settle([work for work in works if str(work.draft.get("kind")) in REFERENCES], found)
     _expire_like_pools(works)
     results = [_results(work, [clone for index, clone in found.clones if index == work.index]) for work in works]
     for work, drafts in zip(works, results, strict=True):
+        if drafts is not None and unsound and work.index in unsound:
+            work.problems.append(unsound[work.index])
         if not _has_error(work):
             _refuse(works, work, drafts or ())
     failed = _failed(works, ties)
@@ -75,13 +83,18 @@ def convert(manifests: Sequence[Mapping[str, Any]], wish: Wish | None = None) ->
 
 
 def _work(index: int, manifest: Mapping[str, Any], wish: Wish) -> Work:
-    version, kind = str(manifest.get("apiVersion")), str(manifest.get("kind"))
-    work = Work(index, manifest, wish)
+    clean, faults = plain(manifest)
+    version, kind = str(clean.get("apiVersion")), str(clean.get("kind"))
+    work = Work(index, clean, wish)
+    if faults:
+        work.draft = Draft(clean, Origin(index, ()))
+        work.problems += faults if (version, kind) in _CONVERTERS else []
+        return work
     converter = _CONVERTERS.get((version, kind))
     if converter is not None:
         converter(work)
         return work
-    work.draft = Draft(manifest, Origin(index, ()))
+    work.draft = Draft(clean, Origin(index, ()))
     group = version.partition("/")[0]
     if group in (labels.GROUP, labels.AWS_GROUP) and _is_strange(version, kind):
         message = f"nothing is known of {kind} in version {shown(version)}"
@@ -100,14 +113,20 @@ def _is_strange(version: str, kind: str) -> bool:
 
 def _meet_namesakes(works: Sequence[Work]) -> None:
     """Old objects whose new name somebody else has already, as in the middle of an upgrade."""
-    taken = {(w.draft.get("kind"), w.draft.get("metadata", "name")) for w in works if w.old.get("kind") in crds.kinds()}
+    taken = {_identity(work.draft) for work in works if str(work.old.get("kind")) in crds.kinds()}
     for work in works:
+        if str(work.old.get("kind")) not in old_names.KINDS:
+            continue
         for draft in (work.draft, work.extra):
-            kind, name = (draft.get("kind"), draft.get("metadata", "name")) if draft is not None else (None, None)
-            if work.old.get("kind") not in crds.kinds() and (kind, name) in taken:
+            if draft is not None and _identity(draft) in taken:
+                kind, name = _identity(draft)
                 message = f"it would become {kind} {shown(name)}, and one of that name is among the files"
                 hint = "remove one of the two, or convert each cluster's folder by itself"
                 work.tell(MALFORMED, ("metadata", "name"), message, hint, name)
+
+
+def _identity(draft: Draft) -> tuple[str, str]:
+    return str(draft.get("kind")), str(draft.get("metadata", "name"))
 
 
 def _classes(works: Iterable[Work], tie: Callable[[int, int], None]) -> Classes:
@@ -122,10 +141,10 @@ def _classes(works: Iterable[Work], tie: Callable[[int, int], None]) -> Classes:
 def _expire_like_pools(works: Sequence[Work]) -> None:
     """Claims of older versions had the expiry of their pool; in v1 they have their own."""
     template = ("spec", "template", "spec", _EXPIRY)
-    pools_by_name = {w.draft.get("metadata", "name"): w.draft for w in works if w.draft.get("kind") == "NodePool"}
+    pools_by_name = {_identity(w.draft)[1]: w.draft for w in works if w.draft.get("kind") == "NodePool"}
     for work in works:
         if work.draft.get("kind") == "NodeClaim" and work.draft.get("spec", _EXPIRY) is None:
-            pool = pools_by_name.get(work.draft.get("metadata", "labels", labels.NODEPOOL))
+            pool = pools_by_name.get(str(work.draft.get("metadata", "labels", labels.NODEPOOL)))
             if pool is not None and pool.get(*template) is not None:
                 work.draft.put(("spec", _EXPIRY), pool.get(*template))
 

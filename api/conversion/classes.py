@@ -129,6 +129,9 @@ def _ubuntu(work: Work, place: Steps) -> None:
 
 def _hops(work: Work, steps: Steps, options: Any) -> None:
     place = (*steps, "metadataOptions")
+    if options is not None and not isinstance(options, dict):
+        malformed(work, place, options, "a map")
+        return
     if isinstance(options, dict) and options and work.old.get("kind") != "EC2NodeClass":
         if options.get("httpTokens") is None:
             message = "EC2 decided whether tokens are needed; v1 requires them where httpTokens is left out"

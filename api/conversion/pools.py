@@ -160,8 +160,8 @@ def _kept_requirements(work: Work, steps: Steps, value: Any, path: Steps = _REQU
 
 
 def _assumed_requirements(work: Work, steps: Steps, kept: list[Any]) -> None:
-    keys = {entry.get("key") for entry in kept if isinstance(entry, dict)}
-    keys = {labels.ALIASES.get(str(key), key) for key in keys}
+    keys = {str(entry.get("key")) for entry in kept if isinstance(entry, dict)}
+    keys = {labels.ALIASES.get(key, key) for key in keys}
     added: list[Mapping[str, Any]] = [
         {"key": key, "operator": "In", "values": values} for key, values in _ASSUMED.items() if key not in keys
     ]
@@ -214,7 +214,7 @@ def _expiry(work: Work, steps: Steps, value: Any) -> None:
 
 
 def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= durations.LONGEST_SECONDS
 
 
 def _limits(work: Work, steps: Steps, value: Any) -> None:

@@ -16,7 +16,7 @@ from api.lint import LintSettings, Problem, Steps
 from api.lint.problem import RANK, shown
 from reconciler.cli import documents, file_rules, ignores
 from reconciler.cli.documents import Document
-from reconciler.cli.nodes import Node, Oddity, Place, Unreadable, locate, locate_key
+from reconciler.cli.nodes import Node, Place, Unreadable, locate, locate_key
 
 #: All kinds of these groups are ours to judge, also those of versions long gone.
 _GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
@@ -120,7 +120,7 @@ def check(contents: Iterable[Content], wish: Wish, known: Callable[[], frozenset
     for (file, manifest), beside in zip(manifests, together, strict=True):
         alone = lint.validate(manifest.node.value, settings=wish.settings) if manifest.ours else ()
         problems = lint.ordered((*alone, *beside))
-        file.findings += [(finding, manifest) for finding in placed(file.name, manifest, problems)]
+        file.findings += [(finding, manifest) for finding in _findings(file.name, manifest, problems)]
     findings = [finding for file in files for finding in _heeded(file, known)]
     return Report(
         findings=tuple(finding for finding in findings if finding.problem.rule not in wish.left_out),
@@ -199,8 +199,15 @@ def is_ours(version: Any, kind: Any) -> bool:
     return any(SequenceMatcher(None, group, ours).ratio() >= _NEAR for ours in _GROUPS)
 
 
-def placed(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
+def _findings(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
     """A manifest's problems at their places, and what is odd about how it is written."""
+    yield from placed(file, manifest, problems)
+    for place, problem in oddities(manifest) if manifest.ours else ():
+        yield Finding(file, place, place, manifest.name, problem)
+
+
+def placed(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
+    """A manifest's problems at their places."""
     template = None
     for problem in problems:
         start, end = _located(manifest.node, problem)
@@ -210,17 +217,16 @@ def placed(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterat
             yield Finding(file, start, end, manifest.name, as_written(manifest.node, problem))
     if template:
         yield template
-    for oddity in manifest.document.oddities if manifest.ours else ():
+
+
+def oddities(manifest: Manifest) -> Iterator[tuple[Place, Problem]]:
+    """What is odd about how a manifest is written, each with its place."""
+    for oddity in manifest.document.oddities:
         if oddity.steps[: len(manifest.prefix)] == manifest.prefix:
-            yield _odd(file, manifest, oddity)
-
-
-def _odd(file: str, manifest: Manifest, oddity: Oddity) -> Finding:
-    steps = oddity.steps[len(manifest.prefix) :]
-    problem = Problem(
-        oddity.rule, file_rules.SEVERITIES[oddity.rule], lint.path_text(steps), oddity.message, oddity.hint, steps=steps
-    )
-    return Finding(file, oddity.place, oddity.place, manifest.name, problem)
+            steps = oddity.steps[len(manifest.prefix) :]
+            severity = file_rules.SEVERITIES[oddity.rule]
+            path = lint.path_text(steps)
+            yield oddity.place, Problem(oddity.rule, severity, path, oddity.message, oddity.hint, steps=steps)
 
 
 def _located(node: Node, problem: Problem) -> tuple[Place, Place]:

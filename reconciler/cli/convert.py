@@ -43,11 +43,10 @@ def main(arguments: Sequence[str]) -> int:
         return _refused("standard input cannot be changed in place")
     files = converting.convert_files(_contents(found), Wish(asked.role, asked.instance_profile))
     _tell(files)
-    if asked.in_place:
-        _write(files)
-    else:
+    written = _write(files) if asked.in_place else True
+    if not asked.in_place:
         sys.stdout.write("".join(_shown(files, asked)))
-    if any(file.unreadable for file in files):
+    if not written or any(file.unreadable for file in files):
         return 2
     return int(any(not file.whole for file in files) or (asked.check and any(file.changed for file in files)))
 
@@ -110,14 +109,24 @@ def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _write(files: Sequence[Converted]) -> None:
-    """Write what is whole, and say of every file that would change what was done."""
+def _write(files: Sequence[Converted]) -> bool:
+    """Write what is whole, and say of every file that would change what was done; whether all could be written."""
+    written = True
     for file in files:
-        if not file.whole:
-            print(f"{file.name}: left as it is; it cannot be converted whole", file=sys.stderr)
+        done = ""
+        if file.faulty:
+            done = "left as it is; it cannot be converted whole"
+        elif not file.whole:
+            done = "left as it is, for something moves between it and a file that is left"
         elif file.changed:
-            _replace(os.path.realpath(file.name), file.after)
-            print(f"{file.name}: converted", file=sys.stderr)
+            try:
+                _replace(os.path.realpath(file.name), file.after)
+                done = "converted"
+            except OSError as error:
+                written, done = False, f"cannot be written: {error.strerror}"
+        if done:
+            print(f"{file.name}: {done}", file=sys.stderr)
+    return written
 
 
 def _replace(path: str, text: str) -> None:

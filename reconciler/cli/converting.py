@@ -22,6 +22,7 @@ from reconciler.cli.nodes import Place, Unreadable
 from reconciler.cli.rewriting import Sheet, Writer
 
 _DIVIDER: Final = "---"
+_TEMPLATE_HINT: Final = "see what becomes of it, helm template … | kerf convert -, and write the template by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Converted:
     def changed(self) -> bool:
         """Whether the file would change."""
         return self.before != self.after
+
+    @property
+    def faulty(self) -> bool:
+        """Whether something in it cannot be converted, rather than in a file that it is tied to."""
+        return any(finding.problem.severity == "error" for finding in self.findings)
 
     @property
     def unreadable(self) -> bool:
@@ -73,7 +79,7 @@ def convert_files(contents: Iterable[Content], wish: Wish) -> list[Converted]:
     known = _Known(
         [manifest for _, manifest in pairs],
         [file for file, _ in pairs],
-        convert([manifest.node.value for _, manifest in pairs], wish),
+        convert([manifest.node.value for _, manifest in pairs], wish, _twice(manifest for _, manifest in pairs)),
     )
     for index, problem in known.conversion.problems:
         known.files[index].findings += checking.placed(known.files[index].name, known.manifests[index], [problem])
@@ -98,12 +104,24 @@ def _read(content: Content) -> _File:
         return file
     for found in documents.read(content.data):
         if isinstance(found, Unreadable):
-            file.findings.append(checking.unreadable(content.name, found))
+            hint = _TEMPLATE_HINT if found.rule == file_rules.TEMPLATE else found.hint
+            failure = Unreadable(found.rule, found.place, found.message, hint)
+            file.findings.append(checking.unreadable(content.name, failure))
         else:
             file.found.append((found, list(checking.objects(found))))
     if not any(finding.problem.rule == file_rules.READ for finding in file.findings):
         file.text = documents.decoded(content.data)
     return file
+
+
+def _twice(manifests: Iterable[Manifest]) -> dict[int, Problem]:
+    """By index, the key that a manifest has twice: nobody knows which of the two is meant."""
+    return {
+        index: problem
+        for index, manifest in enumerate(manifests)
+        for _, problem in checking.oddities(manifest)
+        if problem.rule == file_rules.TWICE
+    }
 
 
 def _broken(files: Sequence[_File], known: _Known) -> set[str]:
@@ -146,7 +164,14 @@ def _texts(files: Sequence[_File], known: _Known, numbers: Mapping[int, int]) ->
 
 
 def _is_json(text: str) -> bool:
-    return text.lstrip().startswith(("{", "["))
+    """Whether a file is JSON: one value after the other, and not YAML in braces, which may have comments."""
+    reader, rest = json.JSONDecoder(), text.strip()
+    try:
+        while rest.startswith(("{", "[")):
+            rest = rest[reader.raw_decode(rest)[1] :].lstrip()
+    except (ValueError, RecursionError):
+        return False
+    return bool(text.strip()) and not rest
 
 
 def _of_document(document: Document, root: int, results: Sequence[tuple[Draft, ...] | None]) -> list[Draft]:
@@ -157,6 +182,9 @@ def _of_document(document: Document, root: int, results: Sequence[tuple[Draft, .
     ):
         return [*chain.from_iterable(result for result in results if result is not None)]
     whole = Draft(value, Origin(root, ()))
+    if value["kind"] != "List":  # ProvisionerList and the like, of which there are none for objects of two kinds
+        whole.put(("apiVersion",), "v1", Origin(root, ("apiVersion",)))
+        whole.put(("kind",), "List", Origin(root, ("kind",)))
     items: list[tuple[int, Draft | None]] = []
     for index, result in enumerate(results):
         items += [(index, draft) for draft in result] if result is not None else [(index, None)]
@@ -202,7 +230,8 @@ def _assembled(text: str, written: Sequence[tuple[Page, Sequence[Sequence[str]]]
     for page, found in written:
         parts += kept[done : page.first - 1]
         for number, lines in enumerate(found):
-            parts += [f"{_DIVIDER}{newline}"] if number else []
+            divided = number > 0 or page.lines[page.first - 1].startswith(_DIVIDER)
+            parts += [f"{_DIVIDER}{newline}"] if divided else []
             parts += [line + newline for line in lines]
         done = page.last
     return "".join([*parts, *kept[done:]])
@@ -220,5 +249,11 @@ def _json(file: _File, known: _Known, numbers: Mapping[int, int]) -> str:
         else:
             values = [draft.values for draft in _of_document(document, 0, results)]
         whole: Any = {"apiVersion": "v1", "kind": "List", "items": values} if len(values) > 1 else values[0]
-        texts.append(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+        indent = None if len(file.text.strip().splitlines()) == 1 else _indent(file.text)
+        texts.append(json.dumps(whole, indent=indent, ensure_ascii=False) + "\n")
     return "".join(texts)
+
+
+def _indent(text: str) -> int:
+    """How far a file of JSON indents what lies within."""
+    return next((len(line) - len(line.lstrip()) for line in text.splitlines() if line[:1] == " "), 2)
