@@ -19,7 +19,7 @@ from api.lint import LintSettings, Problem, Steps, ordered, validate
 from api.lint.plain import plain
 from api.lint.problem import shown
 
-from . import classes, pools, workloads
+from . import classes, neighbours, pools, workloads
 from .draft import Draft, Origin, Origins, at_path
 from .kubelets import REFERENCES, Classes, settle
 from .work import MALFORMED, NO_EQUIVALENT, TIED, Wish, Work
@@ -102,6 +102,7 @@ def _work(index: int, manifest: Mapping[str, Any], wish: Wish) -> Work:
         work.tell(NO_EQUIVALENT, ("apiVersion",), message, f"known are {' and '.join(known)}" if known else "")
     else:
         workloads.rename(work)
+        neighbours.tell(work)
     return work
 
 

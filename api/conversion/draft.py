@@ -51,6 +51,12 @@ class Draft:
             del self._origins[known]
         self._origins[steps] = origins
 
+    def append(self, steps: Steps, value: Any) -> None:
+        """Add something new at the end of the list at a path."""
+        found = self.get(*steps)
+        found.append(deepcopy(value))
+        self._origins[*steps, len(found) - 1] = ()
+
     def trace(self, steps: Steps, *origins: Origin) -> None:
         """Say where a part that is there came from."""
         self._origins[steps] = origins

@@ -169,9 +169,7 @@ def _assumed_requirements(work: Work, steps: Steps, kept: list[Any]) -> None:
     if not kept and work.draft.get(*_REQUIREMENTS) is None:
         work.add(_REQUIREMENTS, [])
     for requirement in added:
-        index = len(work.draft.get(*_REQUIREMENTS))
-        work.draft.get(*_REQUIREMENTS).append(None)
-        work.add((*_REQUIREMENTS, index), requirement)
+        work.draft.append(_REQUIREMENTS, requirement)
     if added:
         names = ", ".join(str(requirement["key"]) for requirement in added)
         message = f"the webhook of v1alpha5 added requirements of {names}; written out"
@@ -191,6 +189,8 @@ def _consolidation(work: Work, steps: Steps, _: Any) -> None:
     if isinstance(asked, dict) and asked.get("enabled") is not None:
         places.insert(1, ("spec", "consolidation", "enabled"))
     after = "0s" if enabled else durations.NEVER
+    if isinstance(asked, dict) and not isinstance(asked.get("enabled"), bool | None):
+        malformed(work, ("spec", "consolidation", "enabled"), asked["enabled"], "true or false")
     if ttl is not None and not _is_seconds(ttl):
         malformed(work, ("spec", "ttlSecondsAfterEmpty"), ttl, "a number of seconds")
     elif ttl is not None and enabled:
@@ -274,7 +274,7 @@ _PROVISIONER: Final[Table] = {
     "spec.provider": _provider,
     "spec.providerRef": class_reference(*_TEMPLATE, "nodeClassRef"),
     "spec.ttlSecondsAfterEmpty": _consolidation,
-    "spec.consolidation": _consolidation,
+    "spec.consolidation.enabled": _consolidation,
     "spec.ttlSecondsUntilExpired": _expiry,
     "spec.limits.resources": _limits,
     "spec.weight": to("spec", "weight"),

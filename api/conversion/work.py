@@ -20,6 +20,7 @@ _SEVERITIES: Final[Mapping[str, Severity]] = {"1": "error", "2": "warning", "3":
 NO_EQUIVALENT, UNKNOWN, MALFORMED = "KERF-CONV-101", "KERF-CONV-102", "KERF-CONV-103"
 NO_IMAGE, NO_PROFILE, NO_CLASS, TIED = "KERF-CONV-104", "KERF-CONV-105", "KERF-CONV-106", "KERF-CONV-107"
 DROPPED, DIFFERENT = "KERF-CONV-201", "KERF-CONV-202"
+REFERS, SETTING = "KERF-CONV-203", "KERF-CONV-204"
 SPELLED_OUT, WRITTEN_BY_OTHERS, MOVED, RENAMED = "KERF-CONV-301", "KERF-CONV-302", "KERF-CONV-303", "KERF-CONV-304"
 
 
@@ -58,16 +59,16 @@ class Work:
 
     def keep(self, to: Steps, steps: Steps, value: Any) -> None:
         """Put what stands at a place of the old object into the new one."""
-        self._roads(to, steps)
+        self._roads(to)
         self.draft.put(to, value, self.origin(steps))
 
     def add(self, to: Steps, value: Any, *places: Steps) -> None:
         """Put something into the new object that follows from these places of the old one, or from none."""
-        self._roads(to, ())
+        self._roads(to)
         self.draft.put(to, value, *map(self.origin, places))
 
-    def _roads(self, to: Steps, steps: Steps) -> None:
-        """The maps on the way; of those that the old object has at the same path, or above the place, also whence."""
+    def _roads(self, to: Steps) -> None:
+        """Make the maps on the way; where the old object has a map at the same path, that is where it came from."""
         for depth in range(1, len(to)):
             road = to[:depth]
             if self.draft.get(*road) is None:

@@ -49,8 +49,6 @@ class Page:
         self.entries = {entry.steps: entry for entry in _entries(root, lines, ())}
         #: Every comment's line, with its text.
         self.comments: dict[int, str] = {}
-        #: Comments of a document without any entry.
-        self.loose: list[tuple[int, str]] = []
         self._assign()
 
     def _assign(self) -> None:
@@ -90,9 +88,7 @@ class Page:
                 lead = True
             if following is not None and (lead or not text):
                 following.above.append((number, text))
-            elif before is None:
-                self.loose.append((number, text))
-            elif text:
+            elif text and before is not None:
                 owner = self._outer(before, column)
                 owner.below.append((number, text))
                 self._stretch(owner, number)

@@ -131,7 +131,7 @@ def _write(files: Sequence[Converted]) -> bool:
 
 def _replace(path: str, text: str) -> None:
     """Put a text in a file's place at once, so that nothing is lost should we end half-way."""
-    handle, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}.")
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".kerf-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -61,15 +62,20 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """All manifests of all files, each with its file, and what came of them."""
+    """All manifests of all files, each with its file, their indexes by identity, and what came of them."""
 
     manifests: Sequence[Manifest]
     files: Sequence[_File]
+    numbers: Mapping[int, int]
     conversion: Conversion
 
-    def results(self, inside: Iterable[Manifest | None], numbers: Mapping[int, int]) -> list[tuple[Draft, ...] | None]:
+    def number(self, manifest: Manifest) -> int:
+        """The manifest's index."""
+        return self.numbers[id(manifest)]
+
+    def results(self, inside: Iterable[Manifest | None]) -> list[tuple[Draft, ...] | None]:
         """What takes the place of each of these, None for what stays."""
-        return [self.conversion.results[numbers[id(m)]] if m is not None else None for m in inside]
+        return [self.conversion.results[self.number(m)] if m is not None else None for m in inside]
 
 
 def convert_files(contents: Iterable[Content], wish: Wish) -> list[Converted]:
@@ -79,13 +85,13 @@ def convert_files(contents: Iterable[Content], wish: Wish) -> list[Converted]:
     known = _Known(
         [manifest for _, manifest in pairs],
         [file for file, _ in pairs],
+        {id(manifest): index for index, (_, manifest) in enumerate(pairs)},
         convert([manifest.node.value for _, manifest in pairs], wish, _twice(manifest for _, manifest in pairs)),
     )
     for index, problem in known.conversion.problems:
         known.files[index].findings += checking.placed(known.files[index].name, known.manifests[index], [problem])
     broken = _broken(files, known)
-    numbers = {id(manifest): index for index, manifest in enumerate(known.manifests)}
-    texts = _texts(files, known, numbers)
+    texts = _texts(files, known)
     return [
         Converted(file.name, file.text, text, tuple(sorted(file.findings, key=_order)), file.name not in broken)
         for file, text in zip(files, texts, strict=True)
@@ -109,7 +115,7 @@ def _read(content: Content) -> _File:
             file.findings.append(checking.unreadable(content.name, failure))
         else:
             file.found.append((found, list(checking.objects(found))))
-    if not any(finding.problem.rule == file_rules.READ for finding in file.findings):
+    with suppress(Unreadable):  # which is told already
         file.text = documents.decoded(content.data)
     return file
 
@@ -133,7 +139,7 @@ def _broken(files: Sequence[_File], known: _Known) -> set[str]:
     return broken
 
 
-def _texts(files: Sequence[_File], known: _Known, numbers: Mapping[int, int]) -> Iterator[str]:
+def _texts(files: Sequence[_File], known: _Known) -> Iterator[str]:
     """The new text of each file."""
     pages: list[Page] = []
     sheets: dict[int, Sheet] = {}
@@ -143,14 +149,14 @@ def _texts(files: Sequence[_File], known: _Known, numbers: Mapping[int, int]) ->
         by_file.append([])
         lines = documents.lines(file.text)
         for document, inside in file.found:
-            results = known.results(inside, numbers)
+            results = known.results(inside)
             if _is_json(file.text) or all(result is None for result in results):
                 continue
             number = len(pages)
             pages.append(Page(document.node, lines))
             for manifest in inside:
                 if manifest is not None:
-                    sheets[numbers[id(manifest)]] = Sheet(number, manifest.prefix)
+                    sheets[known.number(manifest)] = Sheet(number, manifest.prefix)
             root = -1 - number
             sheets[root] = Sheet(number, ())
             drafts[number] = _of_document(document, root, results)
@@ -158,7 +164,7 @@ def _texts(files: Sequence[_File], known: _Known, numbers: Mapping[int, int]) ->
     written = _written(pages, sheets, drafts)
     for file, found in zip(files, by_file, strict=True):
         if _is_json(file.text):
-            yield _json(file, known, numbers)
+            yield _json(file, known)
         else:
             yield _assembled(file.text, [(pages[number], written[number]) for _, number in found])
 
@@ -237,13 +243,13 @@ def _assembled(text: str, written: Sequence[tuple[Page, Sequence[Sequence[str]]]
     return "".join([*parts, *kept[done:]])
 
 
-def _json(file: _File, known: _Known, numbers: Mapping[int, int]) -> str:
+def _json(file: _File, known: _Known) -> str:
     """A file of JSON with its objects converted, in the same number of values."""
     texts: list[str] = []
-    if all(all(r is None for r in known.results(inside, numbers)) for _, inside in file.found):
+    if all(all(r is None for r in known.results(inside)) for _, inside in file.found):
         return file.text
     for document, inside in file.found:
-        results = known.results(inside, numbers)
+        results = known.results(inside)
         if all(result is None for result in results):
             values = [document.node.value]
         else:

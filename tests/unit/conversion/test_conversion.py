@@ -20,6 +20,9 @@ EACH_CONVERTED = pytest.mark.parametrize("case", CONVERTED, ids=lambda case: cas
 #: What is a comment in these files: no case has a # in a text, but for user data.
 COMMENT = re.compile(r"(?:^|\s)(#.*)$", re.MULTILINE)
 
+#: What only people can change is told until they have.
+FOR_PEOPLE = ("KERF-CONV-203", "KERF-CONV-204")
+
 
 def objects(text: str) -> list[dict[str, Any]]:
     """Every object in a text, those of lists too."""
@@ -48,7 +51,8 @@ def test_the_result_is_sound(case: Case) -> None:
 @EACH_CONVERTED
 def test_converted_again_it_is_the_same_and_nothing_is_told(case: Case) -> None:
     again = case.converted(case.result)
-    assert (again.after, again.findings, again.whole) == (case.result, (), True)
+    told = [finding for finding in again.findings if finding.problem.rule not in FOR_PEOPLE]
+    assert (again.after, told, again.whole) == (case.result, [], True)
 
 
 @EACH
