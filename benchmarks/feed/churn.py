@@ -64,6 +64,8 @@ class Churn:
         old = running[slot]
         running[slot] = running[-1]
         running.pop()
+        if not self._is_there(old):
+            return  # it was evicted with its node, for good
         self._end(old)
         self._world.number += 1
         number, created = self._world.number, now_text()
@@ -78,9 +80,12 @@ class Churn:
         self._put(value)
 
     def _gone(self, old: Running) -> None:
-        if old.key in self._store.tables["Pod"].objects:
+        if self._is_there(old):
             self._store.remove(kinds.POD, old.key)
             self.pods_changed += 1
+
+    def _is_there(self, pod: Running) -> bool:
+        return pod.key in self._store.tables["Pod"].objects
 
     def _bind(self, old: Running, number: int, created: str) -> None:
         self._put(old.service.pod(number, created, old.place.node, old.place.address))
@@ -120,6 +125,15 @@ class Churn:
             value["status"]["conditions"] = [told]
             self._put(value)
             self._burst.append(_key(value))
+
+    def delete_claim(self) -> str:
+        """Of a node that is chosen by chance among those that nobody has tainted; the node's name."""
+        nodes = self._store.tables["Node"].objects
+        while True:
+            place = self._world.places[self._dice.randrange(len(self._world.places))]
+            if place.node in nodes and not self._store.value(kinds.NODE, place.node)["spec"].get("taints"):
+                self._store.delete(kinds.NODE_CLAIM, place.claim, {}, "somebody")
+                return place.node
 
     def remove_unschedulable(self) -> None:
         for key in self._burst:

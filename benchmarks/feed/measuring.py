@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from benchmarks.feed import promptness
 from benchmarks.feed.processes import Controller, Server
 from benchmarks.feed.store import Write
 from benchmarks.table import Row, milliseconds, quantile
@@ -51,6 +52,8 @@ def run(load: Load, folder: Path) -> list[Row]:
         time.sleep(SETTLE_SECONDS)
         say(f"{load.seconds:.0f} s of {load.pod_events:.0f} pod and {load.node_events:.0f} node events a second …")
         rows += _steady(controller, server, load)
+        say(f"{promptness.PROBES} launches and drains meanwhile …")
+        rows += promptness.run(controller, server, _rates(load))
         for what, cpu in (("fit on nodes", FITS_CPU_MILLIS), ("need new nodes", NEEDS_A_NODE_CPU_MILLIS)):
             say(f"{BURST_PODS} pods that {what} …")
             rows += _burst(controller, server, what, cpu)
@@ -87,8 +90,7 @@ def _first_sync(controller: Controller, server: Server) -> list[Row]:
 def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
     written, before, began = len(server.writes()), controller.usage(), time.time()
     asked = server.ask("state")
-    rates = {"pod_events": load.pod_events, "node_events": load.node_events}
-    server.ask("churn", seconds=load.seconds, **rates)
+    server.ask("churn", seconds=load.seconds, **_rates(load))
     scrapes = _scraped(controller, began + load.seconds)
     ended, after = time.time(), controller.usage()
     turns, state = controller.turns(began), server.ask("state")
@@ -108,6 +110,10 @@ def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
         *_write_rows(server.writes(written), ended - began),
     ]
     return rows
+
+
+def _rates(load: Load) -> dict[str, float]:
+    return {"pod_events": load.pod_events, "node_events": load.node_events}
 
 
 def _scraped(controller: Controller, until: float) -> list[float]:

@@ -83,6 +83,10 @@ class Feed:
         self._churn.unschedulable(int(query["count"]), query["pool"], int(query["cpu_millis"]), query["name"])
         return {}
 
+    def do_delete_claim(self, query: Mapping[str, str]) -> Json:
+        """Somebody deletes a NodeClaim; the name of its node."""
+        return {"node": self._churn.delete_claim()}
+
     def do_remove_unschedulable(self, query: Mapping[str, str]) -> Json:
         self._churn.remove_unschedulable()
         return {}

@@ -27,6 +27,7 @@ class Place:
 
     pool: str
     node: str
+    claim: str
     address: str
 
 
@@ -91,7 +92,7 @@ def _stamp(store: Store, world: World, specimen: Specimen, number: int) -> Place
     machine = specimen.machine
     tags = {key: texts.get(value, value) for key, value in machine.tags.items()}
     world.machines.append((replace(machine, id=texts[machine.id], tags=tags), address))
-    place = Place(specimen.pool, node["metadata"]["name"], address)
+    place = Place(specimen.pool, node["metadata"]["name"], claim["metadata"]["name"], address)
     world.places.append(place)
     return place
 

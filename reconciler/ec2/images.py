@@ -6,7 +6,8 @@ Source: AWS provider reference §5.3, API reference §5.3 and §5.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 
 from api import labels
 from api.requirements import DOES_NOT_EXIST, EXISTS, IN, Requirements
@@ -46,12 +47,19 @@ def listed(images: Iterable[Image]) -> tuple[ResolvedImage, ...]:
     )
 
 
-def table(images: Sequence[ResolvedImage]) -> tuple[tuple[str, Requirements], ...]:
-    """Each image's ID with its requirements, parsed once for many types. Raises ValueError on a malformed entry."""
+#: Each image's ID with its requirements.
+Table = tuple[tuple[str, Requirements], ...]
+
+
+# A class has few images, and each of its nodes is held against them: thousands at once when the class has changed.
+@lru_cache(maxsize=128)
+def table(images: tuple[ResolvedImage, ...]) -> Table:
+    """The images' requirements, parsed. Raises ValueError on a malformed entry."""
     return tuple((image.id, parse_entries(image.requirements)) for image in images)
 
 
-def pick(type_requirements: Requirements, rows: Iterable[tuple[str, Requirements]]) -> str | None:
+@lru_cache(maxsize=8192)
+def pick(type_requirements: Requirements, rows: Table) -> str | None:
     """The ID of the first image that a type with these requirements can boot; None when there is none."""
     return next((id_ for id_, wanted in rows if type_requirements.compatible(wanted)), None)
 

@@ -248,7 +248,7 @@ def _gathers_until(group: Sequence[NodeClaim]) -> datetime | None:
 
 
 def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: SubnetRoom) -> Plan:
-    request = _planned(view, members, attempt, room)
+    request = planned(view, members, attempt, room)
     if request is None:
         return joined(_wait(view, c, "LaunchFailed", "the cluster's endpoint is not known yet") for c in members)
     if isinstance(request, FleetRequest):
@@ -261,9 +261,10 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Sub
     return joined(_wait(view, claim, request.reason, request.message) for claim in members)
 
 
-def _planned(
+def planned(
     view: View, members: Sequence[NodeClaim], attempt: int, room: SubnetRoom
 ) -> FleetRequest | FleetProblem | None:
+    """The call for claims that are equal, or why there is none now; None while too little is known of the cluster."""
     snapshot, first = view.snapshot, members[0]
     node_class: EC2NodeClass | None = view.class_of(first)
     if snapshot.cluster is None or node_class is None:

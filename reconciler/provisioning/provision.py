@@ -46,28 +46,27 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     closes = closing_time(snapshot.batch, snapshot)
     if closes > snapshot.now:
         sites(turn)  # what can be read of the nodes while the pods wait for their batch need not be read after it
-        return joined((Plan(next_due=_solved_ahead(turn, snapshot.batch, closes)), reports(turn)))
+        return joined((_ahead(turn, snapshot.batch, closes), reports(turn)))
     pending, refused = pending_pods(snapshot)
     solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
     kept, wanted = buffered(turn, solution), real_part(snapshot, solution)
     return joined((_plan(snapshot, solution, wanted, refused), kept))
 
 
-def _solved_ahead(turn: Turn, batch: Batch, closes: datetime) -> datetime:
-    """Solve as of the close of the batch when its pods seem to be all there; when to look again.
+def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
+    """Solve as of the close of the batch when its pods seem to be all there, and tell which claims that will make.
 
     While nothing changes until then, nobody waits for the solution.
     """
     snapshot, kept_coming = turn.snapshot, batch.last - batch.first
     likely = batch.last + _LIKELY_ALL * max(snapshot.settings.batch_idle, kept_coming)
     if batch.again or likely >= closes:
-        return closes
+        return Plan(next_due=closes)
     if likely > snapshot.now:
-        return likely
-    if turn.held(_key(snapshot, closes)) is None:
-        then = replace(snapshot, now=closes)
-        turn.hold(_key(snapshot, closes), _solved(turn, then, pending_pods(then)[0]))
-    return closes
+        return Plan(next_due=likely)
+    then, key = replace(snapshot, now=closes), _key(snapshot, closes)
+    solution = turn.held(key) or turn.hold(key, _solved(turn, then, pending_pods(then)[0]))
+    return Plan(next_due=closes, foreseen=tuple(creation.claim for creation in _creations(then, solution)))
 
 
 def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:

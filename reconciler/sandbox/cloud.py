@@ -17,6 +17,7 @@ from reconciler.model.cloud import (
     FleetResult,
     Impairment,
     Instance,
+    LaunchTemplate,
     Message,
     Region,
     SecurityGroup,
@@ -86,12 +87,18 @@ class SandboxCloud:
             if not may_act():
                 raise NotLeading(f"create_fleet {request.group}: not asked any more")
             for template in request.templates:
-                made = Resource(TEMPLATE, f"lt-{template.name}", template.name, self._clock.now())
-                self.templates.setdefault(template.name, (made, template.tags))
+                self._make(template)
             self._clock.sleep(self._ec2.weather.fleet_seconds)
             return self._ec2.fleet(request)
 
         return self._request("create_fleet", request.group, launch)
+
+    def ensure_template(self, template: LaunchTemplate) -> None:
+        self._request("ensure_template", template.name, lambda: self._make(template))
+
+    def _make(self, template: LaunchTemplate) -> None:
+        made = Resource(TEMPLATE, f"lt-{template.name}", template.name, self._clock.now())
+        self.templates.setdefault(template.name, (made, template.tags))
 
     def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:
         return self._request("dry_run", request.group, lambda: self.objection)

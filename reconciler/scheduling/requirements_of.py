@@ -73,6 +73,16 @@ def asks_for_nodes(pod: Pod) -> bool:
     return bool(pod.spec.node_selector or required_terms(pod))
 
 
+def asked_labels(pod: Pod) -> frozenset[str]:
+    """The labels of a node, in all their spellings, on which it depends whether these accept it: nothing else does.
+
+    Raises ValueError on a malformed term.
+    """
+    wanted = [selector_requirements(pod.spec.node_selector), *map(term_requirements, required_terms(pod))]
+    keys = {key for one in wanted for key in one}
+    return frozenset(keys | {old for old, new in labels.ALIASES.items() if new in keys})
+
+
 def accepted_by_node(pod: Pod, node_labels: Requirements, undefined_ok: frozenset[str] = frozenset()) -> bool:
     """Kubernetes' rule: the selector and at least one required term hold for these labels."""
     if not node_labels.compatible(selector_requirements(pod.spec.node_selector), undefined_ok):

@@ -17,6 +17,7 @@ from reconciler.model.pods import place
 from reconciler.model.selectors import Selector
 from reconciler.scheduling.census import Census
 from reconciler.scheduling.groups import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
+from reconciler.scheduling.requirements_of import asked_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,6 @@ class Tallies:
     def __init__(self, census: Census, staying: Iterable[Node], coming: Mapping[str, Sequence[Taint]]) -> None:
         self._census, self._staying = census, tuple(sorted(staying, key=lambda node: node.name))
         self._coming = coming
-        self._labels: dict[str, Requirements] = {}
         self._known: dict[object, Tally] = {}
         #: Pods by label key, then value.
         self._by_label: dict[str, dict[str, list[tuple[str, Pod]]]] = {}
@@ -108,21 +108,19 @@ class Tallies:
         return known
 
     def _tally(self, group: Group) -> Tally:
-        admitted: dict[str, bool] = {}
+        admits = _Admission(group, self._coming)
         homes: dict[str, str] = {}
         for key, pod in self._selected(group):
             node = self._census.nodes[place(pod)]
-            if node.name not in admitted:
-                admitted[node.name] = self._admits(group, node)
             domain = domain_of(node, group.key)
-            if domain is not None and admitted[node.name]:
+            if domain is not None and admits(node):
                 homes[key] = domain
         if group.kind != SPREAD or group.key == labels.HOSTNAME:
             return Tally(_counted(homes.values()), homes)
         places = {
             node.name: domain
             for node in self._staying
-            if (domain := domain_of(node, group.key)) is not None and self._admits(group, node)
+            if (domain := domain_of(node, group.key)) is not None and admits(node)
         }
         return Tally(_counted(homes.values()), homes, places, _counted(places.values()))
 
@@ -146,15 +144,28 @@ class Tallies:
                     rows.setdefault(own, []).append(entry)
         return self._by_label[key].get(value, ())
 
-    def _admits(self, group: Group, node: Node) -> bool:
-        taints = self._coming.get(node.name, node.spec.taints)
-        return group.filter_pod is None or group.admits_node(self._labels_of(node), taints)
 
-    def _labels_of(self, node: Node) -> Requirements:
-        if node.name not in self._labels:
-            own = {labels.HOSTNAME: node.name, **node.metadata.labels}
-            self._labels[node.name] = Requirements.of_labels(own)
-        return self._labels[node.name]
+class _Admission:
+    """On which nodes pods count for a spread. Nodes that look the same to who is spread are looked at once."""
+
+    def __init__(self, group: Group, coming: Mapping[str, Sequence[Taint]]) -> None:
+        self._group, self._coming = group, coming
+        pod = group.filter_pod
+        asked = asked_labels(pod) if pod is not None and group.honors_affinity else frozenset()
+        self._keys = tuple(sorted(asked - {labels.HOSTNAME}))
+        self._by_host = labels.HOSTNAME in asked
+        self._known: dict[object, bool] = {}
+
+    def __call__(self, node: Node) -> bool:
+        if self._group.filter_pod is None:
+            return True
+        own, taints = node.metadata.labels, self._coming.get(node.name, node.spec.taints)
+        look = (*map(own.get, self._keys), node.name if self._by_host else "", taints)
+        known = self._known.get(look)
+        if known is None:
+            described = Requirements.of_labels({labels.HOSTNAME: node.name, **own})
+            known = self._known[look] = self._group.admits_node(described, taints)
+        return known
 
 
 def _counted(values: Iterable[str]) -> dict[str, int]:

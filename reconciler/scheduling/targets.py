@@ -6,7 +6,7 @@ and a label only where all outcomes agree. The pods that it was made for fit it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,25 +86,48 @@ class Surveyor:
 
     def targets(self, keys: Iterable[str] | None = None) -> list[Target]:
         """The places of these keys (by default of all), in the order in which they are tried."""
-        chosen = self._sites.keys() if keys is None else self._sites.keys() & set(keys)
-        found = (self._target(key, self._sites[key], self._on(self._sites[key])) for key in chosen)
-        return sorted((target for target in found if target is not None), key=tried)
+        chosen = self._sites if keys is None else {key: self._sites[key] for key in self._sites.keys() & set(keys)}
+        found = self._targets((key, site, self._on(site)) for key, site in chosen.items())
+        return sorted(found, key=tried)
 
     def without(self, key: str, moving: frozenset[str]) -> Target | None:
         """The place of a key when the pods in `moving` take no room there; None when it takes no pods."""
         site = self._sites.get(key)
         if site is None:
             return None
-        return self._target(key, site, residents(self._snapshot, site.name, self._needs, moving))
+        there = residents(self._snapshot, site.name, self._needs, moving)
+        return next(self._targets([(key, site, there)]), None)
 
     def _on(self, site: Site) -> Residents:
         return NOBODY if site.state.node is None else self._residents.get(site.name, NOBODY)
 
-    def _target(self, key: str, site: Site, there: Residents) -> Target | None:
-        try:
-            return self._open(key, site) if site.open else self._standing(key, site, there)
-        except Exception:  # what nobody can reckon with takes no pods
-            return None
+    def _targets(self, found: Iterable[tuple[str, Site, Residents]]) -> Iterator[Target]:
+        """What is there; what nobody can reckon with takes no pods."""
+        standing: list[tuple[str, Site, Residents]] = []
+        shares: list[Ints] = []
+        for key, site, there in found:
+            try:
+                if site.open:
+                    target = self._open(key, site)
+                    if target is not None:
+                        yield target
+                elif there.used is not None:
+                    shares.append(self._shares.on(site))
+                    standing.append((key, site, there))
+            except Exception:
+                continue
+        if not standing:
+            return
+        rooms = self._rooms([site for _, site, _ in standing], [there for *_, there in standing], np.array(shares))
+        for (key, site, there), free in zip(standing, rooms, strict=True):
+            yield self._standing(key, site, there, free)
+
+    def _rooms(self, sites: Sequence[Site], there: Sequence[Residents], shares: Ints) -> Ints:
+        """Allocatable less what runs there less what daemon sets will still bring; both [sites, columns]."""
+        vectors = self._columns.vectors
+        still = np.maximum(shares - vectors(one.daemon_used for one in there), 0)
+        free: Ints = vectors(site.allocatable for site in sites) - vectors(one.used or {} for one in there) - still
+        return free
 
     def _open(self, key: str, site: Site) -> Target | None:
         claim = site.state.claim
@@ -117,13 +140,7 @@ class Surveyor:
         possible, free = opened
         return Target(key, site.state, possible, site.taints, free, (), site.marks, site.name, False)
 
-    def _standing(self, key: str, site: Site, there: Residents) -> Target | None:
-        """Its room is allocatable less what runs there less what daemon sets will still bring."""
-        if there.used is None:
-            return None
-        vector = self._columns.vector
-        still = np.maximum(self._shares.on(site) - vector(there.daemon_used), 0)
-        free: Ints = vector(site.allocatable) - vector(there.used) - still
+    def _standing(self, key: str, site: Site, there: Residents, free: Ints) -> Target:
         settling = site.settles is not None and self._snapshot.now < site.settles
         return Target(
             key,

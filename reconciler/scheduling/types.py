@@ -7,7 +7,7 @@ a boolean vector, worked out once per distinct requirement and kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,22 @@ class Columns:
             if place is not None:
                 row[place] = min(max(value, 0), MOST)
         return row
+
+    def vectors(self, bags: Iterable[Mapping[str, int]]) -> Ints:
+        """The vector of each, one under the other, [bags, columns]; of many faster than one by one."""
+        at, width, rows = self._at, len(self.names), 0
+        places, values = list[int](), list[int]()
+        for amounts in bags:
+            for name, value in amounts.items():
+                place = at.get(name)
+                if place is not None:
+                    places.append(rows * width + place)
+                    values.append(value)
+            rows += 1
+        found = np.zeros(rows * width, dtype=np.int64)
+        if places:
+            found[places] = np.clip(values, 0, MOST)
+        return found.reshape(rows, width)
 
     def unknown(self, amounts: Mapping[str, int]) -> list[str]:
         """Resources asked for that nothing in this world has."""

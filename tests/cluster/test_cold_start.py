@@ -8,9 +8,11 @@ pods on the same parts (1.14.1, same API server and emulator).
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,8 @@ def test_thirty_pods_on_an_empty_cluster(kerf: Installation, minutes: float) -> 
     time.sleep(max(minutes * 60 - (running - applied), 0))
     calls = kerf.aws.calls()
     kept = {claim["metadata"]["uid"] for claim in kerf.get("nodeclaims")}
-    _show(calls[len(before) :], before, applied, running, minutes, len(first))
+    launched = [at - applied for at in _launches(kerf)]
+    _show(calls[len(before) :], before, applied, running, minutes, launched)
     found = _made(calls[len(before) :])
     assert {name: found[name] for name in ("CreateFleet", "CreateLaunchTemplate") if found[name] > AT_MOST[name]} == {}
     assert len(calls) <= AT_MOST["calls in 14.5 min"]
@@ -79,15 +82,26 @@ def _made(calls: Iterable[Call]) -> Counter[str]:
     return Counter(action for action, _ in {(call.action, call.digest) for call in calls})
 
 
-def _show(calls: list[Call], before: list[Call], applied: float, running: float, minutes: float, nodes: int) -> None:
+def _launches(kerf: Installation) -> Iterator[float]:
+    """When the controller told, with what EC2 had answered, that a node claim was launched; seconds since the epoch."""
+    for line in kerf.log("controller").read_text().splitlines():
+        row = json.loads(line)
+        if row["message"] == "launched nodeclaim":
+            yield datetime.fromisoformat(row["time"]).timestamp()
+
+
+def _show(
+    calls: list[Call], before: list[Call], applied: float, running: float, minutes: float, launched: list[float]
+) -> None:
     """Ours and the peer's, side by side."""
     early = _made(call for call in calls if call.time <= running)
     fleets = [f"{call.time - applied:.2f}" for call in calls if call.action == "CreateFleet"]
     print(f"\n{'':24}{'Kerf':>8}{'Karpenter 1.14.1':>18}")
     print(f"{'asked for, s after apply':24}{' '.join(fleets):>8}{'':>18}")
-    print(f"{'launched, s':24}{'':>8}{PEER['launched']:>18}")
+    print(f"{'first launched, s':24}{min(launched):>8.2f}{PEER['launched']:>18}")
+    print(f"{'last launched, s':24}{max(launched):>8.2f}")
     for name in ("CreateFleet", "CreateLaunchTemplate"):
         print(f"{name:24}{early[name]:>8}{PEER[name]:>18}")
     print(f"{f'calls in {minutes:g} min':24}{len(before) + len(calls):>8}{PEER['calls in 14.5 min']:>18}")
-    print(f"{'nodes':24}{nodes:>8}")
+    print(f"{'nodes':24}{len(launched):>8}")
     print("calls:", dict(Counter(call.action for call in [*before, *calls]).most_common()), flush=True)

@@ -44,6 +44,16 @@ def test_the_template_of_a_launch_is_listed_and_those_of_another_cluster_are_not
     assert (found[mine].kind, found[mine].created.tzinfo) == (TEMPLATE, UTC)
 
 
+def test_a_template_that_is_made_ahead_is_that_of_the_launch(account: Account, group: str) -> None:
+    name = f"karpenter.k8s.aws/{group}"
+    wanted = called(request(account, group), name)
+    account.cloud.ensure_template(wanted.templates[0])
+    made = templates(account)[name]
+    account.cloud.ensure_template(wanted.templates[0])
+    assert account.cloud.create_fleet(wanted).instances
+    assert templates(account)[name] == made
+
+
 def test_a_template_that_was_deleted_is_made_again_by_the_next_launch(account: Account, group: str) -> None:
     name = f"karpenter.k8s.aws/{group}"
     account.cloud.create_fleet(called(request(account, f"{group}-1"), name))

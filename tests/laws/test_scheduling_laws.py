@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api import labels
+from api.requirements import IN, requirement
 from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
@@ -106,7 +107,8 @@ def with_reservations(rng: Random, catalogue: Catalogue) -> Catalogue:
         held = Reservation(f"cr-{number}", left)
         zone = rng.choice(w.ZONES)
         more = Offering(kind.name, zone, labels.RESERVED, rng.choice([0, 1]), available=left > 0, reservation=held)
-        rows = kind.requirements.without(labels.CAPACITY_TYPE)
+        kinds = kind.requirements.allowed(labels.CAPACITY_TYPE).values | {labels.RESERVED}
+        rows = kind.requirements.without(labels.CAPACITY_TYPE) & [requirement(labels.CAPACITY_TYPE, IN, kinds)]
         found[place] = replace(kind, requirements=rows, offerings=(*kind.offerings, more))
     return tuple(found)
 

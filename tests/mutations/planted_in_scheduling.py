@@ -157,4 +157,16 @@ BUGS = (
         (Edit("reconciler/scheduling/merging.py", ", *_parted(bins, costs)", ""),),
         ("tests/laws/test_capacity_laws.py::test_a_node_that_costs_more_than_two_smaller_ones_becomes_these",),
     ),
+    Bug(
+        "nodes alike that are not",
+        "Nodes are told apart by a label's present name only, so one with the old name counts like any other.",
+        (
+            Edit(
+                "reconciler/scheduling/requirements_of.py",
+                "frozenset(keys | {old for old, new in labels.ALIASES.items() if new in keys})",
+                "frozenset(keys)",
+            ),
+        ),
+        ("tests/unit/scheduling/test_tallies.py::test_each_label_that_is_asked_for_tells_nodes_apart",),
+    ),
 )

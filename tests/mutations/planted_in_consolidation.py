@@ -1,0 +1,156 @@
+"""The planted bugs of consolidation: what it has to save, what it did save, what is told of it, and when it goes."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit
+
+BUGS = (
+    Bug(
+        "types that save too little",
+        "A replacement may become a type that saves less than is asked for.",
+        (
+            Edit(
+                "reconciler/disruption/moves.py",
+                "most_for(view, candidates) + 1\n",
+                "price_of(candidates)\n",
+            ),
+        ),
+        ("tests/unit/disruption/test_worth.py::test_a_replacement_has_only_types_that_surely_save_enough",),
+    ),
+    Bug(
+        "one saves for another",
+        "Of nodes that are only deleted those that save much count for those that save nothing.",
+        (
+            Edit(
+                "reconciler/disruption/worth.py",
+                "[candidates] if comes else [[one] for one in candidates]",
+                "[candidates]",
+            ),
+        ),
+        ("tests/unit/disruption/test_worth.py::test_fewer_go_when_all_together_would_bring_too_little",),
+    ),
+    Bug(
+        "asked too late",
+        "A NodePool that cannot be read is consolidated as if it asked for nothing.",
+        (
+            Edit(
+                "reconciler/disruption/attraction.py",
+                "    if isinstance(wanted, Blocker):\n        yield wanted\n    elif until",
+                "    if until",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_worth.py::test_while_an_annotation_cannot_be_read_no_node_in_use_is_consolidated_and_that_is_told",
+        ),
+    ),
+    Bug(
+        "nobody looks when it has grown",
+        "That a node has reached its age is noticed only when something else happens.",
+        (
+            Edit(
+                "reconciler/disruption/standing.py",
+                ", next_due=_waits_until(view, state))",
+                ")",
+            ),
+        ),
+        ("tests/unit/disruption/test_worth.py::test_it_says_until_when_and_somebody_looks_again_then",),
+    ),
+    Bug(
+        "saved as planned",
+        "What consolidation saved is told by what was planned, not by what was launched.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "realised = one.price - came - bought.get(one.id, 0)",
+                "realised = one.promised - bought.get(one.id, 0)",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_what_the_replacement_became_counts_not_what_was_planned",),
+    ),
+    Bug(
+        "blamed for more than was moved",
+        "A node that was bought counts against a command for more pods of a controller than it moved.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "                    left[owner] -= 1\n",
+                "                    pass\n",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_a_node_counts_by_the_share_of_its_pods_that_may_have_moved",),
+    ),
+    Bug(
+        "accounts forgotten too early",
+        "A command that has been measured leaves its pods to the next one to be blamed for.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "if not one.measured or (one.ended or now) >= oldest",
+                "if not one.measured",
+            ),
+        ),
+        (
+            "tests/unit/disruption/test_savings.py::test_each_pod_counts_for_one_command_only_however_far_apart_they_end",
+        ),
+    ),
+    Bug(
+        "a pause that is lost",
+        "A pause that another write of the NodePool held up is never written.",
+        (
+            Edit(
+                "reconciler/disruption/savings.py",
+                "Accounts(open_, losses)",
+                "Accounts(open_)",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_a_pause_that_could_not_be_written_is_written_the_next_time",),
+    ),
+    Bug(
+        "no pause",
+        "A NodePool whose consolidation costs more than it saves goes on with it.",
+        (
+            Edit(
+                "reconciler/disruption/attraction.py",
+                "    if pause is not None:\n        yield pause\n",
+                "",
+            ),
+        ),
+        ("tests/unit/disruption/test_savings.py::test_while_it_pauses_no_node_in_use_is_consolidated",),
+    ),
+    Bug(
+        "advice that nobody has tried",
+        "A change is told although something else would hold the node then.",
+        (
+            Edit(
+                "reconciler/judgement/trials.py",
+                "        if after.wanted and not after.open:\n",
+                "        if after.wanted or after.open:\n",
+            ),
+        ),
+        ("tests/unit/judgement/test_remedies.py::test_what_holds_a_node_behind_the_first_thing_is_told",),
+    ),
+    Bug(
+        "one pod of a workload",
+        "A change of a template is tried for one of its pods, and does too little.",
+        (
+            Edit(
+                "reconciler/judgement/suggesting.py",
+                "frozenset(other.key for other in one.movable if _whose(other) == whose)",
+                "frozenset((pod.key,))",
+            ),
+        ),
+        ("tests/unit/judgement/test_remedies.py::test_all_pods_of_a_workload_change_together",),
+    ),
+    Bug(
+        "the smaller part of a plan goes first",
+        "A few nodes go, and their pods land on those that were to go next: these are found anew, and pods move twice.",
+        (
+            Edit(
+                "reconciler/disruption/methods.py",
+                "    if ledger.used or not settled(view) or outweighed(view, ready):\n",
+                "    if ledger.used or not settled(view):\n",
+            ),
+        ),
+        ("tests/unit/disruption/test_consolidation.py::test_the_larger_part_of_what_was_found_is_waited_for",),
+    ),
+)
