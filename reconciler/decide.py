@@ -5,13 +5,15 @@ The rooms are asked in the order of urgency: the life of what exists, then what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from reconciler.disruption.commands import START_COMMAND
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.methods import METHODS, Method
+from reconciler.lifecycle.foreseen import prepare
 from reconciler.lifecycle.lifecycle import lifecycle
+from reconciler.model import ends
 from reconciler.model.memory import Memory
 from reconciler.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
@@ -31,7 +33,8 @@ def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[M
     )
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
     plan += _asked("static pools", lambda: keep_replicas(snapshot, turn, _replaced(plan)), snapshot)
-    return replace(plan, actions=_one_guarded_write_per_object(plan.actions))
+    plan += _asked("launches to come", lambda: prepare(snapshot, plan.foreseen), snapshot)
+    return replace(plan, actions=_one_guarded_write_per_object(ends.noted(snapshot, plan.actions)))
 
 
 def _replaced(plan: Plan) -> frozenset[str]:
@@ -55,7 +58,7 @@ def _asked(name: str, room: Callable[[], Plan], snapshot: Snapshot) -> Plan:
         return Plan(refusals=(Refusal(name, reason),), next_due=due)
 
 
-def _one_guarded_write_per_object(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+def _one_guarded_write_per_object(actions: Iterable[Action]) -> tuple[Action, ...]:
     """Keep the first patch of an object; later ones that rest on the same version of it could only conflict.
 
     What is dropped is decided again as soon as the first write shows.

@@ -16,7 +16,8 @@ import msgspec
 VERSION: Final = "admission.k8s.io/v1"
 #: What the API server passes on to the user of one warning.
 LONGEST_WARNING: Final = 256
-_UNPROCESSABLE: Final = 422
+_UNPROCESSABLE: Final = (422, "Invalid")
+_FORBIDDEN: Final = (403, "Forbidden")
 
 
 class NotAReview(Exception):
@@ -90,9 +91,19 @@ def allowed(uid: str, warnings: Sequence[str] = (), patch: Sequence[Mapping[str,
 
 
 def denied(uid: str, message: str, warnings: Sequence[str] = ()) -> dict[str, Any]:
-    """The answer no, with the reason that the user will read."""
-    status = {"status": "Failure", "code": _UNPROCESSABLE, "reason": "Invalid", "message": message}
-    return _answer({"uid": uid, "allowed": False, "status": status}, warnings)
+    """The answer no to an object that is wrong, with the reason that the user will read."""
+    return _answer(_refusal(uid, _UNPROCESSABLE, message), warnings)
+
+
+def forbidden(uid: str, message: str) -> dict[str, Any]:
+    """The answer no to a request, whatever the object is like."""
+    return _answer(_refusal(uid, _FORBIDDEN, message), ())
+
+
+def _refusal(uid: str, why: tuple[int, str], message: str) -> dict[str, Any]:
+    code, reason = why
+    status = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    return {"uid": uid, "allowed": False, "status": status}
 
 
 def _answer(response: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:

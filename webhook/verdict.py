@@ -2,7 +2,8 @@
 
 Mutating webhooks run before the API server's own schema and CEL checks, validating ones after. So `mutate` refuses as
 well, or the user would meet the API server's words instead of ours. On an update a fault that the old object had
-already is only a warning: nobody should be kept from fixing one thing because another was wrong before.
+already is only a warning: nobody should be kept from fixing one thing because another was wrong before. Deletions are
+judged in `deletions.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from api import crds
 from api.defaulting import patch
 from api.lint import LintSettings, Problem, validate
 
-from .review import Review, allowed, denied
+from . import deletions
+from .review import Review, allowed, denied, forbidden
 
 _WRITES: Final = ("CREATE", "UPDATE")
 #: Defaulting refuses only; what is merely unwise is told by the door that comes last.
@@ -38,7 +40,7 @@ def resources() -> Mapping[str, str]:
 
 
 def is_ours(review: Review) -> bool:
-    """Whether the write changes the spec of one of our kinds. Status, scale and deletions are none of our business."""
+    """Whether the write changes the spec of one of our kinds. Status and scale are none of our business."""
     return review.resource in resources() and review.operation in _WRITES and not review.subresource
 
 
@@ -54,6 +56,13 @@ def mutate(review: Review, most: int) -> Verdict:
 
 def check(review: Review, most: int) -> Verdict:
     """Allow or refuse, with warnings either way. The words of at most `most` problems of each sort are given."""
+    if deletions.is_ours(review):
+        objection = deletions.objection(review)
+        return (
+            Verdict(forbidden(review.uid, objection), "denied")
+            if objection
+            else Verdict(allowed(review.uid), "allowed")
+        )
     if not is_ours(review):
         return Verdict(allowed(review.uid), "skipped")
     errors, rest = _judged(review, LintSettings())

@@ -13,8 +13,9 @@ from typing import Final
 from api import labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.disruption.writes import guarded, told
-from reconciler.model import kinds
+from reconciler.model import ends, kinds
 from reconciler.model.cloud import Interruption
+from reconciler.model.ends import HELD
 from reconciler.model.plan import NOTHING, DeleteMessage, DeleteObject, Event, Plan, Reason, Source, joined
 from reconciler.model.snapshot import Snapshot, StateNode
 
@@ -48,6 +49,8 @@ _KINDS: Final = {
         ends=False,
     ),
 }
+#: What a NodeClaim's deletion says when a message ends it.
+CODES: Final = frozenset(kind.code for kind in _KINDS.values() if kind.ends)
 
 
 def interrupt(snapshot: Snapshot) -> Plan:
@@ -73,6 +76,10 @@ def _one(snapshot: Snapshot, found: Interruption, ended: set[str]) -> Plan:
     kind = _KINDS.get(found.kind)
     states = [state for id_ in sorted(set(found.instance_ids)) for state in states_of(snapshot, id_)]
     living = [s for s in states if s.claim is not None and not s.claim.metadata.deleting]
+    waiting = [s.claim for s in states if s.claim is not None and s.claim.metadata.deleting and s.claim.is_true(HELD)]
+    if kind is not None and kind.ends and (held := [claim for claim in waiting if not ends.by_us(claim)]):
+        reason = Reason(kind.code, kind.text)
+        return Plan(actions=tuple(ends.note(claim, reason, snapshot.now) for claim in held))
     if kind is None or not (kind.ends and living):
         unassigned = kind is not None and any(_unassigned(snapshot, i) for i in found.instance_ids)
         events = [e for s in living if kind is not None for e in told(s, kind.event, kind.text, type_=kind.type)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from api import labels
+from api.v1.conditions import TRUE
 from api.v1.nodeclaim import NodeClaim
 from reconciler.judgement.values import Fact, Stage
 from reconciler.lifecycle.drain import forced_at, must_go, waiting_pods, wave_of
@@ -14,6 +15,7 @@ from reconciler.lifecycle.view import View
 from reconciler.lifecycle.volumes import attached
 from reconciler.model import pods
 from reconciler.model.claims import deadline_of
+from reconciler.model.ends import HELD
 from reconciler.model.objects import Node, Pod
 from reconciler.model.pdbs import Pdbs
 from reconciler.model.snapshot import Snapshot, StateNode
@@ -30,6 +32,8 @@ def going(snapshot: Snapshot, state: StateNode) -> Stage:
         return _terminating(claim)
     if claim is not None and not claim.assigned_instance:
         return Stage("Terminating", "its launch is being undone", since)
+    if claim is not None and (held := claim.condition(HELD)) is not None and held.status == TRUE:
+        return Stage("Held", "is to go, but its drain is held up", since, (Fact(held.message),))
     if node is None or labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
         facts = (*_kept(view, claim), *_others(claim, node))
         return Stage("Terminating", "its instance is about to be terminated", since, facts)

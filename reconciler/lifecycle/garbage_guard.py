@@ -16,8 +16,6 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
 
-from msgspec.structs import replace
-
 from api import labels
 from api.v1 import conditions
 from api.v1.conditions import FALSE, TRUE
@@ -25,7 +23,7 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, changed, warning, with_metadata
+from reconciler.lifecycle.writes import act, changed, warning, with_condition, with_metadata
 from reconciler.model import kinds
 from reconciler.model.annotations import read, text_of
 from reconciler.model.instants import Instant
@@ -184,7 +182,7 @@ def _hold(view: View, keeper: Keeper, share: Sequence[Suspect], code: str, words
     )
     reason = Reason(HALTED, text)
     event = change(warning(keeper, HALTED, text), dedupe=mark(share), dedupe_seconds=_TOLD_AGAIN_SECONDS)
-    said = act(*changed(keeper, _conditioned(view, keeper, TRUE, code, text), "HaltGarbage", reason))
+    said = act(*changed(keeper, with_condition(keeper, HALTED, TRUE, code, text, now=view.now), "HaltGarbage", reason))
     subject = str(kinds.ref(keeper))
     return joined((said, Plan(refusals=(Refusal(subject, reason),), events=(event,), gauges=_gauge(subject, share))))
 
@@ -194,14 +192,8 @@ def _relieved(view: View, keeper: Keeper) -> Plan:
     known = conditions.get(keeper.status.conditions, HALTED)
     if known is None or known.status != TRUE:
         return NOTHING
-    after = _conditioned(view, keeper, FALSE, "NothingHeld", "")
+    after = with_condition(keeper, HALTED, FALSE, "NothingHeld", now=view.now)
     return act(*changed(keeper, after, "ResumeGarbage", Reason("NothingHeld", "no instance is in question any more")))
-
-
-def _conditioned(view: View, keeper: Keeper, status: str, code: str, text: str) -> Keeper:
-    generation, known = keeper.metadata.generation, keeper.status.conditions
-    told = conditions.put(known, HALTED, status, code, generation=generation, now=view.now, message=text)
-    return replace(keeper, status=replace(keeper.status, conditions=told))
 
 
 def _named(suspects: Sequence[Suspect]) -> str:

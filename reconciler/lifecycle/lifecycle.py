@@ -10,6 +10,7 @@ from functools import partial
 
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import (
+    deletion_guard,
     expectations,
     garbage,
     launch,
@@ -33,7 +34,7 @@ from reconciler.model.memory import Memory, Step, Turn, planning, said
 from reconciler.model.plan import NOTHING, Plan, joined
 from reconciler.model.snapshot import Snapshot
 
-_STEPS = (hydrate, register, demote, initialize, check, note_pod_events, tag)
+_STEPS = (hydrate, register, demote, initialize, check, note_pod_events, tag, deletion_guard.note_leave)
 
 
 def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
@@ -44,6 +45,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         (
             *_launches(turn, whole, each),
             expectations.first(turn, said(turn.all(CLAIMS, each)), each),
+            *_deletions(turn, whole, each),
             *(said(turn.all(step, each)) for step in (NODES, CLASSES, OVERLAYS)),
             *_pools(turn, whole, each),
             guarded("garbage", partial(garbage.collect, turn)),
@@ -73,8 +75,24 @@ def _claim(view: View, name: str) -> Plan:
     if claim.metadata.unreadable:
         return unreadable(claim)
     if claim.metadata.deleting:
-        return termination.end_claim(view, claim)
+        held = deletion_guard.deleted(view, claim) is not None
+        return NOTHING if held else termination.end_claim(view, claim)
     return _live(view, claim) if claim.is_true("Launched") else NOTHING
+
+
+def _deletions(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
+    """The claims that somebody else has deleted: of many at once some wait."""
+    asked = turn.all(deletion_guard.STANDINGS, each)
+    found = [standing.deleted for standing in asked.spoken.values() if standing.deleted is not None]
+    verdict = deletion_guard.judge(whole, found, asked.sums.get(deletion_guard.NODES, 0))
+    yield verdict.plan
+    for name in asked.spoken:
+        if name not in verdict.held:
+            yield turn.one(DELETED, each, name)
+
+
+def _deleted(view: View, name: str) -> Plan:
+    return termination.end_claim(view, view.snapshot.node_claims[name])
 
 
 def _live(view: View, claim: NodeClaim) -> Plan:
@@ -110,6 +128,7 @@ def _pools(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
 
 WAITING = Step("waiting claims", "node_claims", _waits, speaks=bool)
 CLAIMS = planning("claims", "node_claims", "nodeclaim", _claim)
+DELETED = planning("deleted claims", "node_claims", "nodeclaim", _deleted)
 NODES = planning("nodes", "nodes", "node", _node)
 CLASSES = planning("node classes", "node_classes", "ec2nodeclass", _class)
 OVERLAYS = planning("node overlays", "node_overlays", "nodeoverlay", _overlay)

@@ -14,6 +14,7 @@ from api import durations, labels
 from api.v1.conditions import FALSE, TRUE, UNKNOWN
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.deletion_guard import released
 from reconciler.lifecycle.drain import drain
 from reconciler.lifecycle.instance_end import adopt_or_release, terminate
 from reconciler.lifecycle.progress import Progress, finish
@@ -30,6 +31,7 @@ from reconciler.lifecycle.writes import (
     without_finalizer,
 )
 from reconciler.model.claims import deadline_of
+from reconciler.model.ends import NODE_DELETED
 from reconciler.model.instants import rfc3339
 from reconciler.model.objects import Node
 from reconciler.model.plan import NOTHING, Event, Plan, Reason, Source, joined
@@ -43,7 +45,7 @@ def end_claim(view: View, claim: NodeClaim) -> Plan:
     """The next stage of a claim that is being deleted and still has our finalizer."""
     if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
         return NOTHING
-    progress = _with_deadline(Progress(view, claim, None))
+    progress = _with_deadline(released(Progress(view, claim, None)))
     if not claim.assigned_instance:
         progress, ended = adopt_or_release(progress)
     elif nodes := _registered_nodes(view, claim):
@@ -65,7 +67,7 @@ def end_node(view: View, node: Node) -> Plan:
         return _end_orphan(view, node) if labels.NODECLASS in node.metadata.labels else NOTHING
     if claim.metadata.deleting or not claim.managed:
         return NOTHING
-    return act(deletion(claim, Reason("NodeDeleted", f"node {node.name} is being deleted"), Source.NODES))
+    return act(deletion(claim, Reason(NODE_DELETED, f"node {node.name} is being deleted"), Source.NODES))
 
 
 def _end_orphan(view: View, node: Node) -> Plan:

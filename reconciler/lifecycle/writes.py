@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from api.v1 import conditions
 from api.v1.conditions import in_full
 from api.v1.meta import Condition, Value, encode
 from reconciler.model import kinds
@@ -76,15 +77,22 @@ def _merge(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
 def _status(status: Value) -> dict[str, Any]:
     """A status as data; conditions in full, for the API wants even those of their fields that have their default."""
     data = encode(status)
-    conditions: tuple[Condition, ...] = getattr(status, "conditions", ())
-    if conditions:
-        data["conditions"] = in_full(conditions)
+    rows: tuple[Condition, ...] = getattr(status, "conditions", ())
+    if rows:
+        data["conditions"] = in_full(rows)
     return data
 
 
 def with_metadata(value: T, **fields: Any) -> T:
     """The object with some fields of its metadata replaced."""
     return replace(value, metadata=replace(value.metadata, **fields))  # type: ignore[attr-defined]
+
+
+def with_condition(value: T, type_: str, status: str, reason: str, message: str = "", *, now: datetime) -> T:
+    """The object with what is said of it now by one of its conditions, about its present generation."""
+    generation, known = value.metadata.generation, value.status.conditions  # type: ignore[attr-defined]
+    told = conditions.put(known, type_, status, reason, generation=generation, now=now, message=message)
+    return replace(value, status=replace(value.status, conditions=told))  # type: ignore[attr-defined]
 
 
 def with_annotations(value: T, annotations: Mapping[str, str]) -> T:

@@ -178,6 +178,11 @@ class Cluster:
         node: Node | None = self._objects[kinds.NODE.name].get(node_name)
         return tuple(self._claims_of.get(node.spec.provider_id, ())) if node is not None else ()
 
+    @property
+    def pending_count(self) -> int:
+        """How many pods wait for a place."""
+        return len(self._pending)
+
     def count(self, kind: Kind) -> int:
         return len(self._objects[kind.name])
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model.accounts import Accounts, Measured
-from reconciler.model.cloud import FleetRequest, Message
+from reconciler.model.cloud import FleetRequest, LaunchTemplate, Message
 from reconciler.model.inventory import Resource
 from reconciler.model.kinds import Ref
 
@@ -134,6 +134,17 @@ class LaunchInstances(Action):
     @property
     def lane(self) -> str:
         return f"fleet/{self.request.group}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsureTemplate(Action):
+    """Make a launch template (or find it made) before the fleet call that will name it."""
+
+    template: LaunchTemplate
+
+    @property
+    def lane(self) -> str:
+        return f"template/{self.template.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,6 +302,8 @@ class Plan:
     next_due: datetime | None = None
     #: True when the batch of pending pods was worked off in this plan.
     provisioned: bool = False
+    #: The claims that will be created when the batch closes, if nothing changes until then.
+    foreseen: tuple[NodeClaim, ...] = ()
     #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: Numbers for metrics, by Prometheus name and label pairs.
@@ -321,6 +334,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
     buffer_pods: dict[str, int] = {}
     gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
     measured: list[Measured] = []
+    foreseen: list[NodeClaim] = []
     next_due, provisioned, purchase, accounts = None, False, None, None
     for plan in parts:  # thousands in every turn, and nearly all of them say next to nothing
         actions += plan.actions
@@ -337,6 +351,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         purchase = purchase if purchase is not None else plan.purchase
         accounts = accounts if accounts is not None else plan.accounts
         measured += plan.measured
+        foreseen += plan.foreseen
     return Plan(
         actions=tuple(actions),
         refusals=tuple(refusals),
@@ -344,6 +359,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         nominations=tuple(nominations),
         next_due=next_due,
         provisioned=provisioned,
+        foreseen=tuple(foreseen),
         buffer_pods=buffer_pods,
         gauges=gauges,
         accounts=accounts,

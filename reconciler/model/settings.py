@@ -50,6 +50,10 @@ class Settings:
     #: While nothing happens, what an EC2NodeClass selects is looked up this often.
     refresh: timedelta = timedelta(minutes=5)
 
+    #: Of NodeClaims that somebody else deletes few are drained at once, or so many of a hundred of all nodes; with more
+    #: the drain is held for so long (nothing: never).
+    deletion_guard_percent: int = 10
+    deletion_guard_wait: timedelta = timedelta(minutes=10)
     #: How old a source may be for an action that destroys (design: "Fresh or not at all").
     stale_after: timedelta = timedelta(seconds=90)
     #: An instance without a claim is collected only when it is older than this.

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus, ResolvedReservation
-from api.v1.meta import ObjectMeta
+from api.v1.meta import Condition, ObjectMeta
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.expiration import LEAD, end_of, expire
 from reconciler.disruption.interruption import interrupt
 from reconciler.model.cloud import Instance, Interruption, Message
+from reconciler.model.ends import HELD
+from reconciler.model.instants import rfc3339
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.plan import DeleteMessage, DeleteObject, Source
 from tests.unit.disruption.worlds import HOUR, NOW, claim, never, node, pod, pool, snapshot, torn
@@ -140,6 +142,20 @@ def test_a_message_ends_the_claim_first_and_is_deleted_only_when_that_shows(kind
     assert told == {(k, r, "Warning") for k in both for r in (event, "TerminatingOnInterruption")}
     gone = replace(a, metadata=replace(a.metadata, deletion_timestamp=NOW))
     assert acts(message(kind, "i-a"), gone) == ["DeleteMessage message/m"]
+
+
+def test_a_claim_whose_end_is_held_up_is_noted_before_the_message_is_deleted() -> None:
+    """EC2 waits for nobody: by the note the deletion guard lets it go."""
+    waits = Condition(type=HELD, status="True", reason="TooMany")
+    a = claim("a")
+    gone = replace(a.metadata, deletion_timestamp=NOW)
+    held = replace(a, metadata=gone, status=replace(a.status, conditions=(*a.status.conditions, waits)))
+    assert acts(message("spot_interrupted", "i-a"), held) == ["NoteEnd nodeclaim/a"]
+    assert acts(message("rebalance_recommendation", "i-a"), held) == ["DeleteMessage message/m"]
+    note = {labels.ENDS: f"{rfc3339(NOW)} SpotInterrupted"}
+    assert acts(message("spot_interrupted", "i-a"), replace(held, metadata=replace(gone, annotations=note))) == [
+        "DeleteMessage message/m"
+    ]
 
 
 def test_a_recommendation_is_told_and_nothing_else() -> None:

@@ -204,6 +204,15 @@ def test_a_pod_with_two_budgets_is_said_to_be_stuck() -> None:
     assert "several PodDisruptionBudgets, which eviction does not support: shop/one, shop/two" in told(found)[0]
 
 
+def test_a_deletion_that_is_held_up_says_what_the_claim_says() -> None:
+    own, its_node = ending()
+    held = with_conditions(own, condition("DeletionHeld", NOW, "TooMany") | {"message": "not before noon"})
+    found = judged(held, its_node, pod("web", "a"))
+    assert found.stage is not None
+    assert found.stage.code == "Held"
+    assert told(found) == ["not before noon"]
+
+
 def test_volumes_that_are_still_attached_are_named() -> None:
     meta, source = {"name": "v", "resourceVersion": "1"}, {"persistentVolumeName": "pv-1"}
     volume = decode(VolumeAttachment, {"metadata": meta, "spec": {"nodeName": "node-a", "source": source}})

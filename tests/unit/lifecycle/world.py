@@ -42,6 +42,7 @@ from reconciler.model.plan import (
     DeleteObject,
     DeleteUnused,
     EnsureInstanceProfile,
+    EnsureTemplate,
     EvictPod,
     LaunchInstances,
     PatchObject,
@@ -320,6 +321,7 @@ class World:
         self.facts["inventories"] = {action.resource.kind: changed(known, resources=left)}
 
     @_do.register(EnsureInstanceProfile)
+    @_do.register(EnsureTemplate)
     @_do.register(DeleteClassResources)
     def _(self, action: Action) -> None:
         """Noted in `deeds`."""
