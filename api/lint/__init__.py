@@ -3,8 +3,9 @@
 One function, `validate`, serves Git hooks, the admission webhook and the command line, so that the same mistake always
 meets the same words. It looks in four layers: the shape (schema.py), the rules that the CustomResourceDefinitions
 state in CEL (cel.py), what controllers refuse at run time (rules_*.py), and what is legal but unwise (advice_*.py).
-What only shows when several objects are read side by side is found by `together`. Every rule has a page in the rule
-book (rulebook/). Pure: nothing here reads a clock or a file other than the definitions and tables of this package.
+What only shows when several objects are read side by side is found by `together`, and what a change of them means for
+nodes by `changes` (changes.py). Every rule has a page in the rule book (rulebook/). Pure: nothing here reads a clock or
+a file other than the definitions and tables of this package.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from api import crds, labels
 from api.defaulting import default
 from api.requirements import Requirements
 
-from . import nearest, old_names, pod_annotations, together_buffers, together_overlays
+from . import nearest, old_names, pod_annotations, together_buffers, together_overlays, together_workloads
 from .catalogue import Catalogue
 from .plain import plain
 from .problem import Found, Problem, Steps, at, ordered, shown, some
@@ -62,6 +62,7 @@ def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = ST
         *(_untolerated(pools, tolerated) if any(map(pod_spec, cleaned)) else ()),
         *together_overlays.check(cleaned, settings.types),
         *together_buffers.check(cleaned),
+        *together_workloads.check(cleaned, settings.types),
         *((index, problem) for index, manifest in enumerate(cleaned) for problem in _alone(manifest)),
     ):
         found[index].append(problem)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from api import crds, labels, lint
-from api.lint import LintSettings, Problem, Steps
+from api.lint import LintSettings, Problem, Severity, Steps
 from api.lint.problem import RANK, shown
 from reconciler.cli import documents, file_rules, ignores
 from reconciler.cli.documents import Document
@@ -23,18 +23,20 @@ _GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
 #: A group that is this near to one of ours is a slip of the pen and no other product's.
 _NEAR: Final = 0.75
 #: Rules whose complaint is about the key rather than the value.
-_ABOUT_KEYS: Final = ("KERF-SCHEMA-UNKNOWN", "KERF-SCHEMA-KEY")
+ABOUT_KEYS: Final = ("KERF-SCHEMA-UNKNOWN", "KERF-SCHEMA-KEY")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem and where it is shown; `subject` is the manifest, such as `NodePool default`, "" for a whole file."""
+    """A problem and where it is shown; `subject` is the manifest, such as `NodePool default`, "" for a whole file.
+    `world` names the kustomization or chart that was rendered to find it, "" where nothing was."""
 
     file: str
     start: Place
     end: Place
     subject: str
     problem: Problem
+    world: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +70,29 @@ class Report:
     @property
     def unreadable(self) -> bool:
         """Whether some of the files could not be looked at."""
-        return any(finding.problem.rule in file_rules.UNREADABLE for finding in self.findings)
+        rules = (f.problem.rule for f in self.findings if f.problem.severity == "error")
+        return any(rule in file_rules.UNREADABLE for rule in rules)
 
 
 @dataclass(slots=True)
-class _File:
-    """A file on its way: its documents, the manifests in them, what was found, and the exceptions."""
+class File:
+    """A file that was read: its lines where they may hold exceptions, its documents, the manifests in them, what could
+    not be read, and how many objects are not ours."""
 
     name: str
     lines: Sequence[str] = ()
     documents: list[Document] = field(default_factory=list)
     manifests: list[Manifest] = field(default_factory=list)
-    findings: list[tuple[Finding, Manifest | None]] = field(default_factory=list)
+    findings: list[_Told] = field(default_factory=list)
     skipped: int = 0
+    origin: Origin | None = None
+
+
+class Origin(Protocol):
+    """Where the text of a file comes from that nobody wrote."""
+
+    def place(self, rendered: File, manifest: Manifest, finding: Finding) -> tuple[File, Finding, Manifest | None]:
+        """Of what was found of a rendered manifest the file that somebody wrote, the place in it, and what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +106,19 @@ class Manifest:
     ours: bool
 
 
+_Told = tuple[Finding, Manifest | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file's name with its bytes, or with why there are none."""
+    """A file's name with its bytes, or why there are none and the rule for that; what was rendered has an origin."""
 
     name: str
     data: bytes
     fault: str = ""
+    rule: str = file_rules.READ
+    severity: Severity = "error"
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +132,34 @@ class Wish:
 
 def check(contents: Iterable[Content], wish: Wish, known: Callable[[], frozenset[str]]) -> Report:
     """Everything that is wrong; `known` gives all rules that there are, and is asked only when comments name some."""
-    files = [_read(content) for content in contents]
+    report = judge([read(content) for content in contents], wish, known)
+    return replace(report, findings=once(report.findings))
+
+
+def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings that several renderings of one file have in common, once."""
+    return tuple({(f.file, f.start, f.subject, f.problem.rule, f.problem.message): f for f in findings}.values())
+
+
+def judge(
+    files: Sequence[File], wish: Wish, known: Callable[[], frozenset[str]], more: Sequence[Sequence[Problem]] = ()
+) -> Report:
+    """Everything that is wrong in files that were read. `more` are further problems, a list for each of the manifests
+    in their order."""
     manifests = [(file, manifest) for file in files for manifest in file.manifests]
-    together = lint.together([manifest.node.value for _, manifest in manifests], wish.settings)
-    for (file, manifest), beside in zip(manifests, together, strict=True):
+    together = _together(manifests, wish.settings)
+    shown = list(files)
+    told = {id(file): list(file.findings) for file in files}
+    for (file, manifest), beside, own in zip(manifests, together, more or [()] * len(together), strict=True):
         alone = lint.validate(manifest.node.value, settings=wish.settings) if manifest.ours else ()
-        problems = lint.ordered((*alone, *beside))
-        file.findings += [(finding, manifest) for finding in _findings(file.name, manifest, problems)]
-    findings = [finding for file in files for finding in _heeded(file, known)]
+        problems = lint.ordered((*alone, *beside, *own))
+        for finding in _findings(file.name, manifest, problems):
+            source, there, written = _origin(file, manifest, finding)
+            if id(source) not in told:
+                shown.append(source)
+                told[id(source)] = []
+            told[id(source)].append((there, written))
+    findings = [finding for file in shown for finding in _heeded(file, told[id(file)], known)]
     return Report(
         findings=tuple(finding for finding in findings if finding.problem.rule not in wish.left_out),
         subjects=tuple(Subject(f.name, m.node.start.line, m.name) for f, m in manifests if m.ours),
@@ -131,13 +169,33 @@ def check(contents: Iterable[Content], wish: Wish, known: Callable[[], frozenset
     )
 
 
-def _read(content: Content) -> _File:
-    file = _File(content.name)
+def _together(manifests: Sequence[tuple[File, Manifest]], settings: LintSettings) -> list[list[Problem]]:
+    """The problems that manifests have with each other; what was rendered together is a world of its own."""
+    worlds: dict[str, list[int]] = {}
+    for index, (file, _) in enumerate(manifests):
+        worlds.setdefault(file.name if file.origin else "", []).append(index)
+    found: list[list[Problem]] = [[] for _ in manifests]
+    for indexes in worlds.values():
+        beside = lint.together([manifests[index][1].node.value for index in indexes], settings)
+        for index, problems in zip(indexes, beside, strict=True):
+            found[index] = problems
+    return found
+
+
+def _origin(file: File, manifest: Manifest, finding: Finding) -> tuple[File, Finding, Manifest | None]:
+    if file.origin is None:
+        return file, finding, manifest
+    source, there, written = file.origin.place(file, manifest, finding)
+    return source, replace(there, world=file.name), written
+
+
+def read(content: Content) -> File:
+    """A file's documents and the manifests in them, and what keeps others from being read."""
+    file = File(content.name, origin=content.origin)
     if content.fault:
-        problem = Problem(file_rules.READ, "error", "", f"cannot be read: {content.fault}")
-        file.findings.append((Finding(content.name, Place(1, 1), Place(1, 1), "", problem), None))
+        file.findings.append((unread(content), None))
         return file
-    if ignores.WORD.encode() in content.data:
+    if content.origin is None and ignores.WORD.encode() in content.data:
         file.lines = documents.lines(content.data.decode("utf-8-sig", "replace"))
     templates = 0
     for found in documents.read(content.data):
@@ -151,6 +209,13 @@ def _read(content: Content) -> _File:
         if found.rule != file_rules.TEMPLATE or templates == 1:
             file.findings.append((unreadable(content.name, found), None))
     return file
+
+
+def unread(content: Content) -> Finding:
+    """That a file could not even be opened, or rendered."""
+    verb = "rendered" if content.rule == file_rules.RENDER else "read"
+    found = unreadable(content.name, Unreadable(content.rule, Place(1, 1), f"cannot be {verb}: {content.fault}"))
+    return replace(found, problem=replace(found.problem, severity=content.severity))
 
 
 def unreadable(name: str, failure: Unreadable, subject: str = "") -> Finding:
@@ -230,7 +295,7 @@ def oddities(manifest: Manifest) -> Iterator[tuple[Place, Problem]]:
 
 
 def _located(node: Node, problem: Problem) -> tuple[Place, Place]:
-    if problem.rule in _ABOUT_KEYS:
+    if problem.rule in ABOUT_KEYS:
         key = locate_key(node, problem.steps)
         if key is not None:
             return key
@@ -252,18 +317,18 @@ def as_written(node: Node, problem: Problem) -> Problem:
     return replace(problem, message=message, hint=quoted(word) if literal else problem.hint)
 
 
-def _heeded(file: _File, known: Callable[[], frozenset[str]]) -> list[Finding]:
+def _heeded(file: File, told: Sequence[_Told], known: Callable[[], frozenset[str]]) -> list[Finding]:
     """A file's findings without those that its comments except, and what is to be said of the comments."""
-    findings = [finding for finding, _ in file.findings]
+    findings = [finding for finding, _ in told]
     if file.lines:
         nodes = [document.node for document in file.documents]
-        findings = list(_kept(file, ignores.comments(file.lines, nodes, known())))
+        findings = list(_kept(file, told, ignores.comments(file.lines, nodes, known())))
     return sorted(findings, key=lambda f: (f.start, RANK[f.problem.severity], f.problem.rule, f.problem.message))
 
 
-def _kept(file: _File, comments: ignores.Comments) -> Iterator[Finding]:
+def _kept(file: File, told: Sequence[_Told], comments: ignores.Comments) -> Iterator[Finding]:
     used: set[ignores.Ignore] = set()
-    for finding, manifest in file.findings:
+    for finding, manifest in told:
         rule = finding.problem.rule
         hits = [i for i in comments.ignores if rule in i.rules and _covers(i, finding, manifest)]
         used.update(hits)
@@ -271,7 +336,7 @@ def _kept(file: _File, comments: ignores.Comments) -> Iterator[Finding]:
             yield finding
     unused = [ignore for ignore in comments.ignores if ignore not in used]
     # What could not be read may well have what an exception is for.
-    readable = not any(finding.problem.rule in file_rules.UNREADABLE for finding, _ in file.findings)
+    readable = not any(finding.problem.rule in file_rules.UNREADABLE for finding, _ in told)
     for place, problem in (*comments.faults, *(ignores.unused(unused) if readable else ())):
         yield Finding(file.name, place, place, "", problem)
 

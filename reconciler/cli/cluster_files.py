@@ -52,18 +52,22 @@ class ClusterFiles:
 
 def read(sources: Iterable[Source]) -> ClusterFiles:
     """The objects of the kinds that matter; others are passed over. Raises BadFile."""
+    return of(row for source in sources for row in manifests(source))
+
+
+def of(rows: Iterable[tuple[str, dict[str, Any]]]) -> ClusterFiles:
+    """The same of manifests that were read already, each with its place. Raises BadFile."""
     found: dict[str, dict[str, Any]] = {}
-    for source in sources:
-        for place, manifest in _manifests(source):
-            kind = kinds.BY_NAME.get(str(manifest.get("kind", "")))
-            if kind is not None and manifest.get("apiVersion") == kind.api_version:
-                value = _decoded(kind, manifest, place)
-                found.setdefault(kind.name, {})[f"{value.metadata.namespace}/{value.metadata.name}"] = value
-    return ClusterFiles({name: tuple(rows.values()) for name, rows in found.items()})
+    for place, manifest in rows:
+        kind = kinds.BY_NAME.get(str(manifest.get("kind", "")))
+        if kind is not None and manifest.get("apiVersion") == kind.api_version:
+            value = _decoded(kind, manifest, place)
+            found.setdefault(kind.name, {})[f"{value.metadata.namespace}/{value.metadata.name}"] = value
+    return ClusterFiles({name: tuple(values.values()) for name, values in found.items()})
 
 
-def _manifests(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each object with its place; of a list each of its items."""
+def manifests(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each object with its place; of a list each of its items. Raises BadFile."""
     try:
         data = source.read()
     except OSError as error:

@@ -12,9 +12,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from reconciler.cli.checking import Content
     from reconciler.cli.converting import Converted
-    from reconciler.cli.sources import Source
 
 _ABOUT: Final = """\
 Rewrite Provisioners, AWSNodeTemplates and everything of v1beta1 as NodePools, EC2NodeClasses and NodeClaims of v1, and
@@ -41,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         return _refused(str(error))
     if asked.in_place and any(source.name == _STDIN for source in found):
         return _refused("standard input cannot be changed in place")
-    files = converting.convert_files(_contents(found), Wish(asked.role, asked.instance_profile))
+    files = converting.convert_files(sources.contents(found), Wish(asked.role, asked.instance_profile))
     _tell(files)
     written = _write(files) if asked.in_place else True
     if not asked.in_place:
@@ -70,16 +68,6 @@ def _parser() -> ArgumentParser:
     profile.add_argument("--role", default="", metavar="NAME", help=role)
     profile.add_argument("--instance-profile", default="", metavar="NAME", help="the same, by an instance profile")
     return parser
-
-
-def _contents(found: Sequence[Source]) -> Iterator[Content]:
-    from reconciler.cli.checking import Content
-
-    for source in found:
-        try:
-            yield Content(source.name, source.read())
-        except OSError as error:
-            yield Content(source.name, b"", error.strerror or str(error))
 
 
 def _tell(files: Sequence[Converted]) -> None:

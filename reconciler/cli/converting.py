@@ -105,8 +105,7 @@ def _order(finding: Finding) -> tuple[Place, str, str]:
 def _read(content: Content) -> _File:
     file = _File(content.name)
     if content.fault:
-        problem = Problem(file_rules.READ, "error", "", f"cannot be read: {content.fault}")
-        file.findings.append(Finding(content.name, Place(1, 1), Place(1, 1), "", problem))
+        file.findings.append(checking.unread(content))
         return file
     for found in documents.read(content.data):
         if isinstance(found, Unreadable):

@@ -12,11 +12,12 @@ from typing import Final
 from api.lint import Severity
 
 READ, YAML, TEMPLATE, LIMIT = "KERF-FILE-READ", "KERF-FILE-YAML", "KERF-FILE-TEMPLATE", "KERF-FILE-LIMIT"
+RENDER: Final = "KERF-FILE-RENDER"
 TWICE, KEY, IGNORE, UNUSED = "KERF-FILE-TWICE", "KERF-FILE-KEY", "KERF-FILE-IGNORE", "KERF-FILE-UNUSED"
 
 _ID = re.compile(r"^(KERF-[A-Z0-9-]+):", re.MULTILINE)
 #: A file that breaks one of these could not be looked at, wholly or in part.
-UNREADABLE: Final = frozenset({READ, YAML, TEMPLATE, LIMIT})
+UNREADABLE: Final = frozenset({READ, YAML, TEMPLATE, LIMIT, RENDER})
 SEVERITIES: Final[Mapping[str, Severity]] = {
     **dict.fromkeys((*UNREADABLE, TWICE, IGNORE), "error"),
     KEY: "warning",

@@ -1,6 +1,6 @@
 """How a report is told: to people, to programs, and to the annotations of a pull request.
 
-Each format is a function from a report to text. SARIF and JUnit have modules of their own.
+Each format is a function from a report to text. SARIF, JUnit and GitLab's have modules of their own.
 """
 
 from __future__ import annotations
@@ -118,10 +118,17 @@ def _junit(report: Report) -> str:
     return junit.suites(report)
 
 
+def _gitlab(report: Report) -> str:
+    from reconciler.cli import gitlab
+
+    return gitlab.code_quality(report)
+
+
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = {
     "text": text,
     "json": as_json,
     "sarif": _sarif,
     "github": github,
     "junit": _junit,
+    "gitlab": _gitlab,
 }

@@ -117,9 +117,10 @@ def covered(node: Node, line: int) -> Steps | None:
 
 
 def unused(ignores: Iterable[Ignore]) -> Iterator[tuple[Place, Problem]]:
-    """What is said of exceptions that covered nothing; of rules across files it depends on which files are given."""
+    """What is said of exceptions that covered nothing; of rules across files and about
+    changes it depends on which files are given."""
     for ignore in ignores:
-        if any(rule.startswith("KERF-SET-") for rule in ignore.rules):
+        if any(rule.startswith(("KERF-SET-", "KERF-DIFF-")) for rule in ignore.rules):
             continue
         message = f"nothing here breaks {' or '.join(ignore.rules)}"
         yield ignore.place, Problem(file_rules.UNUSED, "info", "", message, "remove the comment")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
 from reconciler.cli.checking import Finding, Report
+from reconciler.cli.fingerprints import fingerprints
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
@@ -47,14 +46,9 @@ def _rules(ids: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _results(findings: Iterable[Finding], indexes: dict[str, int]) -> list[dict[str, Any]]:
-    seen: Counter[str] = Counter()
-    results = []
-    for finding in findings:
-        identity = _identity(finding)
-        seen[identity] += 1
-        results.append(_result(finding, indexes, f"{identity}:{seen[identity]}"))
-    return results
+def _results(findings: Sequence[Finding], indexes: dict[str, int]) -> list[dict[str, Any]]:
+    told = zip(findings, fingerprints(findings), strict=True)
+    return [_result(finding, indexes, fingerprint) for finding, fingerprint in told]
 
 
 def _result(finding: Finding, indexes: dict[str, int], fingerprint: str) -> dict[str, Any]:
@@ -87,9 +81,3 @@ def _result(finding: Finding, indexes: dict[str, int], fingerprint: str) -> dict
 def _uri(name: str) -> str:
     path = PurePath(name)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
-
-
-def _identity(finding: Finding) -> str:
-    """The same while a finding is the same, wherever in its file it moves."""
-    parts = (finding.file, finding.subject, finding.problem.rule, finding.problem.path)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -5,15 +5,21 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from reconciler.cli.documents import LARGEST
 
+if TYPE_CHECKING:
+    from reconciler.cli.checking import Content
+
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
+#: What makes a folder one that can be rendered.
+KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+CHART: Final = "Chart.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,10 @@ class Source:
             return file.read(LARGEST + 1)
 
 
+class ToolMissing(Exception):
+    """What should be rendered and cannot, and what that needs, in words."""
+
+
 class NotFound(Exception):
     """Nothing is there that could be read: a usage error, in words."""
 
@@ -41,6 +51,22 @@ def find(paths: Sequence[str]) -> list[Source]:
         for name in _names(path):
             found.setdefault(os.path.realpath(name) if name != "<stdin>" else name, Source(name))
     return list(found.values())
+
+
+def is_rendered(names: Iterable[str]) -> bool:
+    """Whether there is a kustomization or a chart among files."""
+    return any(os.path.basename(name) in (*KUSTOMIZATIONS, CHART) for name in names)
+
+
+def contents(found: Sequence[Source]) -> Iterator[Content]:
+    """What is in the files, or why it cannot be read."""
+    from reconciler.cli.checking import Content
+
+    for source in found:
+        try:
+            yield Content(source.name, source.read())
+        except OSError as error:
+            yield Content(source.name, b"", error.strerror or str(error))
 
 
 def _names(path: str) -> list[str]:

@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from api.lint import LintSettings
-    from reconciler.cli.checking import Content, Report
-    from reconciler.cli.sources import Source
+    from reconciler.cli.checking import Report, Wish
 
-FORMATS: Final = ("text", "json", "sarif", "github", "junit")
+FORMATS: Final = ("text", "json", "sarif", "github", "gitlab", "junit")
+RENDER: Final = ("auto", "never", "always")
 _ABOUT: Final = """\
 Check NodePools, EC2NodeClasses and the other kinds of Karpenter in YAML or JSON before a cluster sees them.
 
@@ -39,17 +39,31 @@ def main(arguments: Sequence[str]) -> int:
     """Read the command line, check the files, tell what was found; the exit code."""
     asked = _parser().parse_args(arguments)
     _leave_out("cel.cli")
-    from reconciler.cli import checking, sources
+    from reconciler.cli import checking, formats, gathering, sources
 
     try:
+        written = _written(asked.write)
         wish = checking.Wish(_rules(asked.ignore), asked.strict, _settings(asked.catalogue))
-        found = sources.find(asked.paths)
-    except (Refused, sources.NotFound) as error:
+        if asked.changed_since:
+            report = _changed(asked, wish)
+        else:
+            found = sources.find(asked.paths)
+            report = checking.check(gathering.now(asked.paths, found, asked.render, _note), wish, _known)
+    except (Refused, sources.NotFound, sources.ToolMissing) as error:
         print(f"kerf validate: {error}", file=sys.stderr)
         return 2
-    report = checking.check(_contents(found), wish, _known)
     sys.stdout.write(_told(report, asked))
+    for path, form in written.items():
+        try:
+            Path(path).write_text(formats.FORMATS[form](report), encoding="utf-8")
+        except OSError as error:
+            print(f"kerf validate: --write {form}={path}: {error.strerror}", file=sys.stderr)
+            return 2
     return 2 if report.unreadable else int(report.failed)
+
+
+def _note(words: str) -> None:
+    print(f"kerf validate: {words}", file=sys.stderr)
 
 
 def _leave_out(module: str) -> None:
@@ -64,11 +78,33 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, a pattern, or - for standard input")
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to tell it (text)")
+    write = "tell it in another format too, in a file; repeatable"
+    parser.add_argument("--write", action="append", default=[], metavar="FORMAT=FILE", help=write)
     parser.add_argument("--strict", action="store_true", help="warnings fail, too")
     parser.add_argument("--ignore", action="append", default=[], metavar="RULE", help="leave out a rule; repeatable")
+    render = (
+        "whether kustomizations and charts of folders are rendered: where the tools are there (auto), or else refuse"
+    )
+    parser.add_argument("--render", choices=RENDER, default="auto", help=render)
+    since = "only what differs from this commit of Git, and what the change means for nodes"
+    parser.add_argument("--changed-since", default="", metavar="REF", help=since)
     catalogue = "instance types to judge by, as kerf catalogue prints them (us-east-1)"
     parser.add_argument("--catalogue", default="", metavar="FILE", help=catalogue)
     return parser
+
+
+def _changed(asked: Namespace, wish: Wish) -> Report:
+    """The report on what differs from a commit."""
+    from reconciler.cli import gathering, git, since
+
+    try:
+        history = git.read(asked.paths, asked.changed_since)
+        found = history.find(asked.paths)
+        today = gathering.now(asked.paths, found, asked.render, _note)
+        with gathering.then(history, asked.paths, found, today, asked.render) as earlier:
+            return since.check(today, earlier, wish, _known)
+    except git.Refused as error:
+        raise Refused(f"--changed-since {asked.changed_since}: {error}") from error
 
 
 def _settings(path: str) -> LintSettings:
@@ -82,6 +118,17 @@ def _settings(path: str) -> LintSettings:
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else error
         raise Refused(f"--catalogue {path}: {words}") from error
+
+
+def _written(wanted: Sequence[str]) -> dict[str, str]:
+    """The files to write, each with its format."""
+    files = {}
+    for text in wanted:
+        form, _, path = text.partition("=")
+        if form not in FORMATS or not path:
+            raise Refused(f"--write {text}: write FORMAT=FILE, with one of {', '.join(FORMATS)}")
+        files[path] = form
+    return files
 
 
 def _rules(names: Sequence[str]) -> frozenset[str]:
@@ -100,16 +147,6 @@ def _known() -> frozenset[str]:
     from reconciler.cli import file_rules
 
     return file_rules.known()
-
-
-def _contents(found: Sequence[Source]) -> Iterator[Content]:
-    from reconciler.cli.checking import Content
-
-    for source in found:
-        try:
-            yield Content(source.name, source.read())
-        except OSError as error:
-            yield Content(source.name, b"", error.strerror or str(error))
 
 
 def _told(report: Report, asked: Namespace) -> str:

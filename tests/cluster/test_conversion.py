@@ -25,15 +25,8 @@ CONVERTED = [case for case in CASES if case.after != AS_IT_IS and "error" not in
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[ControlPlane]:
-    """One of its own: on the shared one charts have left their definitions, or expect to find them."""
-    with ControlPlane() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def server(cluster: ControlPlane) -> Iterator[ApiServer]:
-    with with_definitions(cluster) as found:
+def server(own_control_plane: ControlPlane) -> Iterator[ApiServer]:
+    with with_definitions(own_control_plane) as found:
         yield found
 
 
@@ -59,9 +52,9 @@ def test_each_object_is_accepted(server: ApiServer) -> None:
 
 
 @pytest.mark.usefixtures("server")
-def test_what_is_printed_can_be_applied(cluster: ControlPlane) -> None:
+def test_what_is_printed_can_be_applied(own_control_plane: ControlPlane) -> None:
     texts = "---\n".join(case.result for case in CONVERTED if not case.result.startswith("{"))
-    applied = cluster.kubectl(
+    applied = own_control_plane.kubectl(
         "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", input=texts, check=False
     )
     assert applied.stderr == ""

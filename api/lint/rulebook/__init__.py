@@ -30,6 +30,7 @@ FAMILIES: Final[Mapping[str, str]] = MappingProxyType(
         "Names": "meta.yaml",
         "Shape": "schema.yaml",
         "Side by side": "set.yaml",
+        "Changes": "diff.yaml",
         "Old names": "old.yaml",
         "Conversion": "conversion.yaml",
         "Files": "file.yaml",
@@ -44,6 +45,7 @@ class Entry:
     `wrong` and `right` change fields of the smallest manifest of `kind`: a path and what stands there, None for a field
     that is left out. `old` is the same for the object before a change. Rules across objects have lists of objects
     instead, in `wrong_files` and `right_files`: the smallest manifest of a kind, by name, with fields that are `set`.
+    Rules about what a change means have `old_files`, too, which may become either; a list may be empty then.
     """
 
     id: str
@@ -58,6 +60,7 @@ class Entry:
     old: Mapping[str, Any] | None = None
     wrong_files: tuple[Mapping[str, Any], ...] = ()
     right_files: tuple[Mapping[str, Any], ...] = ()
+    old_files: tuple[Mapping[str, Any], ...] = ()
 
 
 @cache

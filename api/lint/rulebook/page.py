@@ -56,9 +56,16 @@ def examples(entry: Entry) -> list[tuple[str, str]]:
     for name, fields in (("Before", entry.old), ("Wrong", entry.wrong), ("Right", entry.right)):
         if fields is not None:
             found.append((name, _yaml(_nested(fields))))
-    for name, files in (("Wrong, side by side", entry.wrong_files), ("Right, side by side", entry.right_files)):
+    beside = "" if entry.old_files else ", side by side"
+    for name, files in (
+        ("Before", entry.old_files),
+        (f"Wrong{beside}", entry.wrong_files),
+        (f"Right{beside}", entry.right_files),
+    ):
         if files:
             found.append((name, "---\n".join(_yaml(_file(row)) for row in files)))
+        elif entry.old_files:
+            found.append((name, "# nothing\n"))
     return found
 
 

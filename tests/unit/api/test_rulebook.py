@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from api.lint import Problem, together, validate
+from api.lint.changes import Located, changes
 from api.lint.rulebook import Entry, book
 from api.lint.rulebook.page import markdown, text
 
@@ -23,6 +24,10 @@ ABOUT_FILES = {rule for rule in book() if rule.startswith("KERF-FILE-")}
 #: What `kerf convert` tells of manifests that the linter does not know; tests/unit/conversion has the examples.
 ABOUT_CONVERSION = {rule for rule in book() if rule.startswith("KERF-CONV-")}
 WORKLOAD = {"template": {"spec": {"containers": [{"name": "app", "image": "app"}]}}}
+SIDE_BY_SIDE = [
+    pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong_files and not entry.old_files
+]
+ABOUT_CHANGES = [pytest.param(entry, id=entry.id) for entry in book().values() if entry.old_files]
 WITH_EXAMPLES = [pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong]
 
 
@@ -64,7 +69,7 @@ def test_every_rule_has_an_entry_and_every_entry_a_rule() -> None:
 
 
 def test_every_entry_has_examples() -> None:
-    without = {entry.id for entry in book().values() if not (entry.wrong or entry.wrong_files)}
+    without = {entry.id for entry in book().values() if not (entry.wrong or entry.wrong_files or entry.old_files)}
     assert without == TOO_LONG_TO_PRINT | ABOUT_FILES | ABOUT_CONVERSION
 
 
@@ -82,7 +87,20 @@ def test_the_right_example_keeps_the_rule(entry: Entry) -> None:
     assert [p for p in validate(manifest(entry, entry.right), old) if p.severity == "error"] == []
 
 
-@pytest.mark.parametrize("entry", [pytest.param(entry, id=entry.id) for entry in book().values() if entry.wrong_files])
+def told_of_a_change(entry: Entry, after: Sequence[Mapping[str, Any]]) -> list[Problem]:
+    before, now = ([Located("", made) for made in files(rows)] for rows in (entry.old_files, after))
+    told = changes(before, now)
+    return [p for problems in (*told.found, *told.removed) for p in problems if p.rule == entry.id]
+
+
+@pytest.mark.parametrize("entry", ABOUT_CHANGES)
+def test_a_change_breaks_and_keeps_the_rule(entry: Entry) -> None:
+    assert {problem.severity for problem in told_of_a_change(entry, entry.wrong_files)} == {entry.severity}
+    assert told_of_a_change(entry, entry.right_files) == []
+    assert told_of_a_change(entry, entry.old_files) == []
+
+
+@pytest.mark.parametrize("entry", SIDE_BY_SIDE)
 def test_files_side_by_side_break_and_keep_the_rule(entry: Entry) -> None:
     wrong = [p for problems in together(files(entry.wrong_files)) for p in problems if p.rule == entry.id]
     assert {problem.severity for problem in wrong} == {entry.severity}

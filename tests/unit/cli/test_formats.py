@@ -101,6 +101,32 @@ def test_a_line_of_github_is_one_line() -> None:
     assert len(formats.github(found).splitlines()) == len(found.findings) + 1
 
 
+def test_gitlab() -> None:
+    entries = json.loads(formats.FORMATS["gitlab"](report()))
+    assert entries[0] == {
+        "description": 'NodeClaim general-x7k2p: metadata.labels.true: the key on is read as "true"; '
+        'put it in quotes: "on" [KERF-FILE-KEY]',
+        "check_name": "KERF-FILE-KEY",
+        "fingerprint": entries[0]["fingerprint"],
+        "severity": "minor",
+        "location": {"path": "50%, a:b/wrong.yaml", "lines": {"begin": 4}},
+    }
+    assert [entry["severity"] for entry in entries] == ["minor", "major", "major", "major"]
+    assert len({entry["fingerprint"] for entry in entries}) == 4
+
+
+def test_gitlab_wants_paths_without_a_dot_and_knows_a_finding_that_moved() -> None:
+    told = [
+        json.loads(formats.FORMATS["gitlab"](check([Content("./a.yaml", text.encode())], Wish(), known)))[0]
+        for text in (CLAIM, f"# more\n{CLAIM}")
+    ]
+    assert [entry["location"] for entry in told] == [
+        {"path": "a.yaml", "lines": {"begin": 10}},
+        {"path": "a.yaml", "lines": {"begin": 11}},
+    ]
+    assert told[0]["fingerprint"] == told[1]["fingerprint"]
+
+
 #: What SARIF 2.1.0 asks of the parts that are used here.
 SARIF = {
     "type": "object",

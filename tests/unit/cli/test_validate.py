@@ -98,6 +98,24 @@ def test_strict(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.count("warning") == 4
 
 
+def test_one_run_tells_it_in_several_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {form: folder / f"report.{form}" for form in validate.FORMATS}
+    wanted = [f"--write={form}={path}" for form, path in files.items()]
+    assert validate.main([str(folder / "a.yml"), "--format", "github", *wanted]) == 1
+    assert capsys.readouterr().out == files["github"].read_text()
+    for form, path in files.items():
+        validate.main([str(folder / "a.yml"), "--format", form])
+        assert capsys.readouterr().out == path.read_text()
+
+
+@pytest.mark.parametrize("wanted", ["yaml=x", "sarif", "sarif="])
+def test_a_report_that_cannot_be_written(folder: Path, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert validate.main([str(folder / "b.yaml"), "--write", wanted]) == 2
+    assert f"--write {wanted}: write FORMAT=FILE, with one of text" in capsys.readouterr().err
+    assert validate.main([str(folder / "b.yaml"), "--write", f"json={folder}"]) == 2
+    assert "Is a directory" in capsys.readouterr().err
+
+
 def test_an_unknown_rule_is_refused_with_the_nearest(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert validate.main([str(folder), "--ignore", "KERF-SCHEMA-TIPE"]) == 2
     expected = "kerf validate: --ignore KERF-SCHEMA-TIPE: there is no such rule; did you mean KERF-SCHEMA-TYPE?\n"

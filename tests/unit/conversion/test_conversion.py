@@ -57,8 +57,10 @@ def test_converted_again_it_is_the_same_and_nothing_is_told(case: Case) -> None:
 
 @EACH
 def test_every_comment_survives(case: Case) -> None:
+    after = case.converted().after
     for comment in COMMENT.findall(case.before):
         assert comment.rstrip() in case.result
+        assert comment.rstrip() in after
 
 
 @EACH
