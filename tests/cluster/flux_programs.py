@@ -1,0 +1,91 @@
+"""Flux's kustomize-controller, built from its Go module, and the definitions of the kinds that it works with.
+
+`flux_tools/go.mod` pins the controller; it is a module of its own, so that the control plane is not built anew with it.
+Its definitions and those of source-controller, which it watches, are taken out of their modules. The result is kept in
+`.cache/flux/<hash of what was asked for>/`: built once, a few minutes when nothing is cached, seconds afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tests.go_build import GoBuildFailed, build_once, go_build
+
+from .binaries import COMPILER_FLAGS, ControlPlaneUnavailable
+
+TOOLS: Final = Path(__file__).resolve().parent / "flux_tools"
+CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "flux"
+PROGRAM: Final = "kustomize-controller"
+#: Where the program's folder has the definitions.
+DEFINITIONS: Final = "crds"
+
+_CONTROLLER: Final = "github.com/fluxcd/kustomize-controller"
+#: Of this module only the definitions are read, so it is no dependency of ours: its version, and the hash of it.
+_SOURCES: Final = "github.com/fluxcd/source-controller@v1.9.0"
+_SOURCES_SUM: Final = "h1:5msg2yyjVYDULZos+2ve8MZzcSqTpusiXmrOeBhc9yY="
+_MODULE_DEFINITIONS: Final = "config/crd/bases"
+_LINKER_FLAGS: Final = "-s -w"
+_ANNOUNCED: Final = "building Flux's kustomize-controller (a few minutes when nothing is cached)"
+
+
+class FluxUnavailable(ControlPlaneUnavailable):
+    """There is no kustomize-controller on this machine; the message is one line that says why."""
+
+
+def find_flux(
+    announce: Callable[[str], None] = print, environment: Mapping[str, str] = os.environ, cache: Path = CACHE
+) -> Path:
+    """Return the folder with `PROGRAM` and `DEFINITIONS`, making it first if need be. Raises FluxUnavailable."""
+    folder = cache / _fingerprint()
+    if not folder.is_dir():
+        go = shutil.which("go", path=environment.get("PATH", ""))
+        if go is None:
+            raise FluxUnavailable("no Go toolchain to build Flux's kustomize-controller with")
+        build_once(folder, partial(_fill, go), lambda: announce(_ANNOUNCED))
+    return folder
+
+
+def _fingerprint() -> str:
+    asked_for = [(TOOLS / name).read_bytes() for name in ("go.mod", "go.sum")]
+    texts = (COMPILER_FLAGS, _LINKER_FLAGS, _SOURCES, _SOURCES_SUM, platform.system(), platform.machine())
+    return hashlib.sha256(b"\0".join([*asked_for, *(text.encode() for text in texts)])).hexdigest()[:16]
+
+
+def _fill(go: str, staging: Path) -> None:
+    flags = ["-p", "2", "-trimpath", "-gcflags", COMPILER_FLAGS, "-ldflags", _LINKER_FLAGS]
+    try:
+        go_build(go, [*flags, "-o", str(staging / PROGRAM), _CONTROLLER], TOOLS, {"CGO_ENABLED": "0"})
+    except GoBuildFailed as failure:
+        raise FluxUnavailable(f"go build of kustomize-controller failed: {failure}") from None
+    (staging / DEFINITIONS).mkdir()
+    for module in (_controller_module(go), _sources_module(go)):
+        for path in sorted((module / _MODULE_DEFINITIONS).glob("*.yaml")):
+            shutil.copyfile(path, staging / DEFINITIONS / path.name)
+
+
+def _controller_module(go: str) -> Path:
+    return Path(_asked(go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", _CONTROLLER))
+
+
+def _sources_module(go: str) -> Path:
+    told = json.loads(_asked(go, "mod", "download", "-json", _SOURCES))
+    if told["Sum"] != _SOURCES_SUM:
+        raise FluxUnavailable(f"{_SOURCES} is not what it was: its hash is {told['Sum']}")
+    return Path(told["Dir"])
+
+
+def _asked(go: str, *arguments: str) -> str:
+    done = subprocess.run([go, *arguments], cwd=TOOLS, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise FluxUnavailable(f"go {' '.join(arguments)}: {lines[-1]}")
+    return done.stdout.strip()
