@@ -34,7 +34,7 @@ PACKAGES: Final = {
     "kwok": "sigs.k8s.io/kwok/cmd/kwok",
 }
 #: Neither inlining nor debug information: it takes 40 % off the build, and tests that mostly wait do not miss it.
-_COMPILER_FLAGS: Final = "all=-l -dwarf=false"
+COMPILER_FLAGS: Final = "all=-l -dwarf=false"
 _ANNOUNCED: Final = "building the Kubernetes {} control plane (about 5 minutes when nothing is cached)"
 
 
@@ -83,7 +83,7 @@ def _linker_flags() -> str:
 def _fingerprint() -> str:
     asked_for = [(TOOLS / "go.mod").read_bytes(), (TOOLS / "go.sum").read_bytes()]
     asked_for += [
-        text.encode() for text in (_linker_flags(), _COMPILER_FLAGS, platform.system(), platform.machine(), *PACKAGES)
+        text.encode() for text in (_linker_flags(), COMPILER_FLAGS, platform.system(), platform.machine(), *PACKAGES)
     ]
     return hashlib.sha256(b"\0".join(asked_for)).hexdigest()[:16]
 
@@ -98,7 +98,7 @@ def _build(folder: Path, announce: Callable[[str], None]) -> None:
 
 
 def _go_build(go: str, staging: Path) -> None:
-    flags = ["-p", "2", "-trimpath", "-gcflags", _COMPILER_FLAGS, "-ldflags", _linker_flags(), "-o", f"{staging}/"]
+    flags = ["-p", "2", "-trimpath", "-gcflags", COMPILER_FLAGS, "-ldflags", _linker_flags(), "-o", f"{staging}/"]
     try:
         go_build(go, [*flags, *PACKAGES.values()], TOOLS, {"CGO_ENABLED": "0"})
     except GoBuildFailed as failure:

@@ -6,22 +6,46 @@ Building it may take longer than one test is allowed to: run `python -m tests.cl
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
 
-from .binaries import ControlPlaneUnavailable
+from .binaries import ControlPlaneUnavailable, find_binaries
+from .charts import Helm
 from .control_plane import ControlPlane
+
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
     """A running control plane; without one the tests are skipped, except in CI, where that is a failure."""
+    with _control_plane() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def own_control_plane() -> Iterator[ControlPlane]:
+    """One that a file has for itself: on the shared one others have left definitions and objects."""
+    with _control_plane() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Helm without a cluster."""
+    return Helm(_available(find_binaries) / "helm", tmp_path_factory.mktemp("helm"))
+
+
+def _control_plane() -> ControlPlane:
+    return _available(ControlPlane)
+
+
+def _available(find: Callable[[], T]) -> T:
     try:
-        cluster = ControlPlane()
+        return find()
     except ControlPlaneUnavailable as reason:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no control plane: {reason}", pytrace=False)
         pytest.skip(f"no control plane: {reason}")
-    with cluster:
-        yield cluster

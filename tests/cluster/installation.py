@@ -38,6 +38,8 @@ CLUSTER_NAME: Final = "kerf-e2e"
 LEASE: Final = "karpenter-leader-election"
 #: Source: Kubernetes, "Pod Lifecycle", container restarts (CrashLoopBackOff).
 RESTART_SECONDS: Final = 10.0
+#: Tests delete what they have made, many at once, and wait for its end: who tests the guard says so.
+_UNGUARDED: Final = {"settings.deletionGuardWait": "0s", "webhook.deletionGuard": "false"}
 KERF: Final = (sys.executable, "-m", "reconciler.cli.main")
 
 
@@ -74,7 +76,7 @@ class Installation:
         self._bootstrapper: Bootstrapper | None = None
         self._region: Region | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._webhook_port, self.metrics_port, self.health_port = free_ports(3)
+        self._webhook_port, self.metrics_port, self.health_port, self.debug_port = free_ports(4)
         self._settings: dict[str, str] = {}
 
     def __enter__(self) -> Installation:
@@ -86,7 +88,8 @@ class Installation:
         kubeconfig = self.control_plane.kubeconfig
         self._bootstrapper = Bootstrapper(self.aws, kubeconfig, uneven_seconds=self._uneven_seconds)
         self._bootstrapper.start()
-        self._install_charts()
+        self._install_charts(self._chart_values())
+        self._settings = self._chart_settings()
         if self._webhook:
             self.start_webhook()
         self.start_controller()
@@ -102,7 +105,8 @@ class Installation:
         self.aws.stop()
 
     # --- installing ---------------------------------------------------------------------------------------------
-    def _install_charts(self) -> None:
+    def _chart_values(self) -> dict[str, str]:
+        """By path; they tie the chart to this control plane and, with a webhook, to the keys that are made for it."""
         authority = CertificateAuthority(self._folder)
         self._webhook_keys = authority.server("kerf-webhook")
         bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
@@ -110,6 +114,7 @@ class Installation:
             "settings.clusterName": CLUSTER_NAME,
             "settings.clusterEndpoint": self.control_plane.server,
             "settings.interruptionQueue": CLUSTER_NAME,
+            **_UNGUARDED,
             **self._values,
         }
         inside = {"webhook.timeoutSeconds": "1"}
@@ -118,11 +123,11 @@ class Installation:
             "webhook.caBundle": bundle,
             "webhook.failurePolicy": "Fail",
         }
+        return {**values, **(outside if self._webhook else inside)}
+
+    def _install_charts(self, values: Mapping[str, str]) -> None:
         self._install("kerf-crd")
-        self._install(
-            "kerf", *(f"--set-string={k}={v}" for k, v in {**values, **(outside if self._webhook else inside)}.items())
-        )
-        self._settings = self._chart_settings()
+        self._install("kerf", *(f"--set-string={path}={value}" for path, value in values.items()))
 
     def _install(self, chart: str, *flags: str) -> None:
         """Install, or bring to these values what an earlier test installed."""
@@ -159,8 +164,9 @@ class Installation:
 
         One of another `name` is another replica; it serves on ports of its own.
         """
-        metrics, health = (self.metrics_port, self.health_port) if name == "controller" else free_ports(2)
-        ports = ("--metrics-port", str(metrics), "--health-probe-port", str(health))
+        own = (self.metrics_port, self.health_port, self.debug_port)
+        metrics, health, debug = own if name == "controller" else free_ports(3)
+        ports = ("--metrics-port", str(metrics), "--health-probe-port", str(health), "--debug-port", str(debug))
         self._start(name, "run", "--kubeconfig", str(self.account()), *ports, *extra)
 
     def kill_controller(self, name: str = "controller") -> None:

@@ -3,31 +3,29 @@ it, and who hands its CA on."""
 
 from __future__ import annotations
 
+import re
 import subprocess
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import pytest
-import yaml
 
 from reconciler.model import kinds
-from reconciler.runtime.settings import Options, parse
+from reconciler.runtime.options import Options
+from reconciler.runtime.settings import parse
+from webhook.deletions import GUARDED
 
-from .control_plane import ControlPlane
-from .installation import ROOT
+from .charts import Helm, Objects
 
 pytestmark = pytest.mark.cluster
 
-Objects = dict[tuple[str, str], Any]
 SECRET = "kerf-webhook-cert"
 
 
-def rendered(control_plane: ControlPlane, *values: str) -> Objects:
+def rendered(helm: Helm, *values: str) -> Objects:
     """The chart's objects by kind and name."""
-    flags = [flag for value in ("settings.clusterName=test", *values) for flag in ("--set", value)]
-    chart = str(ROOT / "charts/kerf")
-    told = control_plane.helm("template", "kerf", chart, "-n", "kerf", "--kube-version", "1.36.0", *flags).stdout
-    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(told) if one}
+    return helm.template(*(flag for value in values for flag in ("--set", value)))
 
 
 def controllers_environment(objects: Objects) -> set[str]:
@@ -90,15 +88,15 @@ _WITH_OUR_STATUS = {
 }
 
 
-def test_the_providers_gate_is_handed_on(control_plane: ControlPlane) -> None:
-    assert not options(rendered(control_plane)).settings.gates.node_class_cel
-    asked = rendered(control_plane, "settings.awsFeatureGates.nodeClassCEL=true")
+def test_the_providers_gate_is_handed_on(helm: Helm) -> None:
+    assert not options(rendered(helm)).settings.gates.node_class_cel
+    asked = rendered(helm, "settings.awsFeatureGates.nodeClassCEL=true")
     assert options(asked).settings.gates.node_class_cel
 
 
 @pytest.mark.parametrize("asked", [set(c) for n in range(len(_ASKED) + 1) for c in combinations(_ASKED, n)], ids=str)
-def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: ControlPlane, asked: set[str]) -> None:
-    objects = rendered(control_plane, *(_ASKED[one] for one in sorted(asked)))
+def test_the_controller_may_watch_what_it_watches_and_no_more(helm: Helm, asked: set[str]) -> None:
+    objects = rendered(helm, *(_ASKED[one] for one in sorted(asked)))
     settings = options(objects).settings
     gates = settings.gates
     assert {
@@ -116,14 +114,21 @@ def test_the_controller_may_watch_what_it_watches_and_no_more(control_plane: Con
         assert verbs(objects, group, f"{plural}/status") == ({"patch"} if one in asked else set())
 
 
-def test_switches_that_are_off_reach_the_controller(control_plane: ControlPlane) -> None:
+def test_switches_that_are_off_reach_the_controller(helm: Helm) -> None:
     """Karpenter's chart loses a false."""
-    assert options(rendered(control_plane)).ignore_dra_requests
-    assert not options(rendered(control_plane, "settings.ignoreDRARequests=false")).ignore_dra_requests
+    assert options(rendered(helm)).ignore_dra_requests
+    assert not options(rendered(helm, "settings.ignoreDRARequests=false")).ignore_dra_requests
 
 
-def test_by_default_the_controller_makes_the_certificate(control_plane: ControlPlane) -> None:
-    objects = rendered(control_plane)
+def test_the_charts_defaults_are_the_programs(helm: Helm) -> None:
+    """But for what only the chart knows: the webhook that it installs."""
+    told = options(rendered(helm))
+    webhook = {name: getattr(told, name) for name in ("webhook_service", "webhook_cert_secret")}
+    assert told == replace(parse([], {"CLUSTER_NAME": "test"}), **webhook)
+
+
+def test_by_default_the_controller_makes_the_certificate(helm: Helm) -> None:
+    objects = rendered(helm)
     assert {"WEBHOOK_SERVICE", "WEBHOOK_CERT_SECRET", "WEBHOOK_CONFIGURATION"} <= controllers_environment(objects)
     assert may_write_secrets(objects)
     assert mounted(objects) == SECRET
@@ -131,8 +136,8 @@ def test_by_default_the_controller_makes_the_certificate(control_plane: ControlP
     assert all("annotations" not in one["metadata"] for one in configurations(objects))
 
 
-def test_cert_manager_makes_it_when_asked_to_and_the_controller_has_no_leave_to(control_plane: ControlPlane) -> None:
-    objects = rendered(control_plane, "webhook.certManager.enabled=true", "additionalAnnotations.team=infra")
+def test_cert_manager_makes_it_when_asked_to_and_the_controller_has_no_leave_to(helm: Helm) -> None:
+    objects = rendered(helm, "webhook.certManager.enabled=true", "additionalAnnotations.team=infra")
     certificate, issuer = objects["Certificate", "kerf-webhook"]["spec"], objects["Issuer", "kerf-webhook"]["spec"]
     assert certificate["secretName"] == mounted(objects) == SECRET
     assert "kerf-webhook.kerf.svc" in certificate["dnsNames"]
@@ -144,22 +149,39 @@ def test_cert_manager_makes_it_when_asked_to_and_the_controller_has_no_leave_to(
     assert not may_write_secrets(objects)
 
 
-def test_an_issuer_of_the_users_own_signs_it(control_plane: ControlPlane) -> None:
+def test_an_issuer_of_the_users_own_signs_it(helm: Helm) -> None:
     issuer = {"name": "company", "kind": "ClusterIssuer", "group": "cert-manager.io"}
     flags = (f"webhook.certManager.issuerRef.{key}={value}" for key, value in issuer.items())
-    objects = rendered(control_plane, "webhook.certManager.enabled=true", *flags)
+    objects = rendered(helm, "webhook.certManager.enabled=true", *flags)
     assert objects["Certificate", "kerf-webhook"]["spec"]["issuerRef"] == issuer
     assert not any(kind == "Issuer" for kind, _ in objects)
 
 
 @pytest.mark.parametrize("also", ["webhook.caBundle=eA==", "webhook.url=https://10.0.0.5:8443"])
-def test_two_makers_of_one_certificate_are_refused(control_plane: ControlPlane, also: str) -> None:
+def test_two_makers_of_one_certificate_are_refused(helm: Helm, also: str) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failure:
-        rendered(control_plane, "webhook.certManager.enabled=true", also)
+        rendered(helm, "webhook.certManager.enabled=true", also)
     assert "leave webhook.caBundle and webhook.url empty" in "".join(failure.value.__notes__)
 
 
-def test_without_the_webhook_nothing_of_it_is_there(control_plane: ControlPlane) -> None:
-    objects = rendered(control_plane, "webhook.enabled=false", "webhook.certManager.enabled=true")
+def test_deletions_are_asked_about_but_never_kept_from_anybody(helm: Helm) -> None:
+    """Even where nothing else passes unchecked."""
+    _, validating = configurations(rendered(helm, "webhook.failurePolicy=Fail"))
+    ordinary, deletion = validating["webhooks"]
+    assert (ordinary["failurePolicy"], deletion["failurePolicy"]) == ("Fail", "Ignore")
+    assert ordinary["clientConfig"] == deletion["clientConfig"]
+    assert {operation for rule in deletion["rules"] for operation in rule["operations"]} == {"DELETE"}
+    assert {name for rule in deletion["rules"] for name in rule["resources"]} == {
+        "nodepools",
+        "customresourcedefinitions",
+    }
+    (condition,) = deletion["matchConditions"]
+    assert set(re.findall(r"'([a-z0-9.]+\.[a-z.]+)'", condition["expression"])) == set(GUARDED)
+    (only,) = configurations(rendered(helm, "webhook.deletionGuard=false"))[1]["webhooks"]
+    assert only["name"] == ordinary["name"]
+
+
+def test_without_the_webhook_nothing_of_it_is_there(helm: Helm) -> None:
+    objects = rendered(helm, "webhook.enabled=false", "webhook.certManager.enabled=true")
     assert not any("webhook" in name.lower() or "Webhook" in kind for kind, name in objects)
     assert not any(kind in ("Certificate", "Issuer") for kind, _ in objects)

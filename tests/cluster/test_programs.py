@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from .binaries import FOLDER_VARIABLE, PACKAGES, ControlPlaneUnavailable, find_binaries
+from .flux_programs import FluxUnavailable, find_flux
 from .processes import Component, ComponentFailed, ProcessGroup, wait_until
 
 
@@ -36,6 +37,20 @@ def test_a_chosen_folder_must_be_complete(tmp_path: Path) -> None:
     for name in ("etcd", "kwok"):
         (tmp_path / name).touch(mode=0o755)
     assert find_binaries(environment=environment) == tmp_path
+
+
+def test_flux_that_cannot_be_built_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+    with pytest.raises(FluxUnavailable, match="no Go toolchain"):
+        find_flux(told.append, {}, tmp_path)
+    broken = tmp_path / "bin" / "go"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho no such module >&2; exit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(FluxUnavailable, match="no such module"):
+        find_flux(told.append, {"PATH": str(broken.parent)}, tmp_path / "cache")
+    assert len(told) == 1
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [".lock"]
 
 
 def test_a_program_that_dies_tells_why(tmp_path: Path, group: ProcessGroup) -> None:

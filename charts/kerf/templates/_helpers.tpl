@@ -1,12 +1,16 @@
+{{/*
+What Karpenter's chart calls its objects by: a release that has its name, or is told to, is taken over in place, and what
+cannot be changed in an object (selectors, references to roles) has to be what Karpenter's chart wrote.
+*/}}
 {{- define "kerf.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- default (ternary "karpenter" .Chart.Name (contains "karpenter" .Release.Name)) .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The release's name when it holds the chart's, else both: what every object is called. */}}
+{{/* The release's name when it holds that name, else both: what every object is called. */}}
 {{- define "kerf.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
-{{- else if or (contains (include "kerf.name" .) .Release.Name) (eq .Release.Name "karpenter") -}}
+{{- else if contains (include "kerf.name" .) .Release.Name -}}
 {{- .Release.Name | trunc 63 | trimSuffix "-" -}}
 {{- else -}}
 {{- printf "%s-%s" .Release.Name (include "kerf.name" .) | trunc 63 | trimSuffix "-" -}}
@@ -14,89 +18,74 @@
 {{- end -}}
 
 {{- define "kerf.serviceAccountName" -}}
-{{- if .Values.serviceAccount.create -}}
+{{- if include "kerf.on" .Values.serviceAccount.create -}}
 {{- default (include "kerf.fullname" .) .Values.serviceAccount.name -}}
 {{- else -}}
 {{- default "default" .Values.serviceAccount.name -}}
 {{- end -}}
 {{- end -}}
 
+{{/*
+By which a Deployment knows its pods; takes the root context and `controller` or `webhook` (or `test`). Karpenter's Deployment knows
+its pods by name and instance alone, and that cannot be changed: there the webhook's pods bear another name.
+*/}}
 {{- define "kerf.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "kerf.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+{{- $ := index . 0 }}
+{{- $component := index . 1 }}
+{{- $name := include "kerf.name" $ }}
+{{- if eq $name "karpenter" -}}
+app.kubernetes.io/name: {{ ternary $name (printf "%s-%s" $name $component) (eq $component "controller") }}
+app.kubernetes.io/instance: {{ $.Release.Name }}
+{{- else -}}
+app.kubernetes.io/name: {{ $name }}
+app.kubernetes.io/instance: {{ $.Release.Name }}
+app.kubernetes.io/component: {{ $component }}
+{{- end -}}
 {{- end -}}
 
-{{- define "kerf.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-{{ include "kerf.selectorLabels" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.additionalLabels }}
-{{ toYaml . }}
+{{/* On the pods of a Deployment; takes what `kerf.selectorLabels` takes. */}}
+{{- define "kerf.podLabels" -}}
+{{- include "kerf.selectorLabels" . }}
+{{- if eq (include "kerf.name" (index . 0)) "karpenter" }}
+app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 {{- end -}}
 
+{{- define "kerf.labels" -}}
+app.kubernetes.io/name: {{ include "kerf.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{ include "kerf.releaseLabels" . }}
+{{- end -}}
+
+{{- define "kerf.releaseLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* Labels and annotations of an object that belongs to the whole release; what the chart sets wins. */}}
 {{- define "kerf.metadata" -}}
 labels:
-  {{- include "kerf.labels" . | nindent 2 }}
+  {{- merge (fromYaml (include "kerf.labels" .)) .Values.additionalLabels | toYaml | nindent 2 }}
 {{- with .Values.additionalAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{- define "kerf.image" -}}
-{{- with .Values.controller.image -}}
-{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ end -}}
-{{- end -}}
-{{- end -}}
-
-{{- define "kerf.featureGates" -}}
-{{- with .Values.settings.featureGates -}}
-NodeRepair={{ .nodeRepair }},ReservedCapacity={{ .reservedCapacity }},SpotToSpotConsolidation={{ .spotToSpotConsolidation }},NodeOverlay={{ .nodeOverlay }},StaticCapacity={{ .staticCapacity }},CapacityBuffer={{ .capacityBuffer }}
-{{- end -}}
-{{- end -}}
-
-{{- define "kerf.containerSecurity" -}}
-securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  capabilities:
-    drop: [ALL]
-{{- end -}}
-
-{{- define "kerf.webhookCertSecret" -}}
-{{ include "kerf.fullname" . }}-webhook-cert
-{{- end -}}
-
-{{/* Not empty when cert-manager makes the webhook's certificate. */}}
-{{- define "kerf.certManager" -}}
-{{- with .Values.webhook }}
-{{- if and .enabled .certManager.enabled }}
-{{- if or .caBundle .url }}
-{{- fail "webhook.certManager.enabled: cert-manager makes the certificate and its CA; leave webhook.caBundle and webhook.url empty" }}
-{{- end }}yes
-{{- end }}
+{{/* The same of an object of one Deployment; takes what `kerf.selectorLabels` takes. */}}
+{{- define "kerf.componentMetadata" -}}
+{{- $ := index . 0 }}
+{{- $labels := merge (fromYaml (include "kerf.podLabels" .)) (fromYaml (include "kerf.releaseLabels" $)) -}}
+labels:
+  {{- merge $labels $.Values.additionalLabels | toYaml | nindent 2 }}
+{{- with $.Values.additionalAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/*
-Not empty when the controller makes the webhook's certificate; one who brings a CA, an address or cert-manager has one.
-*/}}
-{{- define "kerf.makesCertificate" -}}
-{{- if and .Values.webhook.enabled (not .Values.webhook.caBundle) (not .Values.webhook.url) (not (include "kerf.certManager" .)) }}yes{{ end -}}
+{{/* Not empty for a switch that is on, be it written as true or as "true". */}}
+{{- define "kerf.on" -}}
+{{- if eq (toString .) "true" }}yes{{ end -}}
 {{- end -}}
-
-{{/* The names of the leases under which Karpenter may run, as a list. */}}
-{{- define "kerf.karpenterLeaseNames" -}}
-{{- $names := list "karpenter-leader-election" }}
-{{- range splitList "," .Values.settings.karpenterLeases }}
-{{- if contains "/" . }}
-{{- $names = append $names (last (splitList "/" (trim .))) }}
-{{- end }}
-{{- end }}
-{{- uniq $names | toJson }}
-{{- end }}

@@ -13,7 +13,7 @@ from api.crds.__main__ import main, render, rendered, stale
 from api.lint import cel
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("manifests/crds", "charts/kerf-crd/templates")
+FOLDERS = ("manifests/crds", "charts/kerf-crd/files")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -1,0 +1,43 @@
+{{- define "kerf.webhookCertSecret" -}}
+{{ include "kerf.fullname" . }}-webhook-cert
+{{- end -}}
+
+{{/* Not empty when the webhook is a Deployment of this release. */}}
+{{- define "kerf.servesWebhook" -}}
+{{- if and (include "kerf.on" .Values.webhook.enabled) (not .Values.webhook.url) }}yes{{ end -}}
+{{- end -}}
+
+{{/* Not empty when cert-manager makes the webhook's certificate. */}}
+{{- define "kerf.certManager" -}}
+{{- with .Values.webhook }}
+{{- if and (include "kerf.on" .enabled) (include "kerf.on" .certManager.enabled) }}
+{{- if or .caBundle .url }}
+{{- fail "webhook.certManager.enabled: cert-manager makes the certificate and its CA; leave webhook.caBundle and webhook.url empty" }}
+{{- end }}yes
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Not empty when the controller makes the webhook's certificate; one who brings a CA, an address or cert-manager has one.
+*/}}
+{{- define "kerf.makesCertificate" -}}
+{{- if and (include "kerf.servesWebhook" .) (not .Values.webhook.caBundle) (not (include "kerf.certManager" .)) }}yes{{ end -}}
+{{- end -}}
+
+{{/* How the API server reaches the webhook: the list of the root context and the path of the door. */}}
+{{- define "kerf.webhookClient" -}}
+{{- $ := index . 0 }}
+{{- $path := index . 1 }}
+{{- with $.Values.webhook.caBundle }}
+caBundle: {{ . }}
+{{- end }}
+{{- if $.Values.webhook.url }}
+url: {{ trimSuffix "/" $.Values.webhook.url }}{{ $path }}
+{{- else }}
+service:
+  name: {{ include "kerf.fullname" $ }}-webhook
+  namespace: {{ $.Release.Namespace }}
+  path: {{ $path }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,151 @@
+"""Who means whom in what the chart renders: selectors and pods, accounts and roles, whatever the release is called."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from .charts import Helm, Objects
+
+pytestmark = pytest.mark.cluster
+
+ALL_ON: Final = {"serviceMonitor": {"enabled": True}, "networkPolicy": {"enabled": True}}
+#: Name of the release, its nameOverride, and what its objects are called.
+RELEASES: Final = {
+    "kerf": ("", "kerf"),
+    "staging": ("", "staging-kerf"),
+    "karpenter": ("", "karpenter"),
+    "my-karpenter": ("", "my-karpenter"),
+    "production": ("karpenter", "production-karpenter"),
+}
+#: By which Karpenter's chart knows its pods. Source: operations reference §6.3.
+KARPENTERS: Final = ("app.kubernetes.io/name", "app.kubernetes.io/instance")
+
+
+def of(helm: Helm, release: str, **more: Any) -> tuple[Objects, str]:
+    override, full = RELEASES[release]
+    return helm.template(values={**ALL_ON, "nameOverride": override, **more}, release=release), full
+
+
+def pods(objects: Objects) -> dict[str, Any]:
+    """The templates of the pods, by the name of the Deployment."""
+    return {name: one["spec"]["template"] for (kind, name), one in objects.items() if kind == "Deployment"}
+
+
+def selectors(objects: Objects, name: str) -> Iterator[Mapping[str, str]]:
+    """All that are to select the pods of a Deployment, from its own to those in their affinity."""
+    spec = pods(objects)[name]["spec"]
+    yield objects["Deployment", name]["spec"]["selector"]["matchLabels"]
+    yield objects["Service", name]["spec"]["selector"]
+    yield objects["PodDisruptionBudget", name]["spec"]["selector"]["matchLabels"]
+    yield objects["NetworkPolicy", name]["spec"]["podSelector"]["matchLabels"]
+    for term in spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]:
+        yield term["labelSelector"]["matchLabels"]
+    for constraint in spec["topologySpreadConstraints"]:
+        yield constraint["labelSelector"]["matchLabels"]
+
+
+def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    return selector.items() <= labels.items()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_each_deployment_means_its_own_pods(helm: Helm, release: str) -> None:
+    objects, full = of(helm, release)
+    assert set(pods(objects)) == {full, f"{full}-webhook"}
+    labels = {name: pod["metadata"]["labels"] for name, pod in pods(objects).items()}
+    for name in labels:
+        for selector in selectors(objects, name):
+            assert [other for other in labels if selects(selector, labels[other])] == [name]
+
+
+@pytest.mark.parametrize("release", [name for name, (_, full) in RELEASES.items() if "karpenter" in full])
+def test_a_release_of_karpenters_name_selects_as_karpenter_does(helm: Helm, release: str) -> None:
+    objects, full = of(helm, release)
+    selector = objects["Deployment", full]["spec"]["selector"]["matchLabels"]
+    assert selector == dict(zip(KARPENTERS, ("karpenter", release), strict=True))
+    assert objects["Service", full]["spec"]["ports"][0]["name"] == "http-metrics"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_each_service_is_scraped_once_and_the_job_has_its_name(helm: Helm, release: str) -> None:
+    objects, full = of(helm, release)
+    services = {name: one for (kind, name), one in objects.items() if kind == "Service"}
+    monitors = {name: one["spec"] for (kind, name), one in objects.items() if kind == "ServiceMonitor"}
+    assert set(monitors) == {full, f"{full}-webhook"}
+    for name, monitor in monitors.items():
+        wanted = monitor["selector"]["matchLabels"]
+        assert [other for other in services if selects(wanted, services[other]["metadata"]["labels"])] == [name]
+        (endpoint,) = monitor["endpoints"]
+        assert [port["name"] for port in services[name]["spec"]["ports"]] == [endpoint["port"]]
+
+
+def test_a_webhook_elsewhere_is_not_scraped(helm: Helm) -> None:
+    objects, full = of(helm, "kerf", webhook={"url": "https://10.0.0.5:8443"})
+    assert [name for kind, name in objects if kind in ("ServiceMonitor", "PodDisruptionBudget")] == [full, full]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_rights_are_given_to_the_account_of_the_pods(helm: Helm, release: str) -> None:
+    objects, full = of(helm, release, serviceAccount={"name": "given"})
+    bindings = [one for (kind, _), one in objects.items() if kind.endswith("RoleBinding")]
+    account = {"kind": "ServiceAccount", "name": "given", "namespace": "kerf"}
+    assert [one["subjects"] for one in bindings] == [[account]] * 3
+    assert all((one["roleRef"]["kind"], one["roleRef"]["name"]) in objects for one in bindings)
+    assert pods(objects)[full]["spec"]["serviceAccountName"] == "given"
+    assert ("ServiceAccount", "given") in objects
+    schemas = [one["spec"] for (kind, _), one in objects.items() if kind == "FlowSchema"]
+    assert {subject["serviceAccount"]["name"] for one in schemas for subject in one["rules"][0]["subjects"]} == {
+        "given"
+    }
+
+
+def test_in_kube_system_the_api_server_has_flow_schemas_of_its_own(helm: Helm) -> None:
+    assert any(kind == "FlowSchema" for kind, _ in helm.template())
+    assert not any(kind == "FlowSchema" for kind, _ in helm.template(namespace="kube-system"))
+
+
+def test_karpenters_program_is_refused(helm: Helm) -> None:
+    """As in values that name a copy of its image; Kerf's chart would start it with Kerf's arguments."""
+    copy = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/karpenter/controller"
+    with pytest.raises(subprocess.CalledProcessError) as failure:
+        helm.template(values={"controller": {"image": {"repository": copy}}})
+    assert "controller.image.repository: this is Karpenter's program" in "".join(failure.value.__notes__)
+
+
+def test_terms_that_name_pods_are_left_as_they_are(helm: Helm) -> None:
+    others = {"matchLabels": {"app": "noisy"}}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": others}
+    anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spread = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": others}]
+    objects, full = of(helm, "kerf", affinity=anti, topologySpreadConstraints=spread)
+    for name in (full, f"{full}-webhook"):
+        spec = pods(objects)[name]["spec"]
+        assert spec["affinity"]["podAntiAffinity"] == anti["podAntiAffinity"]
+        assert spec["topologySpreadConstraints"] == spread
+
+
+def test_the_webhook_may_go_elsewhere(helm: Helm) -> None:
+    objects, full = of(helm, "kerf", webhook={"affinity": {"nodeAffinity": {"preferred": []}}})
+    assert "podAntiAffinity" in pods(objects)[full]["spec"]["affinity"]
+    assert pods(objects)[f"{full}-webhook"]["spec"]["affinity"] == {"nodeAffinity": {"preferred": []}}
+
+
+def test_switches_that_are_text_count_as_what_they_say(helm: Helm) -> None:
+    """As `--set-string`, and Argo CD's parameters, have them."""
+    off = helm.template("--set-string", "webhook.enabled=false,flowSchemas.enabled=false,serviceAccount.create=false")
+    assert not any("webhook" in name or kind in ("FlowSchema", "ServiceAccount") for kind, name in off)
+    (subject,) = off["ClusterRoleBinding", "kerf"]["subjects"]
+    assert subject["name"] == "default"
+
+
+def test_labels_and_annotations_of_the_users_do_not_take_the_place_of_ours(helm: Helm) -> None:
+    given = {"app.kubernetes.io/name": "other", "app.kubernetes.io/component": "other", "team": "platform"}
+    objects, full = of(helm, "karpenter", additionalLabels=given, podLabels=given)
+    labels = pods(objects)[full]["metadata"]["labels"]
+    assert (labels["app.kubernetes.io/name"], labels["team"]) == ("karpenter", "platform")
+    service = objects["Service", full]["metadata"]["labels"]
+    assert (service["app.kubernetes.io/name"], service["team"]) == ("karpenter", "platform")
