@@ -19,6 +19,7 @@ from reconciler.model.cloud import (
     FleetResult,
     Impairment,
     Instance,
+    LaunchTemplate,
     Message,
     Region,
     ZonalShift,
@@ -29,7 +30,12 @@ from reconciler.model.kinds import Kind, Ref
 
 # --- errors -----------------------------------------------------------------------------------------------------
 class PortError(Exception):
-    """Base of what a port may raise. Its text names the call and the answer."""
+    """Base of what a port may raise. Its text names the call and the answer.
+
+    `details` are fields of their own wherever the error is logged.
+    """
+
+    details: Mapping[str, str] = {}
 
 
 class AlreadyGone(PortError):
@@ -175,7 +181,9 @@ class Kube(Protocol):
         """POST to the pod's eviction subresource. Raises EvictionBlocked, AlreadyGone, Conflict, Unavailable."""
         ...
 
-    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, ref: Ref, uid: str, type_: str, reason: str, message: str, *, annotations: Mapping[str, str] | None = None
+    ) -> None:
         """Write an event about an object (core/v1 Event, source component `karpenter`)."""
         ...
 
@@ -226,6 +234,10 @@ class Cloud(Protocol):
         Templates may take long: `may_act` is asked once more before the CreateFleet. Errors of single overrides are in
         the result. Raises NotLeading, TemplateMissing, IdempotencyMismatch, Forbidden, Invalid, Throttled, Unavailable.
         """
+        ...
+
+    def ensure_template(self, template: LaunchTemplate) -> None:
+        """Make one, if it is not there. Raises Forbidden, Invalid, Throttled, Unavailable."""
         ...
 
     def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:

@@ -46,6 +46,7 @@ from reconciler.model.cloud import (
     FleetResult,
     Impairment,
     Instance,
+    LaunchTemplate,
     Message,
     Region,
     ZonalShift,
@@ -243,6 +244,9 @@ class AwsCloud:
         self._doubt_profiles(*(error.message for error in result.errors))
         return result
 
+    def ensure_template(self, template: LaunchTemplate) -> None:
+        self._templates.ensure((template,))
+
     def dry_run(self, request: FleetRequest) -> Problem | None:
         problem = dry_runs.dry_run(self._clients, self._templates, request)
         self._doubt_profiles(problem[1] if problem else "")
@@ -286,7 +290,7 @@ class AwsCloud:
         try:
             return read()
         except PortError as error:
-            self._logger.error("prices could not be read, old or estimated ones are used", error=str(error))
+            self._logger.error("prices could not be read, old or estimated ones are used", error=error)
             return {}
 
     def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem], ask: Ask) -> Any:

@@ -101,11 +101,23 @@ def _from_answer(call: str, error: boto.ClientError) -> PortError:
     code = str(error.response.get("Error", {}).get("Code", ""))
     message = error.response.get("Error", {}).get("Message", "")
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-    text = f"{call}: {code}: {message}"
-    for codes, kind in _BY_CODE:
-        if code in codes:
-            return kind(text)
-    return _by_status(code, status)(text)
+    kind = next((kind for codes, kind in _BY_CODE if code in codes), None) or _by_status(code, status)
+    found = kind(f"{call}: {code}: {message}")
+    found.details = _details(call, error, code, status)
+    return found
+
+
+def _details(call: str, error: boto.ClientError, code: str, status: int) -> dict[str, str]:
+    """What Karpenter's log has of an answer of AWS, in fields of their names."""
+    request = error.response.get("ResponseMetadata", {}).get("RequestId", "")
+    told = {
+        "aws-error-code": code,
+        "aws-operation-name": error.operation_name or call.rpartition(":")[2],
+        "aws-service-name": call.partition(":")[0],
+        "aws-status-code": str(status or ""),
+        "aws-request-id": str(request),
+    }
+    return {key: text for key, text in told.items() if text}
 
 
 def _by_status(code: str, status: int) -> type[PortError]:

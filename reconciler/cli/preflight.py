@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
+
+from reconciler.cli.arguments import Kubeconfig, KubeContext
 
 if TYPE_CHECKING:
     from api.v1.ec2nodeclass import EC2NodeClass
     from reconciler.kube.client import KubeClient
+    from reconciler.runtime.options import Options
     from reconciler.runtime.preflight.findings import Finding
-    from reconciler.runtime.settings import Options
 
 _USAGE = """\
 kerf preflight [--kubeconfig FILE] [--context NAME] [settings]
@@ -33,8 +35,8 @@ _SIGNS: Final = {"ok": "  ok    ", "doubtful": "  ?     ", "wrong": "  WRONG "}
 
 def preflight(
     context: typer.Context,
-    kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
-    kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
 ) -> None:
     """Whether a cluster and an account have what Kerf needs, and what to mend."""
     if "--help" in context.args or "-h" in context.args:

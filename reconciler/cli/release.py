@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from reconciler.cli.arguments import Kubeconfig, KubeContext
+
 if TYPE_CHECKING:
     from reconciler.kube.client import KubeClient
 
@@ -17,6 +19,7 @@ that nodes are drained, and instances ended, before they are gone. Without a con
 ever. This takes the finalizers off. Nodes and instances stay and run on; from then on they are yours to end.
 
 To give the nodes back instead, delete the NodePools before you uninstall, and wait:
+kubectl annotate nodepools --all kerf.sh/allow-deletion=all
 kubectl delete nodepools --all
 
 Without --yes it only says what it would do. While a controller is at work it refuses.
@@ -25,8 +28,8 @@ Exit codes: 0 done (or said); 1 a controller is at work, or something could not 
 
 def release(
     yes: Annotated[bool, typer.Option("--yes", help="do it")] = False,
-    kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
-    kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
 ) -> None:
     from reconciler.ports import PortError
 
@@ -44,7 +47,7 @@ release.__doc__ = _USAGE
 
 def _client(kubeconfig: str, kube_context: str) -> KubeClient:
     from reconciler.runtime import connecting
-    from reconciler.runtime.settings import Options
+    from reconciler.runtime.options import Options
 
     return connecting.client(Options(), connecting.Where(kubeconfig, kube_context), lambda kind, problem: None)
 

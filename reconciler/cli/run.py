@@ -10,11 +10,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from reconciler.cli.arguments import Kubeconfig, KubeContext
+
 
 def run(
     context: typer.Context,
-    kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
-    kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
 ) -> None:
     """Run the controller, in a cluster or beside it. Settings are Karpenter's flags and variables."""
     # What is left in the context are settings. Their own parser knows Karpenter's spelling and tells all mistakes.
@@ -23,7 +25,8 @@ def run(
 
     try:
         options = settings.parse(context.args, os.environ)
-        code = program.run(options, connecting.Where(kubeconfig, kube_context))
+        told = settings.effective(context.args, os.environ)
+        code = program.run(options, connecting.Where(kubeconfig, kube_context), told)
     except settings.Help:
         typer.echo(f"kerf run [--kubeconfig FILE] [--context NAME] [settings]\n\n{settings.usage()}")
         return

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from reconciler.cli.arguments import Files, Kubeconfig, KubeContext, Output
+
 if TYPE_CHECKING:
     from reconciler.model.snapshot import Snapshot
-    from reconciler.runtime.settings import Options
+    from reconciler.runtime.options import Options
 
 _USAGE = """\
 kerf why pod [NAMESPACE/]NAME [--kubeconfig FILE] [--context NAME] [settings]
@@ -47,10 +49,10 @@ def why(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help="pod or node")] = "",
     name: Annotated[str, typer.Argument(help="of a pod namespace/name, or a name in namespace default")] = "",
-    file: Annotated[list[str] | None, typer.Option("-f", "--file", help="a cluster from files; repeatable")] = None,
-    kubeconfig: Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")] = "",
-    kube_context: Annotated[str, typer.Option("--context", help="context of the kubeconfig")] = "",
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json")] = "text",
+    file: Files = None,
+    kubeconfig: Kubeconfig = "",
+    kube_context: KubeContext = "",
+    output: Output = "text",
 ) -> None:
     """Why a pod waits, and the smallest edit that helps; why a node stays or goes, and when."""
     if "--help" in context.args or "-h" in context.args or kind in ("--help", "-h", ""):

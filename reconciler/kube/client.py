@@ -58,8 +58,9 @@ class KubeClient:
         user_agent: str = "karpenter/kerf",
         qps: float = 200.0,
         burst: int = 300,
+        on_warning: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._transport = Transport(load, user_agent=user_agent, qps=qps, burst=burst)
+        self._transport = Transport(load, user_agent=user_agent, qps=qps, burst=burst, on_warning=on_warning)
         self._decoders = {kind.name: KindDecoder(kind, on_poison) for kind in kinds.KNOWN}
         self._count = itertools.count()
 
@@ -174,12 +175,16 @@ class KubeClient:
             body["deleteOptions"] = {"preconditions": {"uid": uid}}
         self._transport.request("POST", _path(ref, "eviction"), body=body)
 
-    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, ref: Ref, uid: str, type_: str, reason: str, message: str, *, annotations: Mapping[str, str] | None = None
+    ) -> None:
         namespace = ref.namespace or "default"
         path = f"/api/v1/namespaces/{namespace}/events"
         now = datetime.now(UTC)
         name = f"{ref.name}.{int(now.timestamp() * 1e6):x}{os.getpid() & 0xFFFF:04x}{next(self._count) & 0xFFFF:04x}"
-        self._transport.request("POST", path, body=_event(ref, uid, type_, reason, message, name, namespace, now))
+        body = _event(ref, uid, type_, reason, message, now)
+        body["metadata"] = {"name": name, "namespace": namespace, "annotations": dict(annotations or {})}
+        self._transport.request("POST", path, body=body)
 
     def request(
         self,
@@ -280,9 +285,7 @@ def _micro_time(value: datetime | None) -> str | None:
     return None if value is None else value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _event(
-    ref: Ref, uid: str, type_: str, reason: str, message: str, name: str, namespace: str, now: datetime
-) -> dict[str, Any]:
+def _event(ref: Ref, uid: str, type_: str, reason: str, message: str, now: datetime) -> dict[str, Any]:
     moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     about = {
         "apiVersion": _API_VERSIONS[ref.kind],
@@ -294,7 +297,6 @@ def _event(
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": namespace},
         "involvedObject": about,
         "reason": reason,
         "message": message[:1024],

@@ -6,6 +6,7 @@ been rotated), and the request, which had no effect, is made once more.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,8 @@ from reconciler.ports import Unavailable
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
 CONNECTIONS = 64
+#: Code, agent and text, as RFC 7234 has them; several may be in one header.
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 @contextmanager
@@ -56,7 +59,10 @@ class Limiter:
 
 
 class Transport:
-    """See the module. `load` reads the configuration anew, but never more often than `reload_every_seconds`."""
+    """See the module. `load` reads the configuration anew, but never more often than `reload_every_seconds`.
+
+    `on_warning` is told what the server warns of beside an answer: fields that it does not know, versions that go.
+    """
 
     def __init__(
         self,
@@ -66,7 +72,9 @@ class Transport:
         qps: float = 200.0,
         burst: int = 300,
         reload_every_seconds: float = 5.0,
+        on_warning: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self._on_warning = on_warning
         self._load, self._user_agent, self._reload_every = load, user_agent, reload_every_seconds
         self._limiter = Limiter(qps, burst)
         self._lock = threading.Lock()
@@ -119,6 +127,9 @@ class Transport:
         if answer.status == 401 and self._renewed(pool):
             answer.drain_conn()
             answer = self._send(method, url, raw, content_type, read_seconds)
+        for value in answer.headers.getlist("Warning"):
+            for text in _WARNING.findall(value):
+                self._on_warning(re.sub(r"\\(.)", r"\1", text))
         if answer.status < 400:
             return answer
         with answer:

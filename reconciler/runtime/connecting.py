@@ -18,8 +18,10 @@ from reconciler.aws.pace import Pace
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
 from reconciler.ports import AlreadyGone, Clock, Forbidden
-from reconciler.runtime.settings import Options, SettingsError
+from reconciler.runtime.options import Options
+from reconciler.runtime.settings import SettingsError
 from reconciler.runtime.starting import patiently
+from reconciler.telemetry.logs import Logger
 from reconciler.telemetry.precedence import GiveWay, at_once
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -33,13 +35,19 @@ class Where:
     context: str = ""
 
 
-def client(options: Options, where: Where, on_poison: Callable[[Kind, str], None]) -> KubeClient:
-    """`on_poison` is told of objects that cannot be read. Raises PortError."""
-    qps, burst = float(options.kube_client_qps), options.kube_client_burst
+def client(
+    options: Options,
+    where: Where,
+    on_poison: Callable[[Kind, str], None],
+    on_warning: Callable[[str], None] = lambda text: None,
+) -> KubeClient:
+    """`on_poison` is told of what cannot be read, `on_warning` of what the API server warns. Raises PortError."""
+    told: dict[str, Any] = {"on_poison": on_poison, "on_warning": on_warning}
+    told |= {"qps": float(options.kube_client_qps), "burst": options.kube_client_burst}
     if where.kubeconfig or where.context or not NAMESPACE_FILE.exists():
         path, context = where.kubeconfig or None, where.context or None
-        return KubeClient.from_kubeconfig(path, context, on_poison=on_poison, qps=qps, burst=burst)
-    return KubeClient.in_cluster(on_poison=on_poison, qps=qps, burst=burst)
+        return KubeClient.from_kubeconfig(path, context, **told)
+    return KubeClient.in_cluster(**told)
 
 
 def clients(options: Options) -> Clients:
@@ -48,7 +56,12 @@ def clients(options: Options) -> Clients:
 
 
 def cloud(
-    options: Options, kube: KubeClient, clock: Clock, give_way: GiveWay = at_once, pace: Pace | None = None
+    options: Options,
+    kube: KubeClient,
+    clock: Clock,
+    give_way: GiveWay = at_once,
+    pace: Pace | None = None,
+    log: Logger | None = None,
 ) -> AwsCloud:
     """AWS, with what the API server knows about the cluster. Raises PortError, SettingsError."""
     asked = partial(_asked, kube, clock)
@@ -66,6 +79,7 @@ def cloud(
         endpoint_url=options.aws_endpoint_url or None,
         give_way=give_way,
         pace=pace,
+        logger=log,
         image_refresh=options.ami_refresh_interval,
     )
 

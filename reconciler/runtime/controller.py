@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from reconciler.decide import decide as decide_all
@@ -31,7 +32,9 @@ from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Propose
 from reconciler.runtime.reflector import Reflector
 from reconciler.runtime.results import absorb, subject
 from reconciler.runtime.state import State
+from reconciler.runtime.status import Working, working
 from reconciler.telemetry.precedence import Precedence
+from reconciler.telemetry.reconciling import reconciling
 from reconciler.telemetry.telemetry import Telemetry
 
 ACTION_THREADS, CHORE_THREADS = 32, 6
@@ -81,7 +84,8 @@ class Controller:
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()
         self._clock, self._may_act = clock, may_act
-        self._decide, self._rehearse, self._rehearse_at = decide, rehearse, clock.now()
+        self._decide, self._rehearse = decide, rehearse
+        self._rehearsed, self._rehearse_at = False, clock.now()
         self._memory = Memory()
         self._precedence = precedence or Precedence()
         self._inline, self._stopping = inline, threading.Event()
@@ -91,6 +95,7 @@ class Controller:
         self._proposer = proposer or self._own_proposer()
         self._propose_at = clock.now()
         self._threads: list[threading.Thread] = []
+        self._latest, self._questions = Plan(), SimpleQueue[Future[Working]]()
         self._reflectors = [
             Reflector(kind, kube, clock, self.inbox, self.telemetry.watch_failed) for kind in kinds.watched(settings)
         ]
@@ -121,6 +126,10 @@ class Controller:
     # --- one turn -----------------------------------------------------------------------------------------------
     def tick(self) -> Plan:
         """Take in the news, decide, act. The plan is returned for those who watch."""
+        with self.telemetry.look():
+            return self._turn()
+
+    def _turn(self) -> Plan:
         started = self.looked_at = self._clock.now()
         self.state.under_way = self._executor.under_way
         if self._inline:
@@ -133,13 +142,39 @@ class Controller:
             self._stand_by(started)
             self.next_due = self._earliest(started + timedelta(seconds=1))
             return Plan()
+        if not self._rehearsed:  # nobody stood by: what the first look has to read, the first pods need not wait for
+            self._rehearse_now(started)
         with self.telemetry.tick():
             plan, after = self._plan()
+        self._latest = plan
         started_actions = self._act(plan)
         self._patience_until = self.looked_at if plan.provisioned else after
         self._propose()
         self.next_due = self._earliest(plan.next_due, after, started + SOON if started_actions else None)
         return plan
+
+    def status(self) -> Working:
+        """How the loop is doing. Only its own thread may ask; others `ask` for it."""
+        return working(
+            self.state,
+            self._latest,
+            self._clock.now(),
+            looked_at=self.looked_at,
+            next_due=self.next_due,
+            waiting=len(self.inbox),
+            turns=self.telemetry.turns.latest(),
+        )
+
+    def ask(self, seconds: float) -> Working:
+        """`status`, asked by another thread. Raises TimeoutError when the loop does not come to it in time."""
+        asked: Future[Working] = Future()
+        self._questions.put(asked)
+        self.inbox.wake()
+        return asked.result(seconds)
+
+    def _answer(self) -> None:
+        while not self._questions.empty():
+            self._questions.get().set_result(self.status())
 
     def _stand_by(self, now: datetime) -> None:
         """Who decides nothing waits for nothing of his own: what was due once must not keep the loop awake.
@@ -150,13 +185,16 @@ class Controller:
         self._propose_at = max(self._propose_at, now + self.state.settings.disruption_period)
         self._forget_changes()
         if self.state.synced and (now >= self._rehearse_at or self._rehearse_at > now + LONGEST_BACK_OFF):
-            began = self._clock.monotonic()
-            try:
-                self._rehearse(self.state.snapshot(now), self._memory)
-            except Exception as error:
-                self.telemetry.deciding_failed(error)
-            took = timedelta(seconds=self._clock.monotonic() - began)
-            self._rehearse_at = now + max(REHEARSE_EVERY, REHEARSALS_PAUSE * took)
+            self._rehearse_now(now)
+
+    def _rehearse_now(self, now: datetime) -> None:
+        began = self._clock.monotonic()
+        try:
+            self._rehearse(self.state.snapshot(now), self._memory)
+        except Exception as error:
+            self.telemetry.deciding_failed(error)
+        took = timedelta(seconds=self._clock.monotonic() - began)
+        self._rehearsed, self._rehearse_at = True, now + max(REHEARSE_EVERY, REHEARSALS_PAUSE * took)
 
     def _observe_inline(self) -> None:
         """Read what has changed, and ask until no answer makes another question due."""
@@ -179,8 +217,9 @@ class Controller:
         if isinstance(item, Done):
             ref = concerned(item.action)
             known = self.state.cluster.get(ref) if ref is not None else None
-            absorb(item, self.state)
-            self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
+            with reconciling(item.reconcile_id):
+                absorb(item, self.state)
+                self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
         elif isinstance(item, ChoreFailed):
             self.telemetry.chore_failed(item.key, item.error)
         else:
@@ -308,6 +347,7 @@ class Controller:
             began = self._clock.now()
             with self._precedence.turn(), self.telemetry.turns.timed():
                 self.tick()
+            self._tell(self._answer)
             if self.synced and not told:
                 told = True
                 on_sync()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from reconciler.model.plan import Action, Source
 from reconciler.ports import (
@@ -31,6 +32,7 @@ from reconciler.ports import (
 )
 from reconciler.runtime.inbox import Done, Inbox
 from reconciler.runtime.performing import perform, target
+from reconciler.telemetry.reconciling import reconcile_id, reconciling
 
 STALE, NOT_LEADING, FAILED, OK = "stale_source", "not_leading", "failed", "ok"
 #: What stopped an action, by the error. The first that fits counts.
@@ -114,15 +116,16 @@ class Executor:
 
     def _start(self, lane: str, queue: Sequence[Action]) -> None:
         if self._pool is None:
-            self._run(lane, queue)
+            self._run(lane, queue, reconcile_id())
         else:
-            self._pool.submit(self._run, lane, queue)
+            self._pool.submit(self._run, lane, queue, reconcile_id())
 
-    def _run(self, lane: str, queue: Sequence[Action]) -> None:
-        """A lane, in order, up to the first action that does not come off."""
+    def _run(self, lane: str, queue: Sequence[Action], look: str) -> None:
+        """A lane, in order, up to the first action that does not come off; all that was decided in one look."""
         try:
             for action in queue:
-                done = self._perform(action)
+                with reconciling(look):
+                    done = replace(self._perform(action), reconcile_id=look)
                 self._inbox.put(done)
                 if done.outcome not in _GOES_ON:
                     return

@@ -18,6 +18,11 @@ class Freshness:
         self.at: dict[Source, datetime] = {}
         self._doubted: set[Source] = set()
 
+    @property
+    def doubted(self) -> frozenset[Source]:
+        """What can be trusted no more until the process starts anew."""
+        return frozenset(self._doubted)
+
     def complete(self, name: str, at: datetime, now: datetime) -> None:
         """A source of this name was complete then."""
         source = _BY_NAME.get(name)

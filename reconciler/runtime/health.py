@@ -1,4 +1,4 @@
-"""Liveness, readiness and metrics over plain HTTP, on two ports, as Karpenter has them.
+"""Liveness, readiness and metrics over plain HTTP, on two ports, as Karpenter has them; and what else is asked for.
 
 Source: operations reference §5.1.
 """
@@ -8,12 +8,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
+from urllib.parse import parse_qsl
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 #: What a path answers: status, content type, body.
 Answer = tuple[int, str, bytes]
-_TEXT = "text/plain; charset=utf-8"
+#: A method and a path.
+Asked = tuple[str, str]
+TEXT, JSON = "text/plain; charset=utf-8", "application/json"
+_LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 def check(passed: Callable[[], str], remark: Callable[[], str] = lambda: "") -> Callable[[], Answer]:
@@ -21,9 +26,9 @@ def check(passed: Callable[[], str], remark: Callable[[], str] = lambda: "") -> 
 
     def answer() -> Answer:
         if missing := passed():
-            return 503, _TEXT, f"{missing}\n".encode()
+            return 503, TEXT, f"{missing}\n".encode()
         said = remark()
-        return 200, _TEXT, f"ok\n{said}\n".encode() if said else b"ok\n"
+        return 200, TEXT, f"ok\n{said}\n".encode() if said else b"ok\n"
 
     return answer
 
@@ -36,8 +41,19 @@ def metrics(text: Callable[[], bytes]) -> Callable[[], Answer]:
 class Server:
     """A small HTTP server in threads of its own. Port 0 takes any free one; `port` says which."""
 
-    def __init__(self, port: int, routes: Mapping[str, Callable[[], Answer]], host: str = "") -> None:
-        self._server = ThreadingHTTPServer((host, port), _handler(routes))
+    def __init__(
+        self,
+        port: int,
+        routes: Mapping[str, Callable[[], Answer]],
+        host: str = "",
+        *,
+        asked: Mapping[Asked, Callable[[Mapping[str, str]], Answer]] = MappingProxyType({}),
+        local: bool = False,
+    ) -> None:
+        """`asked` are routes by method that are given the query. `local`: only who names this host is answered, so
+        that no web page of another origin is (by a name that it has made point here)."""
+        plain = {("GET", path): _without_query(route) for path, route in routes.items()}
+        self._server = ThreadingHTTPServer((host, port), _handler({**plain, **asked}, local=local))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True)
         self._thread.start()
@@ -46,20 +62,43 @@ class Server:
     def port(self) -> int:
         return int(self._server.server_address[1])
 
+    @property
+    def address(self) -> str:
+        """That it listens on; empty or 0.0.0.0: all."""
+        return str(self._server.server_address[0])
+
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
 
 
-def _handler(routes: Mapping[str, Callable[[], Answer]]) -> type[BaseHTTPRequestHandler]:
+def _without_query(route: Callable[[], Answer]) -> Callable[[Mapping[str, str]], Answer]:
+    return lambda query: route()
+
+
+def _handler(
+    routes: Mapping[Asked, Callable[[Mapping[str, str]], Answer]], *, local: bool
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         #: A client that says nothing does not keep a thread.
         timeout = 30
 
         def do_GET(self) -> None:
-            route = routes.get(self.path.partition("?")[0].rstrip("/") or "/")
-            status, type_, body = route() if route is not None else (404, _TEXT, b"not found\n")
+            self._answer("GET")
+
+        def do_PUT(self) -> None:
+            self._answer("PUT")
+
+        def _answer(self, method: str) -> None:
+            path, _, query = self.path.partition("?")
+            route = routes.get((method, path.rstrip("/") or "/"))
+            if local and self.headers.get("Host", "").rpartition(":")[0] not in _LOCAL:
+                status, type_, body = 403, TEXT, b"only who names this host is answered\n"
+            elif route is None:
+                status, type_, body = 404, TEXT, b"not found\n"
+            else:
+                status, type_, body = route(dict(parse_qsl(query)))
             self.send_response(status)
             self.send_header("Content-Type", type_)
             self.send_header("Content-Length", str(len(body)))

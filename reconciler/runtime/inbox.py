@@ -148,6 +148,8 @@ class Done:
     at: datetime
     value: Any = None
     error: Exception | None = field(default=None, compare=False)
+    #: The look in which it was decided.
+    reconcile_id: str = field(default="", compare=False)
 
 
 News = (

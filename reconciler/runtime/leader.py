@@ -60,6 +60,12 @@ class Leader:
         return renewed is not None and self._clock.monotonic() < renewed + RENEW_DEADLINE.total_seconds()
 
     @property
+    def holder(self) -> str:
+        """Who had the lease when it was read last; empty when nobody, or when it has not been read yet."""
+        lease = self._sighting.lease
+        return "" if lease is None else lease.holder
+
+    @property
     def lost(self) -> bool:
         """Whether we led and do not any more: the process should end, and start again as a candidate."""
         return self._renewed is not None and not self.may_act()

@@ -17,6 +17,7 @@ from reconciler.model.plan import (
     DeleteObject,
     DeleteUnused,
     EnsureInstanceProfile,
+    EnsureTemplate,
     EvictPod,
     LaunchInstances,
     PatchObject,
@@ -95,6 +96,11 @@ def _(action: EvictPod, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
 @perform.register
 def _(action: LaunchInstances, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
     return cloud.create_fleet(action.request, may_act)
+
+
+@perform.register
+def _(action: EnsureTemplate, kube: Kube, cloud: Cloud, may_act: MayAct) -> Any:
+    cloud.ensure_template(action.template)
 
 
 @perform.register

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
-import sys
+import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from importlib.metadata import version
+from types import MappingProxyType
 
 from reconciler.aws.pace import Pace
 from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
-from reconciler.runtime import connecting, health, signals
+from reconciler.runtime import connecting, debugging, health, signals, status
 from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.certificates import WebhookCertificate
 from reconciler.runtime.clock import SystemClock
@@ -21,12 +23,17 @@ from reconciler.runtime.controller import Controller
 from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
 from reconciler.runtime.leader import Leader, own_identity
 from reconciler.runtime.leases import LeaseName
-from reconciler.runtime.settings import Options, SettingsError
+from reconciler.runtime.loudness import Loudness
+from reconciler.runtime.options import Options
+from reconciler.runtime.settings import DEFAULT, Effective, SettingsError
+from reconciler.runtime.status import Replica, Status
+from reconciler.telemetry import build, libraries
 from reconciler.telemetry.clouds import MeasuredCloud
 from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.logs import LEVELS, Logger, make_logger
+from reconciler.telemetry.logs import Logger, Threshold, make_logger
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.precedence import Precedence
+from reconciler.telemetry.sinks import Sinks
 from reconciler.telemetry.telemetry import Telemetry
 from reconciler.telemetry.turns import KEPT
 
@@ -37,18 +44,37 @@ CERTIFICATES_AGAIN = timedelta(seconds=10)
 #: New objects before the collector looks at the young; how often it then looks at older ones, and (never) at all.
 COLLECTOR_THRESHOLDS = (2_000, 5, 1_000_000)
 COLLECT_EVERY_SECONDS = 300.0
+#: Turns of the loop that are remembered for its status; how long who asks for that waits for the loop.
+TURNS_KEPT, STATUS_SECONDS = 200, 5.0
 #: A loop that has not looked for this long is stuck, and liveness says so.
 STUCK_AFTER = timedelta(minutes=5)
 
 
-def run(options: Options, where: Where, stop: threading.Event | None = None) -> int:
-    """Run until a signal comes or the lease is lost; the exit code. Raises SettingsError, PortError at start."""
-    stream = sys.stderr if options.log_output_paths == "stderr" else sys.stdout
-    log = make_logger(options.log_level if options.log_level in LEVELS else "info", stream)
-    stop = stop or threading.Event()
-    process = Process(options, where, log, stop)
+def run(options: Options, where: Where, told: Sequence[Effective] = ()) -> int:
+    """Run until a signal comes or the lease is lost; the exit code. Raises SettingsError, PortError at start.
+
+    `told`: the settings and where they come from; those that somebody set are logged.
+    """
+    built = build.commit(os.environ)
+    threshold = Threshold(options.log_level)
+    log = make_logger(threshold, _sinks(options), commit=built)
+    libraries.route(log)
+    if not built:
+        log.info("this build does not say from which commit it was made")
+    changed = {row.variable: {"value": row.value, "from": row.source} for row in told if row.source != DEFAULT}
+    log.info("effective settings", settings=changed)
+    process = Process(options, where, log, threading.Event(), threshold=threshold)
     signals.heed(process.ask_to_stop)
+    signals.show_stacks()
     return process.run()
+
+
+def _sinks(options: Options) -> Sinks:
+    """Raises SettingsError."""
+    try:
+        return Sinks(options.log_output_paths, options.log_error_output_paths)
+    except OSError as error:
+        raise SettingsError([f"LOG_OUTPUT_PATHS, LOG_ERROR_OUTPUT_PATHS: {error}"]) from error
 
 
 class Process:
@@ -62,19 +88,24 @@ class Process:
         stop: threading.Event,
         *,
         grace_seconds: float = GRACE_SECONDS,
+        threshold: Threshold | None = None,
     ) -> None:
+        """`threshold` is the log's, if its level is to be changed."""
         self._options, self._log, self._stop, self._grace_seconds = options, log, stop, grace_seconds
         #: Whether a thread died of a bug; set when nothing is under way any more, and the lease need not be renewed.
         self._broken, self._ended = False, threading.Event()
         self._clock, self._identity, self._precedence = SystemClock(), own_identity(), Precedence()
+        self._loudness = Loudness(threshold or Threshold(), log)
         self._metrics = Metrics().with_process()
         self._kube = self._client(where)
         events = EventWriter(
             self._kube, self._clock, threaded=True, on_error=lambda error: self._telemetry.event_failed(error)
         )
-        kept = KEPT if options.enable_profiling else 0
+        kept = KEPT if options.enable_profiling else TURNS_KEPT
         single_pods = not options.disable_cluster_state_observability
-        self._telemetry = Telemetry(log, self._metrics, events, self._clock, turns_kept=kept, single_pods=single_pods)
+        self._telemetry = Telemetry(
+            log, self._metrics, events, self._clock, turns_kept=kept, single_pods=single_pods, process=self._identity
+        )
         self._leader = None if options.disable_leader_election else self._election()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._controller = Controller(
@@ -136,6 +167,7 @@ class Process:
 
     def _end(self, threads: list[threading.Thread], servers: list[health.Server]) -> None:
         self._controller.close()
+        self._loudness.close()
         for thread in threads:
             thread.join(5.0)
         for server in servers:
@@ -147,7 +179,7 @@ class Process:
             self._metrics.errors.labels(f"decode/{kind.name}").inc()
             self._log.error("an object cannot be read", kind=kind.name, error=problem)
 
-        return connecting.client(self._options, where, poisoned)
+        return connecting.client(self._options, where, poisoned, lambda text: self._telemetry.warned(text))
 
     def _cloud(self) -> MeasuredCloud:
         pace = Pace(
@@ -155,7 +187,7 @@ class Process:
             held=lambda family, seconds: self._metrics.ec2_held.labels(family).inc(seconds),
             refused=lambda family: self._metrics.ec2_refused.labels(family).inc(),
         )
-        cloud = connecting.cloud(self._options, self._kube, self._clock, self._precedence.give_way, pace)
+        cloud = connecting.cloud(self._options, self._kube, self._clock, self._precedence.give_way, pace, self._log)
         return MeasuredCloud(cloud, self._metrics)
 
     @property
@@ -195,16 +227,46 @@ class Process:
     def _serve(self) -> list[health.Server]:
         probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready, self._remark)}
         metrics = {"/metrics": health.metrics(partial(self._metrics.text, self._precedence.give_way))}
-        if self._options.enable_profiling:
-            metrics["/debug/turns"] = lambda: (200, "application/json", self._telemetry.turns.as_json())
+        turns = self._telemetry.turns.as_json
+        profiles = debugging.of_profiling(turns) if self._options.enable_profiling else {}
+        debug = self._debug()
         if self._options.metrics_port == self._options.health_probe_port != 0:
-            return [_server("METRICS_PORT (--metrics-port)", self._options.metrics_port, {**metrics, **probes})]
+            both = {**metrics, **probes}
+            return [_server("METRICS_PORT (--metrics-port)", self._options.metrics_port, both, profiles), *debug]
         servers = [
-            _server("METRICS_PORT (--metrics-port)", self._options.metrics_port, metrics),
+            _server("METRICS_PORT (--metrics-port)", self._options.metrics_port, metrics, profiles),
             _server("HEALTH_PROBE_PORT (--health-probe-port)", self._options.health_probe_port, probes),
         ]
-        self._log.info("serving", metrics=servers[0].port, probes=servers[1].port)
-        return servers
+        ports = {"debug": debug[0].port} if debug else {}
+        self._log.info("serving", metrics=servers[0].port, probes=servers[1].port, **ports)
+        return [*servers, *debug]
+
+    def _debug(self) -> list[health.Server]:
+        """Nothing that a controller needs: where the port is taken (by another one, on the network of a node) it runs
+        without."""
+        if self._options.debug_port < 0:
+            return []
+        asked = debugging.routes(self._status, self._loudness, self._telemetry.turns.as_json)
+        try:
+            return [health.Server(self._options.debug_port, {}, debugging.HOST, asked=asked, local=True)]
+        except OSError as error:
+            self._log.error("the debug port cannot be served", port=self._options.debug_port, error=error)
+            return []
+
+    def _status(self) -> Status:
+        """Raises TimeoutError when the loop does not answer."""
+        own, leader = self._own_lease, self._leader
+        replica = Replica(
+            identity=self._identity,
+            version=version("kerf"),
+            commit=build.commit(os.environ),
+            log_level=self._loudness.level,
+            leading=self._may_act(),
+            lease=str(own or ""),
+            leader=self._identity if leader is None else leader.holder,
+            in_the_way=tuple(f"only watching: {one}" for one in self._karpenter.obstacles()),
+        )
+        return status.of(replica, self._controller.ask(STATUS_SECONDS))
 
     def _stuck(self) -> str:
         looked = self._controller.looked_at
@@ -295,10 +357,15 @@ class Process:
         return CERTIFICATES_EVERY
 
 
-def _server(setting: str, port: int, routes: Mapping[str, Callable[[], health.Answer]]) -> health.Server:
+def _server(
+    setting: str,
+    port: int,
+    routes: Mapping[str, Callable[[], health.Answer]],
+    asked: Mapping[health.Asked, Callable[[debugging.Query], health.Answer]] = MappingProxyType({}),
+) -> health.Server:
     """A server on the port that a setting names. Raises SettingsError."""
     try:
-        return health.Server(port, routes)
+        return health.Server(port, routes, asked=asked)
     except (OSError, OverflowError) as error:
         raise SettingsError([f"{setting}: {port} cannot be served: {error}"]) from error
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from datetime import timedelta
+from typing import Final
 from urllib.parse import urlsplit
 
 from api import durations
@@ -14,6 +16,9 @@ from reconciler.runtime.leases import LeaseName
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+#: Whole numbers as Go reads them, which knows no blanks, no underscores and no digits of other scripts.
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GATES = {
     "NodeRepair": "node_repair",
     "ReservedCapacity": "reserved_capacity",
@@ -25,6 +30,14 @@ _GATES = {
 _PROVIDER_GATES = frozenset({"NodeClassCEL"})
 #: Names that are accepted here and mean nothing: any more, or because they are set elsewhere.
 _GATES_WITHOUT_EFFECT = frozenset({"Drift", *_PROVIDER_GATES})
+
+
+class SeveralProblems(ValueError):
+    """What is wrong with one text, a line each that names its place in it."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
 
 
 def text(value: str) -> str:
@@ -39,10 +52,9 @@ def boolean(value: str) -> bool:
 
 def whole(lowest: int, highest: int | None = None) -> Callable[[str], int]:
     def read(value: str) -> int:
-        try:
-            number = int(value)
-        except ValueError:
-            raise ValueError("must be a whole number") from None
+        if not _WHOLE.fullmatch(value):
+            raise ValueError("must be a whole number")
+        number = int(value)
         if number < lowest or (highest is not None and number > highest):
             raise ValueError(f"must be at least {lowest}" if highest is None else f"must be {lowest} to {highest}")
         return number
@@ -51,10 +63,9 @@ def whole(lowest: int, highest: int | None = None) -> Callable[[str], int]:
 
 
 def share(value: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        raise ValueError("must be a number") from None
+    if not _NUMBER.fullmatch(value):
+        raise ValueError("must be a number")
+    number = float(value)
     if not 0 <= number < 1:
         raise ValueError("must be at least 0 and less than 1")
     return number
@@ -64,10 +75,9 @@ def number(most: int, unit: str = "") -> Callable[[str], float]:
     """A reader of numbers from 0 to `most`, of a unit if they have one."""
 
     def read(value: str) -> float:
-        try:
-            found = float(value)
-        except ValueError:
-            raise ValueError(f"must be a number{unit and f' of {unit}'}") from None
+        if not _NUMBER.fullmatch(value):
+            raise ValueError(f"must be a number{unit and f' of {unit}'}")
+        found = float(value)
         if not 0 <= found <= most:
             raise ValueError(f"must be at least 0 and at most {most}{unit and f' {unit}'}")
         return found
@@ -115,25 +125,45 @@ def leases(value: str) -> tuple[LeaseName, ...]:
     return tuple(LeaseName.parse(part) for part in filter(None, (p.strip() for p in value.split(","))))
 
 
-def _switches(value: str) -> dict[str, bool]:
-    """`Name=true,Name=false`."""
-    found: dict[str, bool] = {}
+def sinks(value: str) -> tuple[str, ...]:
+    """Where lines go: `stdout`, `stderr` and paths of files, by comma."""
+    found = tuple(part.strip() for part in value.split(","))
+    if not all(found):
+        raise ValueError("must be stdout, stderr or paths of files, by comma")
+    return found
+
+
+def millicores(value: str) -> int:
+    """As Karpenter has them: nothing, or less, counts as one core."""
+    number = whole(-(2**63))(value)
+    return number if number > 0 else 1000
+
+
+def _switches(value: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> dict[str, bool]:
+    """`Name=true,Name=false`; names `elsewhere` are passed over. Raises SeveralProblems."""
+    found, problems = dict[str, bool](), list[str]()
     for part in filter(None, (p.strip() for p in value.split(","))):
-        name, equals, text = part.partition("=")
+        name, equals, text = (piece.strip() for piece in part.partition("="))
         if not equals or (text not in _TRUE and text not in _FALSE):
-            raise ValueError(f"{part!r} is not of the form Name=true or Name=false")
-        found[name] = text in _TRUE
+            problems.append(f"{part!r} is not of the form Name=true or Name=false")
+        elif name in known:
+            found[name] = text in _TRUE
+        elif name not in elsewhere:
+            problems.append(f"no gate is named {name!r}; there are {', '.join(sorted(known))}")
+    if problems:
+        raise SeveralProblems(problems)
     return found
 
 
 def gates(value: str) -> FeatureGates:
-    found = _switches(value)
-    unknown = next((name for name in found if name not in _GATES and name not in _GATES_WITHOUT_EFFECT), None)
-    if unknown is not None:
-        raise ValueError(f"no gate is named {unknown!r}; there are {', '.join(sorted(_GATES))}")
-    return FeatureGates(**{_GATES[name]: on for name, on in found.items() if name in _GATES})
+    return FeatureGates(**{_GATES[name]: on for name, on in _switches(value, _GATES, _GATES_WITHOUT_EFFECT).items()})
+
+
+def gates_text(value: FeatureGates) -> str:
+    """What `gates` would read, every gate named."""
+    return ",".join(f"{name}={str(getattr(value, field)).lower()}" for name, field in sorted(_GATES.items()))
 
 
 def provider_gates(value: str) -> tuple[str, ...]:
-    """Those that are open, of the AWS provider's that are known; Karpenter passes over all others."""
-    return tuple(sorted(name for name, on in _switches(value).items() if on and name in _PROVIDER_GATES))
+    """The AWS provider's, those that are open; written as they are read: `Name=true`."""
+    return tuple(f"{name}=true" for name, on in sorted(_switches(value, _PROVIDER_GATES).items()) if on)

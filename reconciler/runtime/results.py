@@ -20,6 +20,7 @@ from reconciler.model.plan import (
     DeleteObject,
     DeleteUnused,
     EnsureInstanceProfile,
+    EnsureTemplate,
     EvictPod,
     LaunchInstances,
     PatchObject,
@@ -36,6 +37,8 @@ from reconciler.telemetry.telemetry import FINE
 
 #: The same deletion, eviction or termination is not asked again before the watch had time to show it.
 SETTLES = timedelta(seconds=5)
+#: A launch template that is there is not made ahead again so soon; a call that finds it gone makes it anyway.
+TEMPLATE_STAYS = timedelta(seconds=60)
 #: A NodePool whose claims the API server refuses is passed over at least this long, so that the next pass, ten seconds
 #: later, tries another one.
 REFUSED_SECONDS = 30.0
@@ -138,6 +141,12 @@ def _(action: LaunchInstances, done: Done, state: State) -> None:
             state.catalogues.full(full, done.at + OUT_OF_STOCK)
         if len(done.value.instances) < len(action.request.members):
             state.actions.failed(subject(action), done.at)
+
+
+@_succeeded.register
+def _(action: EnsureTemplate, done: Done, state: State) -> None:
+    state.inventories.use(TEMPLATE, (action.template.name,), done.at)
+    state.settle(action.key, "", done.at + TEMPLATE_STAYS)
 
 
 @_succeeded.register

@@ -15,6 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from api.lint.reading import qualified_name_fault
 from api.v1.meta import decode
 from reconciler.model.objects import TopologySpreadConstraint
+from reconciler.runtime.readers import SeveralProblems
 
 _ROOT, _SPREAD = "podTopologySpread", "podTopologySpread.defaultConstraints"
 _MODES, _POLICIES = ("DoNotSchedule", "ScheduleAnyway"), ("Honor", "Ignore")
@@ -25,25 +26,17 @@ _KNOWN = (*_NEEDED, "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy")
 _HIGHEST = 2**31 - 1
 
 
-class SchedulerConfigError(ValueError):
-    """What is wrong, one line each, with its place."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = tuple(problems)
-
-
 def read(text: str) -> tuple[TopologySpreadConstraint, ...]:
-    """The default constraints of a document; an empty one has none. Raises SchedulerConfigError."""
+    """The default constraints of a document; an empty one has none. Raises SeveralProblems."""
     try:
         document = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
-        raise SchedulerConfigError([_unreadable(error)]) from error
+        raise SeveralProblems([_unreadable(error)]) from error
     if document is None:
         return ()
     problems = list(_problems(document))
     if problems:
-        raise SchedulerConfigError(problems)
+        raise SeveralProblems(problems)
     rows = (document.get(_ROOT) or {}).get("defaultConstraints") or ()
     return tuple(decode(TopologySpreadConstraint, {k: v for k, v in row.items() if v is not None}) for row in rows)
 

@@ -1,4 +1,4 @@
-"""What is asked of the process by signals: to stop.
+"""What is asked of the process by signals: to stop, and to show where its threads stand.
 
 A handler runs in the midst of whatever the main thread is doing, which may hold the very lock that stopping needs. So
 it only leaves word, in a queue that is made for that, and a thread of its own takes it up.
@@ -6,6 +6,7 @@ it only leaves word, in a queue that is made for that, and a thread of its own t
 
 from __future__ import annotations
 
+import faulthandler
 import queue
 import signal
 import threading
@@ -23,3 +24,9 @@ def heed(stop: Callable[[], None]) -> None:
     threading.Thread(target=listen, name="signals", daemon=True).start()
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda number, frame: word.put(number))
+
+
+def show_stacks() -> None:
+    """From now on SIGUSR1 has the stacks of all threads written to standard error, even when none runs any more: for a
+    process that answers nothing else."""
+    faulthandler.register(signal.SIGUSR1, all_threads=True)

@@ -22,6 +22,7 @@ from reconciler.model.accounts import NO_ACCOUNTS
 from reconciler.model.backoff import Steps
 from reconciler.model.cloud import ClusterFacts, Interruption, Message
 from reconciler.model.cluster import Cluster
+from reconciler.model.ends import HELD
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Action, Nomination, Plan, Reason, Source
@@ -296,6 +297,10 @@ class State:
             self._restless.add(new.name)
         elif (claim := new or old) is not None:
             self._restless.discard(claim.name)
+        if new is not None and new.is_true(HELD):  # the pods of its node are to have a place before it is drained
+            self.batch.trigger(new.metadata.uid, now)
+        elif (claim := new or old) is not None:
+            self.batch.forget(claim.metadata.uid)
         if new is None and old is not None:
             self._nominated.pop(old.name, None)
         if new is not None and (node := self._objects(kinds.NODE).get(new.status.node_name)) is not None:

@@ -73,12 +73,14 @@ class SandboxKube:
     def evict(self, ref: Ref, *, uid: str = "") -> None:
         self._request("evict", ref, lambda: evict(self._server, ref.namespace, ref.name, uid))
 
-    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, ref: Ref, uid: str, type_: str, reason: str, message: str, *, annotations: Mapping[str, str] | None = None
+    ) -> None:
         self._emitted += 1
         name, namespace = f"{ref.name}.{self._emitted:016x}", ref.namespace or "default"
         moment = timestamp(self._now())
         event = {
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": {"name": name, "namespace": namespace, "annotations": dict(annotations or {})},
             "involvedObject": {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "uid": uid},
             "type": type_,
             "reason": reason,

@@ -14,6 +14,7 @@ from reconciler.model.cloud import (
     FleetResult,
     Impairment,
     Instance,
+    LaunchTemplate,
     Message,
     Region,
     ZonalShift,
@@ -63,6 +64,9 @@ class MeasuredCloud:
 
     def create_fleet(self, request: FleetRequest, may_act: Callable[[], bool] = lambda: True) -> FleetResult:
         return self._measured("Create", lambda: self._cloud.create_fleet(request, may_act))
+
+    def ensure_template(self, template: LaunchTemplate) -> None:
+        self._measured("EnsureTemplate", lambda: self._cloud.ensure_template(template))
 
     def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:
         return self._measured("DryRun", lambda: self._cloud.dry_run(request))

@@ -31,6 +31,8 @@ def fields(claim: NodeClaim, patch: Mapping[str, Any]) -> dict[str, Any]:
     words = f"{command['reason']}/{command['id']}: {decision}: nodepools=[{claim.pool_name}]: [{node}]"
     if replacements:
         words += f" -> [{replacements} replacement{'s' if replacements > 1 else ''}]"
+    if (saving := command.get("saving")) is not None:
+        words += f" (savings: ${saving / 1e6:.2f})"
     candidate = {
         "Node": {"name": node},
         "NodeClaim": {"name": claim.name},

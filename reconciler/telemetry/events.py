@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from api import labels
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import Event
 from reconciler.ports import Clock, Kube
+from reconciler.telemetry.reconciling import reconcile_id
 
 #: Events of one reason, and all together, per second and at once.
 NOMINATED_RATE, NOMINATED_BURST = 5.0, 10
@@ -67,7 +69,7 @@ class EventWriter:
         self._sweep_at = _REMEMBERED
         now = clock.now()
         self._all, self._nominated = Bucket(RATE, BURST, now), Bucket(NOMINATED_RATE, NOMINATED_BURST, now)
-        self._queue: queue.Queue[Event | None] | None = queue.Queue(_WAITING) if threaded else None
+        self._queue: queue.Queue[tuple[Event, str] | None] | None = queue.Queue(_WAITING) if threaded else None
         self._thread = threading.Thread(target=self._work, name="events", daemon=True) if threaded else None
         if self._thread is not None:
             self._thread.start()
@@ -82,10 +84,10 @@ class EventWriter:
         if not self._all.take(now):
             return False
         if self._queue is None:
-            self._emit(event)
+            self._emit(event, reconcile_id())
         else:
             try:
-                self._queue.put_nowait(event)
+                self._queue.put_nowait((event, reconcile_id()))
             except queue.Full:
                 return False
         if event.same_seconds:  # what was left out is tried again sooner
@@ -114,11 +116,12 @@ class EventWriter:
 
     def _work(self) -> None:
         assert self._queue is not None
-        while (event := self._queue.get()) is not None:
-            self._emit(event)
+        while (waiting := self._queue.get()) is not None:
+            self._emit(*waiting)
 
-    def _emit(self, event: Event) -> None:
+    def _emit(self, event: Event, look: str) -> None:
+        links = {labels.RECONCILE_ID: look} if look else None
         try:
-            self._kube.emit(event.ref, event.uid, event.type, event.reason, event.message)
+            self._kube.emit(event.ref, event.uid, event.type, event.reason, event.message, annotations=links)
         except Exception as error:  # one event is not worth the thread that writes the others
             self._on_error(error)

@@ -49,6 +49,8 @@ HELP = {
     "kerf_scheduling_cost_ratio": "Their cost by the least that it can be; absent when that is not known.",
     "kerf_refusals": "What was not done in the last look, by the code of the reason.",
     "kerf_garbage_collection_held": "Instances that would be ended but for the mass-kill guard, by who is asked.",
+    "kerf_latest_failed_action_timestamp_seconds": "When an action of this kind failed so last, and in which look.",
+    "kerf_deletion_held": "NodeClaims that others than Kerf have deleted, and whose drain is held, by their node pool.",
 }
 
 

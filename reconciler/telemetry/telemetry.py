@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,9 +14,10 @@ from api.resources import Resources
 from api.v1.budgets import REASONS
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.disruption import interruption
 from reconciler.model import kinds, overlays
 from reconciler.model.accounts import Measured
-from reconciler.model.kinds import Kind
+from reconciler.model.objects import Node
 from reconciler.model.plan import (
     INTERNAL_ERROR,
     Action,
@@ -34,13 +34,14 @@ from reconciler.model.plan import (
 )
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Kube, SeveralBudgets
-from reconciler.telemetry import disrupting
+from reconciler.telemetry import disrupting, lines
 from reconciler.telemetry.events import EventWriter
-from reconciler.telemetry.logs import Logger, silent
+from reconciler.telemetry.logs import Logger, about, named, shortened, silent
 from reconciler.telemetry.markets import Markets
-from reconciler.telemetry.metrics import SOLVER, Metrics
+from reconciler.telemetry.metrics import SOLVER, Labels, Metrics
 from reconciler.telemetry.pod_times import PodTimes
-from reconciler.telemetry.repeats import Repeats
+from reconciler.telemetry.reconciling import identities, reconcile_id, reconciling
+from reconciler.telemetry.troubles import Troubles
 from reconciler.telemetry.turns import Turns
 from reconciler.telemetry.witness import Witness, snake_case
 
@@ -71,7 +72,9 @@ _NOT_TRIED = frozenset({"OptedOut", "InvalidPod"})
 #: Pods that are put off: the next pass knows more.
 _NEXT_TIME = frozenset({"Deferred"})
 #: Refusals that do not end by themselves: somebody must do something, so they have a line in the log.
-_TO_MEND = frozenset({"GarbageCollectionHalted", "Malformed", INTERNAL_ERROR, overlays.CONFLICT, overlays.INVALID})
+_TO_MEND = frozenset(
+    {"DeletionHeld", "GarbageCollectionHalted", "Malformed", INTERNAL_ERROR, overlays.CONFLICT, overlays.INVALID}
+)
 #: What Kerf cannot do yet.
 _TO_KNOW = frozenset({"ResourceClaims"})
 #: What has lines of its own, or none.
@@ -79,16 +82,20 @@ _NOT_LOGGED = frozenset({"OptedOut"}) | _NEXT_TIME | _TO_MEND | _TO_KNOW
 #: So many answers are logged in one look.
 _MOST_ANSWERS = 50
 #: Of what is not there any more there is no number left.
-_HELD = "kerf_garbage_collection_held"
+_HELD = ("kerf_garbage_collection_held", "kerf_deletion_held")
 #: So many pods are named in a line.
 _MOST_PODS = 50
+#: So many of a batch.
+_MOST_BATCHED = 5
+_LATEST_FAILURES = "kerf_latest_failed_action_timestamp_seconds"
 _WHY_CREATED = frozenset({"drifted", "underutilized"})
 
 
-class Telemetry:
+class Telemetry(Troubles):
     """See the module. Only the loop's thread calls it, except where noted.
 
-    `turns_kept`: so many, for who profiles. Without `single_pods` there is no series about one pod.
+    `process` tells the IDs of its looks from those of others. `turns_kept`: so many, for who profiles. Without
+    `single_pods` there is no series about one pod.
     """
 
     def __init__(
@@ -100,8 +107,10 @@ class Telemetry:
         *,
         turns_kept: int = 0,
         single_pods: bool = True,
+        process: str = "",
     ) -> None:
-        self.log, self.metrics, self.events = log, metrics, events
+        super().__init__(log, metrics)
+        self.events = events
         self.turns = Turns(turns_kept)
         self.pods = PodTimes(metrics, clock)
         if single_pods:
@@ -109,7 +118,9 @@ class Telemetry:
         self.markets = Markets(metrics)
         metrics.writers.append(self.markets.text)
         self.witness = Witness(log, metrics, events, clock, self.turns, self.pods)
-        self._repeats = Repeats()
+        self._clock, self._looks = clock, identities(process)
+        #: The latest failure of each kind, and the look that had decided it.
+        self._failures: dict[tuple[str, str], tuple[str, float]] = {}
         self._gauged = self._began = 0.0
         self._stands_until = datetime.min.replace(tzinfo=UTC)
 
@@ -117,6 +128,10 @@ class Telemetry:
     def quiet(cls, kube: Kube, clock: Clock) -> Telemetry:
         """No logs, metrics of its own, events written at once: for the sandbox and for tests."""
         return cls(silent(), Metrics(), EventWriter(kube, clock), clock)
+
+    def look(self) -> AbstractContextManager[None]:
+        """Begins a look: what is told within it bears its ID."""
+        return reconciling(next(self._looks))
 
     @contextmanager
     def tick(self) -> Iterator[None]:
@@ -137,11 +152,12 @@ class Telemetry:
         self.pods.decided(plan, snapshot)
         self.markets.seen(snapshot)
         gauges = self.metrics.gauges
-        gauges.replace(_HELD, {})
+        for name in _HELD:
+            gauges.replace(name, {})
         self._scheduled(plan, snapshot)
         gauges.put(plan.gauges)
         if plan.purchase is not None:
-            self._bought(plan.purchase)
+            self._bought(plan.purchase, snapshot)
         for measured in plan.measured:
             self._saved(measured)
         for refusal in plan.refusals:
@@ -174,14 +190,18 @@ class Telemetry:
         bound = any(r.subject.removeprefix("pod/") not in snapshot.pods.pending for r in refused)
         self._stands_until = snapshot.now + _NEXT_PASS if bound else snapshot.now
 
-    def _bought(self, purchase: Purchase) -> None:
+    def _bought(self, purchase: Purchase, snapshot: Snapshot) -> None:
         """The latest purchase stands until the next; of what is not known of it there is no number."""
         cost, bound = purchase.price / 1e6, None if purchase.bound is None else purchase.bound / 1e6
         known = {"cost_usd_per_hour": cost, "cost_bound_usd_per_hour": bound, "cost_ratio": purchase.cost_ratio}
         for name, number in known.items():
             self.metrics.gauges.replace(f"kerf_scheduling_{name}", {} if number is None else {(): number})
         told = {name: "unknown" if number is None else round(number, 4) for name, number in known.items()}
-        self.log.info("computed new nodeclaims", nodeclaims=purchase.nodes, pods=purchase.pods, **told)
+        batch = shortened(tuple(snapshot.pods.pending), _MOST_BATCHED)
+        took = timedelta(seconds=round(time.perf_counter() - self._began, 3))
+        self.log.info("found provisionable pod(s)", **about("provisioner"), Pods=batch, duration=took)
+        numbers = {"nodeclaims": purchase.nodes, "pods": purchase.pods, **told}
+        self.log.info("computed new nodeclaim(s) to fit pod(s)", **about("provisioner"), **numbers)
 
     def _saved(self, measured: Measured) -> None:
         """What consolidation brought a NodePool, beside what it had promised."""
@@ -208,13 +228,15 @@ class Telemetry:
             quiet = self._repeats.news("could not schedule pod", text)
             if quiet is not None:
                 namespace, _, name = min(keys).partition("/")
+                context = about("provisioner")
                 more = {"pods": len(keys), **({"repeated": quiet} if quiet else {})}
-                self.log.error("could not schedule pod", Pod={"name": name, "namespace": namespace}, error=text, **more)
+                self.log.error("could not schedule pod", **context, Pod=named(name, namespace), error=text, **more)
 
     def done(self, action: Action, outcome: str, value: Any, error: Exception | None, known: Any | None) -> None:
         """How an action went; `known` is the object it was about, as it was known before."""
         verb = action.verb if isinstance(action, PatchObject) else type(action).__name__
         self.metrics.actions.labels(verb, outcome).inc()
+        self.log.debug("action ended", action=verb, object=action.lane, outcome=outcome, reason=str(action.reason))
         if isinstance(action, EvictPod):
             several = isinstance(error, SeveralBudgets)
             self.metrics.evictions.labels("500" if several else _CODES.get(outcome, outcome)).inc()
@@ -226,6 +248,8 @@ class Telemetry:
 
     def _failed(self, action: Action, verb: str, outcome: str, error: Exception | None, known: Any | None) -> None:
         """A permission that is missing is missing for all objects: that is one trouble, not one for each."""
+        self._failures[verb, outcome] = reconcile_id(), self._clock.now().timestamp()
+        self.metrics.gauges.replace(_LATEST_FAILURES, _by_look(self._failures))
         fields: dict[str, Any] = {
             "action": verb,
             "object": action.lane,
@@ -249,19 +273,6 @@ class Telemetry:
                 )
             )
 
-    def trouble(
-        self, message: str, subject: str, error: Exception | None, *, same: bool = False, **fields: Any
-    ) -> None:
-        """A line about something that went wrong, but for what was said a moment ago. Any thread may call it.
-
-        `same`: whatever the error says, it is the same trouble.
-        """
-        quiet = self._repeats.news(f"{message} {subject}", "" if same else str(error))
-        if quiet is not None:
-            repeated = {"repeated": quiet} if quiet else {}
-            what = {} if error is None else {"error": error}
-            self.log.error(message, **fields, **what, **repeated)
-
     def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
         if isinstance(action, CreateNodeClaim):
             self._created(action)
@@ -279,14 +290,13 @@ class Telemetry:
             if reason in REASONS:  # expiration is no decision of ours
                 kind = disrupting.consolidation_type(disrupting.written(action.patch))
                 self.metrics.decisions.labels(fields["decision"], reason.lower(), kind).inc()
-            self.log.info("disrupting node(s)", **fields)
+            self.log.info("disrupting node(s)", **about("disruption"), **fields)
         elif verb == "RollBackCommand" and isinstance(action, PatchObject) and known is not None:
             kind = disrupting.given_up(known, action.patch)
             if kind:
                 self.metrics.failed_validations.labels(kind).inc()
-        elif verb == "TaintNode" and isinstance(action, PatchObject) and not _tainted(known):
-            taint = {"taint.Key": labels.DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
-            self.log.info("tainted node", Node={"name": action.ref.name}, **taint)
+        elif verb == "TaintNode" and isinstance(known, Node) and not _tainted(known):
+            lines.tainted(self.log, known)
 
     def _ended(self, action: DeleteObject, claim: NodeClaim | None) -> None:
         """A NodeClaim was deleted, and pods will move."""
@@ -302,22 +312,17 @@ class Telemetry:
             initiated = self.metrics.pods_disrupted.labels(snake_case(action.reason.code), *where, *how)
             initiated.inc(len(action.moved))
             moved = {"pod-count": len(action.moved), "pods": list(action.moved[:_MOST_PODS])}
-        self.log.info("deleting nodeclaim", NodeClaim={"name": action.ref.name}, reason=str(action.reason), **moved)
+        if action.reason.code in interruption.CODES:
+            node = claim.status.node_name if claim is not None else ""
+            lines.interrupted(self.log, snake_case(action.reason.code), action.ref.name, node)
+        self.log.info("deleting nodeclaim", NodeClaim=named(action.ref.name), reason=str(action.reason), **moved)
 
     def _created(self, action: CreateNodeClaim) -> None:
         claim, code = action.claim, action.reason.code.lower()
         reason = code if code in _WHY_CREATED else "provisioned"
         relaxed = claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, "false")
         self.metrics.created.labels(reason, claim.pool_name, relaxed).inc()
-        types = next((e.values for e in claim.spec.requirements if e.key == labels.INSTANCE_TYPE), ())
-        shown = ", ".join(types[:5]) + (f" and {len(types) - 5} other(s)" if len(types) > 5 else "")
-        self.log.info(
-            "created nodeclaim",
-            NodePool={"name": claim.pool_name},
-            NodeClaim={"name": claim.name},
-            requests=dict(claim.spec.resources.requests),
-            **{"instance-types": shown},
-        )
+        lines.created(self.log, claim, "provisioner" if reason == "provisioned" else "disruption")
 
     def received(self, message_type: str) -> None:
         """A message of the interruption queue."""
@@ -326,48 +331,6 @@ class Telemetry:
     def ailing(self, category: str) -> None:
         """EC2 finds something with an instance of ours, newly."""
         self.metrics.unhealthy_instances.labels(category).inc()
-
-    # --- what went wrong ----------------------------------------------------------------------------------------
-    def watch_failed(self, kind: Kind, error: Exception) -> None:
-        """Any thread may call it."""
-        self.metrics.errors.labels(f"watch/{kind.name}").inc()
-        self.trouble("listing or watching failed", kind.name, error, kind=kind.name)
-
-    def chore_failed(self, key: str, error: Exception) -> None:
-        self.metrics.errors.labels(key.partition("/")[0]).inc()
-        self.trouble("reading from AWS failed", key, error, what=key)
-
-    def types_failed(self, class_name: str, error: Exception) -> None:
-        """A bug, or a type that makes no sense: nothing is launched from this node class meanwhile."""
-        self.metrics.errors.labels("types").inc()
-        self.trouble("working out instance types failed", class_name, error, what=class_name, where=_where(error))
-
-    def event_failed(self, error: Exception) -> None:
-        """Any thread may call it."""
-        self.metrics.errors.labels("events").inc()
-        self.trouble("writing events failed", type(error).__name__, error, same=True)
-
-    def deciding_failed(self, error: Exception) -> None:
-        """A bug: nothing was decided in this look."""
-        self.metrics.errors.labels("decide").inc()
-        self.trouble("deciding failed", _where(error), error, where=_where(error))
-
-    def taking_in_failed(self, what: str, error: Exception, doubted: Kind | None = None) -> None:
-        """A bug: news were not taken in. Nothing that rests on the doubted kind is destroyed until the next start."""
-        self.metrics.errors.labels("take_in").inc()
-        fields: dict[str, Any] = {"what": what, "where": _where(error)}
-        if doubted is not None:
-            fields["doubted"] = f"{doubted.name}: nothing that rests on it is destroyed until the next start"
-        self.trouble("taking in news failed", f"{what} {fields['where']}", error, **fields)
-
-    def telling_failed(self, error: Exception) -> None:
-        """A bug in this room."""
-        self.metrics.errors.labels("telemetry").inc()
-        self.trouble("telling what happened failed", _where(error), error, where=_where(error))
-
-    def proposing_failed(self, error: Exception) -> None:
-        self.metrics.errors.labels("propose").inc()
-        self.trouble("proposing failed", _where(error), error, where=_where(error))
 
     def close(self) -> None:
         self.events.close()
@@ -386,11 +349,10 @@ def _series(pools: list[NodePool], read: Any) -> dict[tuple[tuple[str, str], ...
     return found
 
 
-def _tainted(node: Any | None) -> bool:
-    return node is not None and any(t.key == labels.DISRUPTED_TAINT for t in node.spec.taints)
+def _by_look(failures: Mapping[tuple[str, str], tuple[str, float]]) -> dict[Labels, float]:
+    names = "action", "outcome", "reconcile_id"
+    return {tuple(zip(names, (*what, look), strict=True)): at for what, (look, at) in failures.items()}
 
 
-def _where(error: Exception) -> str:
-    """The innermost frame, as file:line; a whole trace would break the one line."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else ""
+def _tainted(node: Node) -> bool:
+    return any(t.key == labels.DISRUPTED_TAINT for t in node.spec.taints)

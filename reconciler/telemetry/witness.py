@@ -16,17 +16,13 @@ from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node
 from reconciler.model.plan import Event
 from reconciler.ports import Clock
+from reconciler.telemetry import lines
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pod_times import PodTimes
 from reconciler.telemetry.turns import Turns
 
-_STEPS = {
-    "Launched": "launched nodeclaim",
-    "Registered": "registered nodeclaim",
-    "Initialized": "initialized nodeclaim",
-}
 _WITH_CONDITIONS = {
     "NodeClaim": "nodeclaim",
     "NodePool": "nodepool",
@@ -72,6 +68,13 @@ class Witness:
             return
         if kind is kinds.NODE_CLAIM and new is None and old is not None:
             self._claim_gone(old)
+        elif (
+            kind is kinds.NODE_CLAIM
+            and old is not None
+            and new is not None
+            and _deadline(new) not in ("", _deadline(old))
+        ):
+            lines.annotated(self._log, new)
         elif kind is kinds.NODE:
             self._node(old, new)
 
@@ -97,24 +100,8 @@ class Witness:
         self._events.write(Event(ref, value.metadata.uid, "Normal", now.type, text, dedupe=text, dedupe_seconds=1))
         if kind is kinds.NODE_CLAIM and now.status == "True" and now.type == "Drained":
             self._metrics.drained.labels(value.pool_name).inc()
-        if kind is kinds.NODE_CLAIM and now.status == "True" and now.type in _STEPS:
-            self._step(_STEPS[now.type], value)
-
-    def _step(self, message: str, claim: NodeClaim) -> None:
-        own = claim.metadata.labels
-        fields: dict[str, Any] = {"NodeClaim": {"name": claim.name}, "provider-id": claim.status.provider_id}
-        if message == "launched nodeclaim":
-            fields |= {
-                "instance-type": own.get(labels.INSTANCE_TYPE, ""),
-                "zone": own.get(labels.ZONE, ""),
-                "capacity-type": own.get(labels.CAPACITY_TYPE, ""),
-                "allocatable": dict(claim.status.allocatable),
-            }
-        else:
-            fields["Node"] = {"name": claim.status.node_name}
-        if message == "initialized nodeclaim":
-            fields["allocatable"] = dict(claim.status.allocatable)
-        self._log.info(message, **fields)
+        if kind is kinds.NODE_CLAIM and now.status == "True" and now.type in lines.STEPS:
+            lines.step(self._log, now.type, value)
 
     def _claim_gone(self, claim: NodeClaim) -> None:
         own, since = claim.metadata.labels, claim.metadata.deletion_timestamp
@@ -123,12 +110,7 @@ class Witness:
         if since is not None:
             took = (self._clock.now() - since).total_seconds()
             self._metrics.termination.labels(pool).observe(max(took, 0.0))
-        self._log.info(
-            "deleted nodeclaim",
-            NodeClaim={"name": claim.name},
-            **{"provider-id": claim.status.provider_id},
-            Node={"name": claim.status.node_name},
-        )
+        lines.deleted(self._log, claim)
 
     def _node(self, old: Node | None, new: Node | None) -> None:
         if new is None and old is not None and labels.NODEPOOL in old.metadata.labels:
@@ -139,7 +121,11 @@ class Witness:
 
 def _appears_done(kind: Kind, condition: Condition) -> bool:
     """A claim's steps may be taken before anybody wrote that they were awaited."""
-    return kind is kinds.NODE_CLAIM and condition.type in _STEPS and condition.status == "True"
+    return kind is kinds.NODE_CLAIM and condition.type in lines.STEPS and condition.status == "True"
+
+
+def _deadline(claim: NodeClaim) -> str:
+    return claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP, "")
 
 
 def _where(node: Node) -> tuple[str, str]:

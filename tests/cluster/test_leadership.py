@@ -6,73 +6,34 @@ Two replicas run with the chart's ServiceAccount. Karpenter is played by a threa
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from reconciler.kube.client import KubeClient
-from reconciler.ports import Lease
 from reconciler.runtime.leases import DURATION, KARPENTER
 
 from .control_plane import ControlPlane
 from .installation import Installation
+from .predecessor import HOLDER, SPACE, HeldLease
 from .processes import free_ports
 
 pytestmark = pytest.mark.cluster
 
 HERE = Path(__file__).parent
-SPACE, HOLDER = "kube-system", "karpenter-7c9d5b_0f6ee1"
 #: A lease is looked at every 2 s, and what changed shows in the cluster a moment later.
 NOTICED = 10.0
 #: What a Kerf that may act would have begun by then: a batch closes after 1 s.
 WATCHED_FOR = 8.0
 
 
-class Karpenter:
-    """Holds and renews its lease, as a leading Karpenter controller does."""
-
-    def __init__(self, kube: KubeClient) -> None:
-        self._kube = kube
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        self._stop = threading.Event()
-        self._renew(HOLDER)
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def die(self) -> None:
-        """It ends without a word, as it does on SIGTERM too."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def give_up(self) -> None:
-        """It ends and releases the lease."""
-        self.die()
-        self._renew("")
-
-    def _work(self) -> None:
-        while not self._stop.wait(2.0):
-            self._renew(HOLDER)
-
-    def _renew(self, holder: str) -> None:
-        known, now = self._kube.get_lease(SPACE, KARPENTER), datetime.now(UTC)
-        lease = Lease(holder, now, now) if known is None else replace(known, holder=holder, renewed=now)
-        self._kube.put_lease(SPACE, KARPENTER, lease)
-
-
 @pytest.fixture(scope="module")
-def karpenter(control_plane: ControlPlane) -> Iterator[Karpenter]:
+def karpenter(control_plane: ControlPlane) -> Iterator[HeldLease]:
     """It runs before Kerf comes."""
-    played = Karpenter(KubeClient.from_kubeconfig(str(control_plane.kubeconfig)))
+    played = HeldLease(KubeClient.from_kubeconfig(str(control_plane.kubeconfig)))
     played.start()
     yield played
     played.die()
@@ -81,7 +42,7 @@ def karpenter(control_plane: ControlPlane) -> Iterator[Karpenter]:
 
 @pytest.fixture(scope="module")
 def kerf(
-    control_plane: ControlPlane, karpenter: Karpenter, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane, karpenter: HeldLease, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("leadership")
     with Installation(control_plane, folder, webhook=False, families=("c6a", "m6a")) as installation:
@@ -109,7 +70,7 @@ def test_while_karpenter_leads_kerf_only_watches_and_says_so(kerf: Installation)
     assert HOLDER in event
 
 
-def test_when_karpenter_is_gone_kerf_acts(kerf: Installation, karpenter: Karpenter) -> None:
+def test_when_karpenter_is_gone_kerf_acts(kerf: Installation, karpenter: HeldLease) -> None:
     before = _objects(kerf)
     karpenter.die()
     took = kerf.wait(lambda: _objects(kerf) != before, DURATION.total_seconds() + NOTICED, "Kerf acts")
@@ -118,7 +79,7 @@ def test_when_karpenter_is_gone_kerf_acts(kerf: Installation, karpenter: Karpent
     assert "only watching" not in kerf.readiness()[1]
 
 
-def test_a_karpenter_that_comes_back_has_the_right_of_way(kerf: Installation, karpenter: Karpenter) -> None:
+def test_a_karpenter_that_comes_back_has_the_right_of_way(kerf: Installation, karpenter: HeldLease) -> None:
     karpenter.start()
     kerf.wait(lambda: HOLDER in kerf.readiness()[1], NOTICED, "Kerf has noticed")
     with _nothing_happens(kerf):

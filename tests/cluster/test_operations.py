@@ -47,6 +47,35 @@ def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         installation.wait(lambda: not installation.get("nodeclaims"), 60, "all nodes are given back")
 
 
+def test_who_is_called_at_night_sees_how_it_is_doing(kerf: Installation) -> None:
+    """As in the pod, where only the debug port's address is another."""
+    url = ("--url", f"http://127.0.0.1:{kerf.debug_port}")
+    page = kerf.kerf("status", *url)
+    print(f"\n{page}")
+    found = json.loads(kerf.kerf("status", *url, "-o", "json"))
+    assert found["problems"] == []
+    assert found["replica"]["leader"] == kerf.holder()
+    counts = found["working"]["counts"]
+    assert counts["node_claims"] == len(kerf.get("nodeclaims")) == counts["instances"] > 0
+    assert "log-level" not in kerf.tail("controller", 1000)
+    assert kerf.kerf("debug", "log-level", "debug", "--for", "3s", *url) == "debug, for 3s\n"
+    kerf.wait(lambda: "log level is as it was set" in kerf.tail("controller", 1000), 10, "the level is as it was")
+    assert "thread MainThread" in kerf.kerf("debug", "threads", *url)
+
+
+def test_what_is_told_in_the_log_links_to_events(kerf: Installation) -> None:
+    """Lines, to the byte, of the nodes that have come so far; and an event that bears the ID of one of them."""
+    lines = [line for line in kerf.tail("controller", 10_000).splitlines() if line.startswith("{")]
+    told = {json.loads(line)["message"]: json.loads(line) for line in lines}
+    assert all('","message":"' in line or '"caller"' in line for line in lines)
+    for message in ("created", "launched", "registered", "initialized"):
+        assert told[f"{message} nodeclaim"]["NodeClaim"]["name"], message
+    looks = {json.loads(line).get("reconcileID") for line in lines}
+    written = json.loads(kerf.kubectl("get", "events", "-A", "-o", "json"))["items"]
+    ours = {event["metadata"].get("annotations", {}).get("kerf.sh/reconcile-id") for event in written}
+    assert (ours - {None}) & looks
+
+
 def test_when_the_leader_dies_the_other_replica_acts(kerf: Installation) -> None:
     leader = kerf.holder()
     kerf.kill_controller()

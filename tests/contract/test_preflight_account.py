@@ -11,9 +11,9 @@ import pytest
 from api.v1.ec2nodeclass import EC2NodeClass, SelectorTerm
 from reconciler.aws import probes
 from reconciler.aws.clients import Clients
+from reconciler.runtime.options import Options
 from reconciler.runtime.preflight.account import look, look_at_classes
 from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
-from reconciler.runtime.settings import Options
 from tests.cluster.moto_aws import MotoAws
 from tests.unit.aws.policies import allowed
 

@@ -162,9 +162,9 @@ BUGS = (
         (
             Edit(
                 "reconciler/runtime/executor.py",
-                "                done = self._perform(action)\n",
-                "                done = self._perform(action)\n"
-                '                done = self._perform(action) if done.outcome == "unavailable" else done\n',
+                "                    done = replace(self._perform(action), reconcile_id=look)\n",
+                "                    done = self._perform(action)\n"
+                '                    done = self._perform(action) if done.outcome == "unavailable" else done\n',
             ),
         ),
         (rule("test_what_failed_is_left_alone_for_longer_each_time"),),
@@ -238,6 +238,33 @@ BUGS = (
         (
             "tests/unit/provisioning/test_solved_ahead.py::test_what_has_changed_since_is_reckoned_with",
             "tests/laws/test_memory_laws.py::test_what_is_held_is_held_for_as_long_as_nothing_changes",
+        ),
+    ),
+    Bug(
+        "a template that was made ahead is asked for at every look",
+        "A batch that waits keeps the controller busy, and EC2 too.",
+        (
+            Edit(
+                "reconciler/runtime/results.py",
+                '    state.settle(action.key, "", done.at + TEMPLATE_STAYS)\n',
+                "",
+            ),
+        ),
+        ("tests/unit/runtime/test_own_writes.py::test_a_template_that_was_made_ahead_is_not_asked_for_at_every_look",),
+    ),
+    Bug(
+        "what is foreseen is not what is created",
+        "Templates are made ahead that no call names, and those that the calls name are waited for.",
+        (
+            Edit(
+                "reconciler/provisioning/provision.py",
+                "for creation in _creations(then, solution)",
+                "for creation in _creations(then, solution)[1:]",
+            ),
+        ),
+        (
+            "tests/unit/lifecycle/test_foreseen.py"
+            "::test_templates_are_asked_for_while_the_pods_wait_and_claims_when_their_time_has_come",
         ),
     ),
     Bug(

@@ -368,9 +368,9 @@ def test_a_pool_whose_claims_fail_holds_up_no_other(verb: str) -> None:
 
 
 def test_an_object_that_cannot_be_understood_holds_up_only_itself() -> None:
-    stage = Stage(replicas=2)
+    stage = Stage(replicas=4)
     stage.settle()
-    odd, plain = stage.claims
+    odd, plain, *_ = stage.claims
     stage.annotate(kinds.NODE_CLAIM, odd.name, labels.TERMINATION_TIMESTAMP, "tomorrow")
     stage.delete_claim(odd.name)
     stage.delete_claim(plain.name)

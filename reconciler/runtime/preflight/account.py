@@ -11,8 +11,8 @@ from reconciler.aws.clients import Clients
 from reconciler.aws.cloud import AwsCloud
 from reconciler.model.cloud import ClassFacts, ClusterFacts
 from reconciler.ports import AlreadyGone, Forbidden, PortError
+from reconciler.runtime.options import Options
 from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
-from reconciler.runtime.settings import Options
 
 _POLICIES: Final = "allow it to the controller's role: manifests/aws/policies"
 #: With fewer free addresses in all of its subnets a node class will soon launch nothing.

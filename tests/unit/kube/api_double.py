@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         self.query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.body = json.loads(raw) if raw else None
+        self.body = json.loads(raw) if raw and "json" in self.headers.get("Content-Type", "") else raw or None
         self.double.requests.append((self.command, parts.path, dict(self.headers), self.body))
         answer = self.double.routes[f"{self.command} {parts.path}"](self)
         if answer is not None:
@@ -81,6 +82,14 @@ class ApiDouble:
         self.ended.set()
         self._server.shutdown()
         self._server.server_close()
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    def serve_tls(self, context: ssl.SSLContext) -> None:
+        """From now on. A handshake that fails is the client's to tell."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
 
     def configuration(self) -> Configuration:
         configuration = Configuration()

@@ -304,6 +304,21 @@ def test_credentials_are_read_again_when_they_are_refused(api: ApiDouble) -> Non
     assert len(api.requests) == 2
 
 
+def test_what_the_server_warns_of_is_told(api: ApiDouble) -> None:
+    warnings = list[str]()
+
+    def known(request: Handler) -> None:
+        request.send_response(200)
+        request.send_header("Warning", '299 - "unknown field \\"spec.new\\"", 299 - "v1beta1 goes"')
+        request.send_header("Content-Length", "2")
+        request.end_headers()
+        request.wfile.write(b"{}")
+
+    api.routes["GET /version"] = known
+    Transport(api.configuration, user_agent="x", on_warning=warnings.append).request("GET", "/version")
+    assert warnings == ['unknown field "spec.new"', "v1beta1 goes"]
+
+
 # --- errors -----------------------------------------------------------------------------------------------------
 def budget() -> dict[str, Any]:
     return {"reason": "TooManyRequests", "details": {"causes": [{"reason": "DisruptionBudget"}]}}

@@ -33,7 +33,7 @@ def test_every_kind_that_is_watched_may_be_listed_and_watched_and_no_other() -> 
 
 def test_pods_statuses_may_be_written_only_when_pods_are_to_be_told() -> None:
     text = TEMPLATE.read_text(encoding="utf-8")
-    _, _, after = text.partition("{{- if .Values.settings.nominatePods }}")
+    _, _, after = text.partition('{{- if include "kerf.on" .Values.settings.nominatePods }}')
     guarded, _, _ = after.partition("{{- end }}")
     assert "resources: [pods/status]\n    verbs: [patch]" in guarded
     assert "pods/status" not in text.replace(guarded, "")

@@ -22,7 +22,7 @@ class Breaking(io.StringIO):
 
     def __init__(self, message: str) -> None:
         super().__init__()
-        self._message = f'"message": "{message}"'
+        self._message = f'"message":"{message}"'
 
     def write(self, text: str) -> int:
         if self._message in text:

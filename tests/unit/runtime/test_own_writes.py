@@ -23,11 +23,13 @@ from reconciler.model.cloud import (
     Message,
     Override,
 )
+from reconciler.model.inventory import TEMPLATE, Resource
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod, PodCondition, PodSpec, PodStatus
 from reconciler.model.plan import (
     Action,
     DeleteObject,
+    EnsureTemplate,
     EvictPod,
     LaunchInstances,
     PatchObject,
@@ -39,7 +41,7 @@ from reconciler.model.plan import (
 from reconciler.model.settings import Settings
 from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable, WorldChanged
 from reconciler.runtime.inbox import Changed, Described, Done, Listed, Received, Removed, Withheld
-from reconciler.runtime.results import SETTLES, absorb, subject
+from reconciler.runtime.results import SETTLES, TEMPLATE_STAYS, absorb, subject
 from reconciler.runtime.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -225,6 +227,17 @@ def test_an_evicted_pod_is_terminating_and_is_not_evicted_again() -> None:
     assert held == NOW + SETTLES
     assert known.held_until(evict.key, "uid-of-its-successor", (subject(evict),), after(1)) is None
     assert known.held_until(evict.key, "uid-a", (subject(evict),), NOW + SETTLES) is None
+
+
+def test_a_template_that_was_made_ahead_is_not_asked_for_at_every_look() -> None:
+    meta: dict[str, Any] = {"image_id": "ami", "user_data": "", "instance_profile": "", "security_group_ids": ()}
+    known, template = state(), LaunchTemplate(name="t", metadata_options=MetadataOptions(), **meta)
+    ensure = EnsureTemplate(template=template, reason=WHY)
+    absorb(done(ensure), known)
+    assert known.held_until(ensure.key, "", (subject(ensure),), after(1)) == NOW + TEMPLATE_STAYS
+    assert known.held_until(ensure.key, "", (subject(ensure),), NOW + TEMPLATE_STAYS) is None
+    known.inventories.listed(TEMPLATE, [Resource(TEMPLATE, "lt-1", "t", after(-7200))], after(-7200))
+    assert known.snapshot(after(1)).inventories[TEMPLATE].used == {"t": NOW}
 
 
 def test_a_blocked_eviction_waits_longer_each_time_and_is_forgotten_on_success() -> None:

@@ -12,10 +12,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
+from reconciler.cli import debug_port
 from reconciler.model import kinds
 from reconciler.runtime.leases import KARPENTER
 from tests.unit.kube.api_double import ApiDouble, Handler, Route
@@ -91,18 +92,21 @@ def kubeconfig(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def started(*command: str) -> Iterator[subprocess.Popen[str]]:
+def started(*command: str, stderr: int | None = None) -> Iterator[subprocess.Popen[str]]:
     """The process, as this command starts it. It does not outlive its test."""
     settings = {
         "CLUSTER_NAME": "test",
         "SYSTEM_NAMESPACE": "kerf",
         "METRICS_PORT": "0",
         "HEALTH_PROBE_PORT": "0",
+        "DEBUG_PORT": "0",
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
     }
     environment = {**os.environ, **NOWHERE, **settings}
     command = (sys.executable, *command)
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -131,6 +135,32 @@ def test_who_is_asked_to_stop_gives_the_lease_up(cluster: Cluster, kubeconfig: P
     said = until_stopped(cluster, kubeconfig)
     assert any(line["message"] == "stopping" for line in said)
     assert cluster.leases["kerf"]["seen"][-1] == ""
+
+
+def test_who_is_called_at_night_finds_a_status_a_louder_log_and_stacks(cluster: Cluster, kubeconfig: Path) -> None:
+    command = "-c", "from reconciler.cli.main import main; main()", "run", "--kubeconfig", str(kubeconfig)
+    with started(*command, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        first = _next(process.stdout, "effective settings")
+        assert first["settings"]["CLUSTER_NAME"] == {"value": "test", "from": "environment"}
+        url = f"http://127.0.0.1:{_next(process.stdout, 'serving')['debug']}"
+        _next(process.stdout, "leading")
+        found = json.loads(debug_port.ask(url, "/status"))
+        assert found["replica"]["leader"] == found["replica"]["identity"] != ""
+        assert "Instance" in {row["name"] for row in found["working"]["sources"] if row["stale"]}  # no AWS here
+        debug_port.ask(url, "/debug/log-level", {"level": "debug"}, method="PUT")
+        assert _next(process.stdout, "log level changed")["caller"].startswith("runtime/loudness.py:")
+        process.send_signal(signal.SIGUSR1)
+        assert any("most recent call first" in line for line in process.stdout)
+        assert process.poll() is None
+
+
+def _next(lines: IO[str], message: str) -> dict[str, Any]:
+    """The next line of the log that says so."""
+    for line in lines:
+        if line.startswith("{") and (found := json.loads(line))["message"] == message:
+            return dict(found)
+    raise AssertionError(f"nothing says {message!r}")
 
 
 def test_settings_that_need_a_word_are_confirmed_at_start(cluster: Cluster, kubeconfig: Path) -> None:

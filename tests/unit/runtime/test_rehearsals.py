@@ -55,3 +55,11 @@ def test_what_was_rehearsed_is_known_when_it_must_be_decided() -> None:
     known = {step: set(outcomes.entries) for step, outcomes in loop._memory.outcomes.items()}
     assert known["sites"] == {"node/a", "node/b"}
     assert all(not outcomes.open for outcomes in loop._memory.outcomes.values())
+
+
+def test_who_leads_from_the_start_rehearses_once_so_that_the_first_pods_do_not_wait_for_it() -> None:
+    world, decide = World(), Decider()
+    rehearsals = Rehearsals(world, 1.0)
+    world.run(controller(world, decide, rehearse=rehearsals), timedelta(seconds=35))
+    assert rehearsals.began == [0.0]
+    assert decide.seen

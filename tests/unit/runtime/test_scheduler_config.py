@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler.model.objects import TopologySpreadConstraint
-from reconciler.runtime.scheduler_config import SchedulerConfigError, read
+from reconciler.runtime.readers import SeveralProblems
+from reconciler.runtime.scheduler_config import read
 from reconciler.runtime.settings import SettingsError, parse
 
 NAME = {"CLUSTER_NAME": "c"}
@@ -32,7 +33,7 @@ def document(*rows: Any) -> str:
 
 
 def problems(text: str) -> list[str]:
-    with pytest.raises(SchedulerConfigError) as caught:
+    with pytest.raises(SeveralProblems) as caught:
         read(text)
     return list(caught.value.problems)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -9,9 +10,59 @@ import pytest
 
 from api.thresholds import Thresholds, saving
 from reconciler.model.settings import FeatureGates
-from reconciler.runtime.settings import Help, Options, SettingsError, parse
+from reconciler.runtime.options import OWN, SAME, Options
+from reconciler.runtime.settings import (
+    DEFAULT,
+    ENVIRONMENT,
+    FLAG,
+    Help,
+    SettingsError,
+    effective,
+    parse,
+    shown,
+)
 
 NAME = {"CLUSTER_NAME": "c"}
+#: Karpenter's variables and defaults, as its reference has them, but for the one of its build for KWOK.
+KARPENTERS = {
+    "KARPENTER_SERVICE": "",
+    "METRICS_PORT": "8080",
+    "HEALTH_PROBE_PORT": "8081",
+    "KUBE_CLIENT_QPS": "200",
+    "KUBE_CLIENT_BURST": "300",
+    "ENABLE_PROFILING": "false",
+    "DISABLE_CONTROLLER_WARMUP": "true",
+    "DISABLE_LEADER_ELECTION": "false",
+    "DISABLE_CLUSTER_STATE_OBSERVABILITY": "false",
+    "LEADER_ELECTION_NAME": "karpenter-leader-election",
+    "LEADER_ELECTION_NAMESPACE": "",
+    "MEMORY_LIMIT": "-1",
+    "CPU_REQUESTS": "1000",
+    "LOG_LEVEL": "info",
+    "LOG_OUTPUT_PATHS": "stdout",
+    "LOG_ERROR_OUTPUT_PATHS": "stderr",
+    "BATCH_MAX_DURATION": "10s",
+    "BATCH_IDLE_DURATION": "1s",
+    "PREFERENCE_POLICY": "Respect",
+    "MIN_VALUES_POLICY": "Strict",
+    "IGNORE_DRA_REQUESTS": "true",
+    "FEATURE_GATES": "CapacityBuffer=false,NodeOverlay=false,NodeRepair=false,ReservedCapacity=true,"
+    "SpotToSpotConsolidation=false,StaticCapacity=false",
+    "SCHEDULER_CONFIG": "",
+    "CLUSTER_NAME": "",
+    "CLUSTER_ENDPOINT": "",
+    "CLUSTER_CA_BUNDLE": "",
+    "ISOLATED_VPC": "false",
+    "EKS_CONTROL_PLANE": "false",
+    "VM_MEMORY_OVERHEAD_PERCENT": "0.075",
+    "INTERRUPTION_QUEUE": "",
+    "RESERVED_ENIS": "0",
+    "ENABLE_ZONAL_SHIFT": "false",
+    "DISABLE_DRY_RUN": "false",
+    "AMI_REFRESH_INTERVAL": "1m",
+    "SUBNET_REFRESH_INTERVAL": "1m",
+    "AWS_FEATURE_GATES": "",
+}
 
 
 def test_the_defaults_are_karpenters() -> None:
@@ -35,6 +86,9 @@ def test_the_defaults_are_karpenters() -> None:
         ([], {**NAME, "NOMINATE_PODS": "true"}, "nominate_pods", True),
         ([], {**NAME, "EXPIRE_WITHIN_BUDGETS": "true"}, "expire_within_budgets", True),
         ([], {**NAME, "CONSOLIDATION_MINIMUM_SAVING": "5%"}, "consolidation_minimum_saving", saving("5%")),
+        ([], {**NAME, "DELETION_GUARD_PERCENT": "25"}, "deletion_guard_percent", 25),
+        (["--deletion-guard-wait=0s"], NAME, "deletion_guard_wait", 0),
+        (["--deletion-guard-wait", "5m"], NAME, "deletion_guard_wait", 300),
         ([], {**NAME, "CONSOLIDATION_PAYBACK_TIME": "0s"}, "consolidation_payback_time", 0),
         (["--consolidation-minimum-age=1h"], NAME, "consolidation_minimum_age", 3600),
         (["--isolated-vpc"], NAME, "isolated_vpc", True),
@@ -45,6 +99,9 @@ def test_the_defaults_are_karpenters() -> None:
         ([], {**NAME, "VM_MEMORY_OVERHEAD_PERCENT": "0.1"}, "vm_memory_overhead_percent", 0.1),
         ([], {**NAME, "INTERRUPTION_QUEUE": ""}, "interruption_queue", ""),
         (["--log-level", "debug"], NAME, "log_level", "debug"),
+        ([], {**NAME, "CPU_REQUESTS": "0"}, "cpu_requests", 1000),
+        ([], {**NAME, "CPU_REQUESTS": "500"}, "cpu_requests", 500),
+        ([], {**NAME, "AWS_FEATURE_GATES": "NodeClassCEL=true"}, "aws_feature_gates", ("NodeClassCEL=true",)),
     ],
 )
 def test_a_flag_beats_a_variable_beats_the_default(
@@ -98,6 +155,8 @@ def test_the_gate_for_expressions_is_the_providers(environment: dict[str, str], 
         ([], {**NAME, "BATCH_IDLE_DURATION": "10"}, "BATCH_IDLE_DURATION"),
         ([], {**NAME, "BATCH_IDLE_DURATION": "11s"}, "BATCH_IDLE_DURATION"),
         ([], {**NAME, "IMPROVE_SECONDS": "1s"}, "IMPROVE_SECONDS"),
+        ([], {**NAME, "DELETION_GUARD_PERCENT": "101"}, "DELETION_GUARD_PERCENT"),
+        ([], {**NAME, "DELETION_GUARD_WAIT": "-1m"}, "DELETION_GUARD_WAIT"),
         ([], {**NAME, "EC2_REQUEST_RATE": "-1"}, "EC2_REQUEST_RATE"),
         ([], {**NAME, "CONSOLIDATION_MINIMUM_SAVING": "5 %"}, "CONSOLIDATION_MINIMUM_SAVING: must be a share"),
         ([], {**NAME, "CONSOLIDATION_PAYBACK_TIME": "Never"}, "CONSOLIDATION_PAYBACK_TIME: must be a duration"),
@@ -115,6 +174,13 @@ def test_the_gate_for_expressions_is_the_providers(environment: dict[str, str], 
         ([], {**NAME, "CLUSTER_CA_BUNDLE": "not base64!"}, "CLUSTER_CA_BUNDLE"),
         ([], {**NAME, "FEATURE_GATES": "NodeRepair"}, "FEATURE_GATES"),
         ([], {**NAME, "FEATURE_GATES": "NodeRepare=true"}, "FEATURE_GATES"),
+        ([], {**NAME, "AWS_FEATURE_GATES": "NodeClassCell=true"}, "AWS_FEATURE_GATES"),
+        ([], {**NAME, "AWS_FEATURE_GATES": "NodeRepair=true"}, "AWS_FEATURE_GATES"),
+        (["---isolated-vpc"], NAME, "---isolated-vpc"),
+        (["--isolated-vpc=1"], NAME, "--isolated-vpc"),
+        ([], {**NAME, "METRICS_PORT": "8_080"}, "METRICS_PORT"),
+        ([], {**NAME, "METRICS_PORT": " 8080"}, "METRICS_PORT"),
+        ([], {**NAME, "VM_MEMORY_OVERHEAD_PERCENT": "0_1"}, "VM_MEMORY_OVERHEAD_PERCENT"),
         ([], {**NAME, "WEBHOOK_SERVICE": "w"}, "WEBHOOK_CERT_SECRET"),
     ],
 )
@@ -129,6 +195,53 @@ def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(SettingsError) as caught:
         parse(["--metrics-port=x", "--nonsense=1"], {"LOG_LEVEL": "loud"})
     assert len(caught.value.problems) == 4
+
+
+def test_all_mistakes_in_one_setting_are_reported_at_once() -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse([], {**NAME, "FEATURE_GATES": "NodeRepare=true,NodeRepair,StaticCapacity=true,Nothing=false"})
+    assert len(caught.value.problems) == 3
+
+
+def test_an_effective_value_says_where_it_comes_from() -> None:
+    arguments = ["--batch-max-duration=20s", "--isolated-vpc"]
+    rows = effective(arguments, {**NAME, "BATCH_MAX_DURATION": "30s", "FEATURE_GATES": "NodeRepair=true"})
+    found = {row.variable: (row.value, row.source) for row in rows}
+    assert found["CLUSTER_NAME"] == ("c", ENVIRONMENT)
+    assert found["BATCH_MAX_DURATION"] == ("20s", FLAG)
+    assert found["ISOLATED_VPC"] == ("true", FLAG)
+    assert found["BATCH_IDLE_DURATION"] == ("1s", DEFAULT)
+    assert found["FEATURE_GATES"][1] == ENVIRONMENT
+    assert "NodeRepair=true,ReservedCapacity=true" in found["FEATURE_GATES"][0]
+
+
+def test_what_is_shown_of_a_setting_reads_back() -> None:
+    spread = '{"podTopologySpread": {"defaultConstraints": ['
+    spread += '{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]}}'
+    odd = {
+        "SCHEDULER_CONFIG": spread,
+        "BATCH_IDLE_DURATION": "1.25s",
+        "KARPENTER_LEASES": "one,two/name",
+        "CONSOLIDATION_MINIMUM_SAVING": "5%",
+        "AWS_FEATURE_GATES": "NodeClassCEL=true",
+        "FEATURE_GATES": "StaticCapacity=true,ReservedCapacity=false",
+    }
+    for environment in (NAME, {**NAME, **odd}):
+        again = {row.variable: row.value for row in effective([], environment)}
+        assert parse([], again) == parse([], environment)
+
+
+def test_every_setting_of_karpenters_is_there_and_the_same_or_it_says_what_differs() -> None:
+    ours = {option.metadata["env"]: option for option in fields(Options)}
+    for variable, default in KARPENTERS.items():
+        option = ours.pop(variable)
+        assert option.metadata["flag"] == "--" + variable.lower().replace("_", "-")
+        assert option.metadata["karpenter"] != OWN
+        if option.metadata["karpenter"] == SAME:
+            assert shown(option.default) == default, variable
+        elif shown(option.default) != default:
+            assert default in option.metadata["karpenter"], variable
+    assert all(option.metadata["karpenter"] != SAME for option in ours.values())
 
 
 def test_help() -> None:

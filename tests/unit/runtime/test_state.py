@@ -85,6 +85,23 @@ def test_an_overlay_that_comes_changes_or_goes_has_waiting_pods_looked_at_at_onc
         assert (known.batch.at(NOW) is not None) is opens
 
 
+def test_a_claim_whose_end_is_held_up_has_places_looked_for_its_pods() -> None:
+    known = state()
+    known.batch.served(NOW)
+    meta = ObjectMeta(name="a", uid="u", deletion_timestamp=NOW, finalizers=("x",))
+    gone = NodeClaim(metadata=meta, spec=NodeClaimSpec(node_class_ref=NodeClassRef(name="default")))
+    for version, status, asks in (("1", None, False), ("2", "True", True), ("3", "False", False)):
+        said = (Condition(type="DeletionHeld", status=status, reason="TooMany"),) if status is not None else ()
+        changed = replace(
+            gone, metadata=replace(meta, resource_version=version), status=NodeClaimStatus(conditions=said)
+        )
+        known.take(Changed(kinds.NODE_CLAIM, changed), NOW)
+        assert (known.batch.at(NOW) is not None) is asks
+        known.batch.served(NOW)
+        assert (known.batch.at(after(1)) is not None) is asks, "it asks again for as long as it is held"
+        known.batch.served(NOW)
+
+
 # --- doubt ------------------------------------------------------------------------------------------------------
 def test_a_kind_in_doubt_is_not_fresh_again_whatever_is_read_of_it() -> None:
     known = state()

@@ -37,7 +37,7 @@ class Written:
     def __init__(self, error: Exception | None = None) -> None:
         self.events, self.error = list[tuple[str, str]](), error
 
-    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str, **more: object) -> None:
         if self.error is not None:
             raise self.error
         self.events.append((reason, message))

@@ -65,7 +65,7 @@ class Written:
     def __init__(self) -> None:
         self.events = list[tuple[Ref, str, str]]()
 
-    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str) -> None:
+    def emit(self, ref: Ref, uid: str, type_: str, reason: str, message: str, **more: object) -> None:
         self.events.append((ref, type_, reason))
 
 

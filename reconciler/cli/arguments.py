@@ -1,0 +1,12 @@
+"""Options that several verbs have, with the same words in each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Files = Annotated[list[str] | None, typer.Option("-f", "--file", help="a cluster from files; repeatable")]
+Kubeconfig = Annotated[str, typer.Option(help="kubeconfig file; empty: in the cluster, or kubectl's own")]
+KubeContext = Annotated[str, typer.Option("--context", help="context of the kubeconfig")]
+Output = Annotated[str, typer.Option("-o", "--output", help="text or json")]

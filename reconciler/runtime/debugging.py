@@ -1,0 +1,87 @@
+"""What the debug port answers, for who is called at night: status, stacks, a profile, the log level.
+
+It listens on the loopback address alone, so what Kubernetes lets one do decides who gets there: `kubectl exec` and
+`kubectl port-forward` need rights on the pod, and the cluster's network has no way in. A web page in the browser of
+somebody who forwards the port has none either: the Host must be a local one, and what changes anything is a PUT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import TimeoutError as TooLate
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from api import durations
+from reconciler.runtime import profiling
+from reconciler.runtime.health import JSON, TEXT, Answer, Asked
+from reconciler.runtime.loudness import USUALLY, Loudness
+from reconciler.runtime.profiling import Profiler
+from reconciler.runtime.status import Status
+
+#: The only address it listens on.
+HOST: Final = "127.0.0.1"
+_PROFILE_SECONDS: Final = 10.0
+Query = Mapping[str, str]
+
+
+def routes(
+    status: Callable[[], Status], loudness: Loudness, turns: Callable[[], bytes]
+) -> Mapping[Asked, Callable[[Query], Answer]]:
+    """By method and path."""
+    return {
+        ("GET", "/status"): lambda query: _status(status),
+        ("GET", "/debug/log-level"): lambda query: _said(loudness.level),
+        ("PUT", "/debug/log-level"): lambda query: _change(loudness, query),
+        **of_profiling(turns),
+    }
+
+
+def of_profiling(turns: Callable[[], bytes]) -> Mapping[Asked, Callable[[Query], Answer]]:
+    """What says where time goes, and changes nothing: with ENABLE_PROFILING the port of the metrics has it too."""
+    profiler = Profiler()
+    return {
+        ("GET", "/debug/threads"): lambda query: _said(profiling.threads()),
+        ("GET", "/debug/profile"): lambda query: _profile(profiler, query),
+        ("GET", "/debug/turns"): lambda query: (200, JSON, turns()),
+    }
+
+
+def _profile(profiler: Profiler, query: Query) -> Answer:
+    """Of `seconds`, 10 if nothing is said."""
+    try:
+        seconds = float(query.get("seconds", _PROFILE_SECONDS))
+        if not 0 < seconds <= profiling.LONGEST_SECONDS:
+            raise ValueError
+        return _said(profiler.profile(seconds))
+    except ValueError:
+        return _wrong(f"seconds: must be more than 0 and at most {profiling.LONGEST_SECONDS:g}")
+    except profiling.Busy:
+        return 409, TEXT, b"a profile is being taken already\n"
+
+
+def _status(status: Callable[[], Status]) -> Answer:
+    """A loop that does not answer is the answer: where it stands."""
+    try:
+        return 200, JSON, msgspec.json.encode(status()) + b"\n"
+    except TooLate:
+        return 503, TEXT, f"the loop does not answer; this is where the threads stand\n\n{profiling.threads()}".encode()
+
+
+def _change(loudness: Loudness, query: Query) -> Answer:
+    span = durations.parse_go(query["for"]) if "for" in query else USUALLY
+    try:
+        loudness.change(query.get("level", ""), span or timedelta(0))
+    except ValueError as error:
+        return _wrong(str(error))
+    return _said(f"{loudness.level}, for {durations.go_text(span or USUALLY)}")
+
+
+def _said(text: str) -> Answer:
+    return 200, TEXT, f"{text.rstrip()}\n".encode()
+
+
+def _wrong(text: str) -> Answer:
+    return 400, TEXT, f"{text}\n".encode()

@@ -1,0 +1,285 @@
+"""The debug port over real sockets, with a live controller in the sandbox behind it; and what `kerf` makes of it."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import TimeoutError as TooLate
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from reconciler.cli.app import app
+from reconciler.decide import decide
+from reconciler.model import kinds
+from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.runtime import debugging, status
+from reconciler.runtime.controller import Controller
+from reconciler.runtime.health import Server
+from reconciler.runtime.loudness import Loudness
+from reconciler.runtime.profiling import Busy, Profiler
+from reconciler.runtime.status import Replica, Status
+from reconciler.sandbox.world import World
+from reconciler.telemetry.logs import Threshold, make_logger
+
+from .loops import Decider, controller, node
+
+REPLICA = Replica("pod-1_uuid", "0.1.0", "490ef94", "info", True, "kerf/karpenter-leader-election", "pod-1_uuid", ())
+
+
+class Night:
+    """A controller in the sandbox, and its debug port."""
+
+    def __init__(self) -> None:
+        self.world, self.stream, self.threshold = World(), io.StringIO(), Threshold()
+        self.loop = controller(self.world, decide)
+        self.loudness = Loudness(self.threshold, make_logger(self.threshold, self.stream))
+        self.replica, self.late = REPLICA, False
+        asked = debugging.routes(self.status, self.loudness, self.loop.telemetry.turns.as_json)
+        self.server = Server(0, {}, debugging.HOST, asked=asked, local=True)
+        self.url = f"http://127.0.0.1:{self.server.port}"
+
+    def status(self) -> Status:
+        if self.late:
+            raise TooLate
+        return status.of(self.replica, self.loop.status())
+
+    def close(self) -> None:
+        self.loudness.close()
+        self.server.close()
+
+    def ask(self, method: str, path: str, **headers: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode()
+        connection.close()
+        return found
+
+    def kerf(self, *arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, [*arguments, "--url", self.url])
+        return result.exit_code, result.output
+
+
+@pytest.fixture
+def night() -> Iterator[Night]:
+    made = Night()
+    yield made
+    made.close()
+
+
+# --- status -----------------------------------------------------------------------------------------------------
+def test_before_everything_was_listed_nothing_is_decided_and_that_is_said(night: Night) -> None:
+    code, page = night.kerf("status")
+    assert code == 1
+    assert "! not listed yet, so nothing is decided: " in page
+    assert "never complete; TOO OLD" in page
+
+
+def test_when_all_is_well_it_says_so(night: Night) -> None:
+    node(night.world, "n")
+    night.loop.tick()
+    code, page = night.kerf("status")
+    assert code == 0, page
+    assert page.startswith("all is well\n")
+    assert "pod-1_uuid, Kerf 0.1.0 490ef94, log level info" in page
+    assert "leader    this replica, by the lease kerf/karpenter-leader-election" in page
+    assert "0 NodeClaims, 1 Nodes, 0 instances" in page
+
+
+def test_as_json_it_has_the_same_for_programs(night: Night) -> None:
+    night.loop.tick()
+    code, told = night.kerf("status", "-o", "json")
+    found = json.loads(told)
+    assert code == 0
+    assert found["problems"] == []
+    assert {row["name"] for row in found["working"]["sources"]} >= {"Node", "Pod", "NodeClaim", "Instance"}
+    assert found["replica"]["leading"] is True
+
+
+def test_old_news_are_named_with_their_age(night: Night) -> None:
+    night.loop.tick()
+    night.world.clock.sleep(200)
+    found = night.status()
+    assert "old news, so nothing is destroyed that rests on them: " in "\n".join(found.problems)
+    (pods,) = [source for source in found.working.sources if source.name == "Pod"]
+    assert (pods.age_seconds, pods.stale) == (200.0, True)
+
+
+def test_a_kind_in_doubt_is_a_guard_that_has_tripped(night: Night) -> None:
+    night.loop.tick()
+    night.loop.state.doubt(kinds.POD)
+    code, page = night.kerf("status")
+    assert code == 1
+    assert "! Doubted: 1 objects" in page
+    assert "Doubted  Pod: news could not be taken in" in page
+
+
+def test_a_condition_of_a_guard_is_a_problem(night: Night) -> None:
+    held = {"type": "GarbageCollectionHalted", "status": "True", "reason": "TooMany", "message": "7 instances"}
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    pool: dict[str, Any] = {
+        "metadata": {"name": "p"},
+        "spec": {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}},
+    }
+    night.world.kube.create(kinds.NODE_POOL, pool)
+    night.world.kube.patch(kinds.Ref("NodePool", "", "p"), {"status": {"conditions": [held]}}, subresource="status")
+    night.loop = controller(night.world, Decider())
+    night.loop.tick()
+    code, page = night.kerf("status")
+    assert code == 1
+    assert "GarbageCollectionHalted  nodepool/p: 7 instances" in page
+
+
+def test_what_was_decided_against_and_what_is_left_alone_is_counted(night: Night) -> None:
+    refusals = tuple(Refusal(f"node/{n}", Reason("StaleSource", "old")) for n in range(3))
+    night.loop = controller(night.world, Decider(Plan(refusals=refusals)))
+    night.loop.tick()
+    night.loop.state.actions.failed("nodeclaim/c", night.world.clock.now())
+    _, page = night.kerf("status")
+    assert "3  StaleSource" in page
+    assert "left alone after a failure" in page
+    assert "nodeclaim/c" in page
+
+
+def test_a_replica_that_waits_says_who_leads(night: Night) -> None:
+    night.loop.tick()
+    night.replica = Replica("pod-2_x", "0.1.0", "", "info", False, "kerf/l", "pod-1_y", ("only watching: somebody",))
+    code, page = night.kerf("status")
+    assert code == 1
+    assert "! only watching: somebody" in page
+    assert "leader    pod-1_y, by the lease kerf/l" in page
+
+
+def test_a_loop_that_does_not_answer_is_told_with_where_the_threads_stand(night: Night) -> None:
+    night.late = True
+    code, page = night.kerf("status")
+    assert code == 2
+    assert "the loop does not answer" in page
+    assert "thread MainThread" in page
+
+
+def test_where_nobody_answers_that_is_said() -> None:
+    result = CliRunner().invoke(app, ["status", "--url", "http://127.0.0.1:9"])
+    assert result.exit_code == 2
+    assert "no controller answers at http://127.0.0.1:9" in result.output
+    assert "kubectl port-forward" in result.output
+
+
+def test_the_loop_answers_other_threads_between_two_looks() -> None:
+    world, stop = World(), threading.Event()
+    loop: Controller = controller(world, Decider())
+    thread = threading.Thread(target=loop.run, args=(stop,), daemon=True)
+    thread.start()
+    found = loop.ask(10)
+    stop.set()
+    loop.inbox.wake()
+    thread.join(10)
+    assert found.missing == ()
+    with pytest.raises(TooLate):
+        loop.ask(0.05)
+
+
+# --- the log level ----------------------------------------------------------------------------------------------
+def test_the_log_level_is_changed_for_a_time_and_then_as_it_was_set(night: Night) -> None:
+    assert night.kerf("debug", "log-level", "debug", "--for", "200ms")[0] == 0
+    assert night.threshold.level == "debug"
+    assert night.kerf("debug", "log-level") == (0, "debug\n")
+    until = time.monotonic() + 10
+    while night.threshold.level != "info" and time.monotonic() < until:
+        time.sleep(0.02)
+    messages = [json.loads(line)["message"] for line in night.stream.getvalue().splitlines()]
+    assert messages == ["log level changed", "log level is as it was set"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("warn",), ("debug", "--for", "25h"), ("debug", "--for", "0s"), ("debug", "--for", "soon")]
+)
+def test_a_level_or_a_time_that_makes_no_sense_changes_nothing(arguments: tuple[str, ...], night: Night) -> None:
+    code, told = night.kerf("debug", "log-level", *arguments)
+    assert code == 2
+    assert "must be" in told
+    assert night.threshold.level == "info"
+
+
+def test_a_second_change_counts_and_the_first_one_ends_nothing(night: Night) -> None:
+    night.loudness.change("debug", timedelta(milliseconds=50))
+    night.loudness.change("error", timedelta(hours=1))
+    time.sleep(0.2)
+    assert night.threshold.level == "error"
+    night.loudness.change("info")
+    assert night.threshold.level == "info"
+
+
+# --- who may ask ------------------------------------------------------------------------------------------------
+def test_a_page_of_another_origin_gets_no_answer_and_changes_nothing(night: Night) -> None:
+    path = "/debug/log-level?level=debug"
+    assert night.ask("PUT", path, Host="rebound.example.com:8082")[0] == 403
+    assert night.ask("GET", "/status", Host="rebound.example.com")[0] == 403
+    assert night.ask("POST", path)[0] == 501
+    assert night.threshold.level == "info"
+    assert night.ask("PUT", path, Host="localhost:8082")[0] == 200
+
+
+def test_it_listens_on_the_loopback_address_alone(night: Night) -> None:
+    assert night.server.address == "127.0.0.1"
+
+
+# --- threads and profiles ---------------------------------------------------------------------------------------
+def test_every_thread_is_shown_with_its_stack(night: Night) -> None:
+    code, told = night.kerf("debug", "threads")
+    assert code == 0
+    assert "thread MainThread" in told
+    assert "test_every_thread_is_shown_with_its_stack" in told
+
+
+def test_a_profile_says_where_the_time_went(night: Night) -> None:
+    busy, stop = 0, threading.Event()
+
+    def spin_for_the_profile() -> None:
+        nonlocal busy
+        while not stop.is_set():
+            busy += 1
+
+    thread = threading.Thread(target=spin_for_the_profile, name="spinner", daemon=True)
+    thread.start()
+    code, told = night.kerf("debug", "profile", "--seconds", "0.5")
+    stop.set()
+    thread.join()
+    assert code == 0
+    stack, _, micros = told.splitlines()[0].rpartition(" ")
+    assert stack.startswith("spinner;")
+    assert "spin_for_the_profile" in stack
+    assert int(micros) > 0  # how much it got is the machine's affair
+
+
+def test_one_profile_at_a_time() -> None:
+    refused = []
+
+    def another_asks(seconds: float) -> None:
+        try:
+            profiler.profile(1)
+        except Busy as error:
+            refused.append(error)
+
+    profiler = Profiler(pause=another_asks)
+    profiler.profile(0.001)
+    assert refused
+    profiler.profile(0.001)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "1000", "nan"])
+def test_a_profile_of_no_time_or_of_ages_is_refused(seconds: str, night: Night) -> None:
+    assert night.ask("GET", f"/debug/profile?seconds={seconds}")[0] == 400
+
+
+def test_the_port_of_the_metrics_has_profiles_but_neither_status_nor_log_level(night: Night) -> None:
+    asked = debugging.of_profiling(night.loop.telemetry.turns.as_json)
+    assert {path for method, path in asked if method == "GET"} == {"/debug/threads", "/debug/profile", "/debug/turns"}
+    assert len(asked) == 3
