@@ -1,0 +1,203 @@
+"""The Karpenter controller that runs now, and what becomes of its settings: each variable, flag and gate of it.
+
+Kerf has Karpenter's settings by the same names, and refuses at its start what Karpenter passes over without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from reconciler.cli.migrate_sources import Cluster, Manifest, names
+from reconciler.runtime.leases import USUAL
+from reconciler.runtime.options import Options
+from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+
+ROLE: Final = "eks.amazonaws.com/role-arn"
+_OPTIONS: Final = {option.metadata["env"]: option for option in fields(Options)}
+_FLAGS: Final = {option.metadata["flag"]: option for option in fields(Options)}
+#: Variables that nobody reads, there or here.
+_IDLE: Final = frozenset({"KUBERNETES_MIN_VERSION"})
+#: Those of AWS's SDK are read by Kerf's, too.
+_SDK: Final = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+_GO: Final = ("GOMEMLIMIT", "GOMAXPROCS", "GOGC", "GODEBUG")
+#: What Karpenter takes where nothing is set, where Kerf takes something else.
+_DEFAULTS: Final = {"AMI_REFRESH_INTERVAL": "1m", "SUBNET_REFRESH_INTERVAL": "1m"}
+#: Where a variable may come from that is somebody's setting; what the pod knows of itself is none.
+_OBJECTS: Final = {"configMapKeyRef", "secretKeyRef"}
+_VERSION: Final = re.compile(r":v?(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A Deployment of Karpenter's. `elsewhere` are the variables, or sources of them, that only the cluster knows."""
+
+    namespace: str
+    name: str
+    image: str
+    replicas: int
+    account: str
+    environment: Mapping[str, str]
+    elsewhere: Sequence[str]
+    arguments: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"Deployment {self.namespace}/{self.name}"
+
+
+def controllers(cluster: Cluster) -> list[Controller]:
+    """Every Deployment with a container of Karpenter's image, by namespace and name."""
+    found = (_controller(one) for one in cluster.manifests.get("Deployment", ()))
+    return sorted((one for one in found if one is not None), key=lambda one: (one.namespace, one.name))
+
+
+def _controller(deployment: Manifest) -> Controller | None:
+    pod = deployment.get("spec", {}).get("template", {}).get("spec", {})
+    for container in pod.get("containers") or ():
+        if not _is_karpenter(container):
+            continue
+        rows = container.get("env") or ()
+        references = [row["name"] for row in rows if _OBJECTS & (row.get("valueFrom") or {}).keys()]
+        sources = [str(one.get("prefix") or next(iter(one))) for one in container.get("envFrom") or ()]
+        return Controller(
+            *names(deployment),
+            image=container["image"],
+            replicas=deployment["spec"].get("replicas", 1),
+            account=pod.get("serviceAccountName") or "default",
+            environment={row["name"]: str(row.get("value") or "") for row in rows if "value" in row},
+            elsewhere=references + sources,
+            arguments=[str(word) for word in container.get("args") or ()],
+        )
+    return None
+
+
+def _is_karpenter(container: Mapping[str, Any]) -> bool:
+    """By its image; wherever that was copied to, it is called controller, in a repository called karpenter."""
+    return bool(re.search(r"karpenter/controller(-aws)?[:@]|/karpenter[:@]", container.get("image", "")))
+
+
+def environment(found: Sequence[Controller]) -> dict[str, str]:
+    """The settings of the first controller that Kerf can read, to look with."""
+    own = found[0].environment if found else {}
+    return {name: text for name, text in own.items() if text and name in _OPTIONS and not _unread(name, text)}
+
+
+# --- what becomes of them ---------------------------------------------------------------------------------------
+def look(cluster: Cluster) -> Iterator[Finding]:
+    """Everything about the controllers."""
+    found = controllers(cluster)
+    if "Deployment" in cluster.withheld:
+        yield Finding("Karpenter", DOUBTFUL, "no leave to list Deployments: its settings are not known")
+    elif not found:
+        text = "no Deployment of Karpenter is there: its settings are not known"
+        yield Finding("Karpenter", DOUBTFUL, text, "look where it is, or give the Deployment as a file, too")
+    for one in found:
+        yield from _controller_findings(one, cluster)
+
+
+def _controller_findings(one: Controller, cluster: Cluster) -> Iterator[Finding]:
+    yield _release(one)
+    for name, text in sorted(one.environment.items()):
+        if finding := _variable(one, name, text):
+            yield finding
+    for name in one.elsewhere:
+        yield Finding(f"{one} {name}", DOUBTFUL, "comes from an object that was not read", "compare it by hand")
+    yield from _flags(one)
+    for name, theirs in _DEFAULTS.items():
+        if not one.environment.get(name):
+            ours = _shown(getattr(Options(), _OPTIONS[name].name))
+            yield Finding(f"{one} {name}", DOUBTFUL, f"{theirs} by default, {ours} with Kerf", f"set {name} to keep it")
+    yield from _lease(one)
+    yield from _account(one, cluster)
+
+
+def _release(one: Controller) -> Finding:
+    seen = f"{one.image.rpartition('@')[0] or one.image}, {one.replicas} replicas"
+    version = _VERSION.search(one.image)
+    if version is not None and int(version[1]) < 1:
+        return Finding(str(one), WRONG, seen, "change to Karpenter 1.0 or newer first: Kerf reads objects of v1 only")
+    return Finding(str(one), GOOD, seen)
+
+
+def _variable(one: Controller, name: str, text: str) -> Finding | None:
+    """None where the same means the same."""
+    what = f"{one} {name}"
+    if name in _OPTIONS:
+        return _setting(what, _OPTIONS[name], text)
+    if name in _IDLE or name.startswith(_SDK):
+        return None
+    if name in _GO:
+        return Finding(what, DOUBTFUL, "is Go's: Kerf is not written in Go", "leave it out")
+    return Finding(what, DOUBTFUL, f"Kerf has no such setting: {text!r} has no effect", "leave it out")
+
+
+def _setting(what: str, option: Any, text: str) -> Finding | None:
+    if not text:
+        return None
+    problem = _unread(option.metadata["env"], text)
+    if problem:
+        return Finding(what, WRONG, f"{text!r}: {problem}; Kerf does not start with it", "correct it, or leave it out")
+    if "without effect" in option.metadata["about"] and option.metadata["read"](text) != option.default:
+        return Finding(what, DOUBTFUL, f"{text!r} is accepted and has no effect", "nothing needs to be done")
+    return None
+
+
+def _unread(name: str, text: str) -> str:
+    """Why Kerf cannot read the text of a variable of its own; empty when it can."""
+    try:
+        _OPTIONS[name].metadata["read"](text)
+    except Exception as error:  # readers say in their own ways what is wrong
+        return str(error)
+    return ""
+
+
+def _flags(one: Controller) -> Iterator[Finding]:
+    words = iter(one.arguments)
+    for word in words:
+        name, equals, text = word.partition("=")
+        flag = "--" + name.lstrip("-")
+        if not name.startswith("-"):
+            continue
+        option = _FLAGS.get(flag)
+        if option is None:
+            yield Finding(f"{one} {flag}", WRONG, "Kerf has no such flag, and does not start with it", "leave it out")
+        elif equals and (finding := _setting(f"{one} {flag}", option, text)):
+            yield finding
+
+
+def _lease(one: Controller) -> Iterator[Finding]:
+    """Kerf only watches while Karpenter's lease is held: where it can see it."""
+    own = one.environment
+    what = f"{one} lease"
+    if own.get("DISABLE_LEADER_ELECTION", "").lower() in ("true", "1", "t"):
+        fix = "scale it to 0 before Kerf is installed"
+        yield Finding(what, WRONG, "it runs without leader election: Kerf cannot see that it works", fix)
+        return
+    name = own.get("LEADER_ELECTION_NAME") or USUAL[0].name
+    space = own.get("LEADER_ELECTION_NAMESPACE") or one.namespace
+    if any((space, name) == (usual.namespace, usual.name) for usual in USUAL):
+        yield Finding(what, GOOD, f"{space}/{name}: while it is held Kerf only watches")
+        return
+    fix = f"install Kerf in {space}, or set settings.karpenterLeases to kube-system,karpenter,{space}/{name}"
+    yield Finding(what, DOUBTFUL, f"{space}/{name} is not where Kerf looks by itself", fix)
+
+
+def _account(one: Controller, cluster: Cluster) -> Iterator[Finding]:
+    """How it comes to its rights in AWS."""
+    accounts = {names(found): found for found in cluster.manifests.get("ServiceAccount", ())}
+    found = accounts.get((one.namespace, one.account))
+    role = ((found or {}).get("metadata") or {}).get("annotations", {}).get(ROLE)
+    what = f"ServiceAccount {one.namespace}/{one.account}"
+    if role:
+        fix = f"serviceAccount.annotations of Kerf's chart: {ROLE}: {role}; the role has to trust Kerf's ServiceAccount"
+        yield Finding(what, DOUBTFUL, f"has the role {role}", fix)
+    elif found is not None:
+        fix = "with EKS Pod Identity: associate the same role with Kerf's ServiceAccount"
+        yield Finding(what, DOUBTFUL, "has no role by annotation", fix)
+
+
+def _shown(value: Any) -> str:
+    """A duration in whole minutes, as the settings' defaults are."""
+    return f"{int(value.total_seconds() // 60)}m"
