@@ -8,10 +8,10 @@ WORKERS ?= 2
 SEEDS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests clean
+.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs clean
 
 help:  ## list the verbs
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.base: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (once, about half a minute)"
@@ -45,7 +45,7 @@ differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
 	@$(BIN)/python -m tests.cluster build
 	@$(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n0 -s
-	@$(BIN)/python -m pytest tests/contract -m "cluster and not long" -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m pytest tests/contract tests/gitops -m "cluster and not long" -n $(WORKERS) --dist worksteal
 
 drills: $(VENV)/.dev  ## API server and etcd die, history is forgotten, requests are refused, rights revoked: all drills
 	@$(BIN)/python -m tests.cluster build
@@ -103,9 +103,18 @@ long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs
 	@$(BIN)/python -m benchmarks.feed
 	@$(BIN)/python -m benchmarks.feed --handover
 
-manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd, the rule book into docs/reference
-	@$(BIN)/python -m api.crds render manifests/crds charts/kerf-crd/templates
+manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd, the pages of docs/reference
+	@$(BIN)/python -m api.crds render manifests/crds charts/kerf-crd/files
 	@$(BIN)/python -m api.lint.rulebook docs/reference/rules.md
+	@$(BIN)/python -m api.crds.reference docs/reference/api.md
+	@$(BIN)/python -m reconciler.cli.reference docs/reference
+
+install-manifests: $(VENV)/.dev  ## render charts/kerf into manifests/install (needs Go once, to build Helm)
+	@$(BIN)/python -m tests.cluster build
+	@$(BIN)/python -m tests.cluster.install_manifests
+
+docs: $(VENV)/.dev  ## the documentation as a site, into build/site; a link that leads nowhere is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove what was built here (the control plane's binaries too)
 	rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -43,9 +43,19 @@ def parse_go(text: str) -> timedelta | None:
 
 
 def go_text(value: timedelta) -> str:
-    """As Go prints it: `1h0m0s`, `5m0s`, `30s`, `0s`."""
-    seconds = int(value.total_seconds())
-    hours, minutes, rest = seconds // 3600, seconds % 3600 // 60, seconds % 60
+    """As Go prints it: `1h0m0s`, `5m0s`, `30s`, `1.5s`, `300ms`, `0s`."""
+    micros = value // timedelta(microseconds=1)
+    if micros < 0:
+        return "-" + go_text(-value)
+    if 0 < micros < 1_000_000:
+        return f"{_shortest(micros, 1000)}ms" if micros >= 1000 else f"{micros}µs"
+    hours, minutes, rest = micros // 3_600_000_000, micros // 60_000_000 % 60, _shortest(micros % 60_000_000, 1_000_000)
     if hours:
         return f"{hours}h{minutes}m{rest}s"
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+def _shortest(amount: int, unit: int) -> str:
+    """So many parts of a unit, in units, with no more decimals than it takes."""
+    whole, part = divmod(amount, unit)
+    return f"{whole}.{part:0{len(str(unit)) - 1}d}".rstrip("0").rstrip(".") if part else str(whole)

@@ -114,6 +114,8 @@ BUFFER_NAMESPACE = f"{GROUP}/capacity-buffer-namespace"
 
 #: Ours: the fleet call a claim belongs to, the call's request, the instance that was chosen for it (written with the
 #: labels, before the status says Launched), and the state of a disruption command.
+#: On an Event: the look that it belongs to, as the log has it (`reconcileID`).
+RECONCILE_ID = f"{KERF}/reconcile-id"
 LAUNCH_GROUP = f"{KERF}/launch-group"
 LAUNCH_REQUEST = f"{KERF}/launch-request"
 INSTANCE = f"{KERF}/instance"
@@ -138,6 +140,12 @@ CONSOLIDATION_PAUSE = f"{KERF}/consolidation-pause"
 #: person's word that those in question may be.
 GARBAGE = f"{KERF}/garbage-collected"
 ALLOW_GARBAGE = f"{KERF}/allow-garbage-collection"
+#: A person's word for how many nodes may go when the object is deleted that bears it (a NodePool, EC2NodeClass,
+#: NodeClaim or definition); and what a NodeClaim has noted of its NodePool's, which may be gone when it counts.
+ALLOW_DELETION = f"{KERF}/allow-deletion"
+DELETION_ALLOWED = f"{KERF}/deletion-allowed"
+#: On a NodeClaim: why Kerf itself deletes it; without that, and without a command, it was somebody else.
+ENDS = f"{KERF}/ends"
 
 # --- taints and finalizers --------------------------------------------------------------------------------------
 DISRUPTED_TAINT = f"{GROUP}/disrupted"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 
 from api import quantity
 
@@ -39,6 +39,10 @@ class Resources(Mapping[str, int]):
 
     def __len__(self) -> int:
         return len(self._amounts)
+
+    def items(self) -> ItemsView[str, int]:
+        """As of any mapping; what sums up many bags should not be slowed down by the general way."""
+        return self._amounts.items()
 
     def __add__(self, other: Mapping[str, int]) -> Resources:
         total = dict(self._amounts)

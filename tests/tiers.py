@@ -16,18 +16,27 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from benchmarks.peers.karpenter import PeerUnavailable, find_program
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
+from tests.cluster.flux_programs import FluxUnavailable, find_flux
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Each run ends with its slowest tests: who adds one sees what it costs.
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10", "--durations-min=5")
 NOT_LONG = "not cluster and not long"
-SANDBOX = ("tests/scenarios", "tests/contract", "tests/simulation", "tests/mutations", "tests/cluster")
+SANDBOX = (
+    "tests/scenarios",
+    "tests/contract",
+    "tests/simulation",
+    "tests/adoption",
+    "tests/mutations",
+    "tests/cluster",
+)
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.
 PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
 ON_THE_REAL_ONE = ("-m", "cluster and not long")
@@ -60,9 +69,20 @@ def _files(*names: str) -> tuple[str, ...]:
     return tuple(f"tests/cluster/test_{name}.py" for name in names)
 
 
-#: The tests on the real control plane mostly wait: in three parts, each with a plane of its own, they wait together.
+def _with_flux() -> None:
+    """Where Flux alone cannot be had its own tests are left out, which say so, and the others run."""
+    find_binaries()
+    with suppress(FluxUnavailable):
+        find_flux()
+
+
+#: The tests on the real control plane mostly wait: in parts, each with a plane of its own, they wait together.
 FAILURES = _files("crash_points", "drills", "kube_scheduler_worlds", "leadership", "operations")
-LIFE = _files("binding", "bootstrapper", "end_to_end", "ends")
+LIFE = _files("binding", "bootstrapper", "devices", "end_to_end", "ends", "overlays")
+GIT = _files("argocd", "conversion", "deletions", "flux", "flux_health", "no_noise")
+INSTALL = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/cluster/test_chart*.py"))) + _files(
+    "adoption", "control_plane", "getting_started"
+)
 
 STAGES: tuple[tuple[Tier, ...], ...] = (
     (
@@ -78,7 +98,8 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
     ),
     (
         Tier(
-            "unit, laws and fuzzing", ((*PYTEST, "tests/unit", "tests/laws", "tests/fuzz", *PARALLEL, "-m", NOT_LONG),)
+            "unit, laws and fuzzing",
+            ((*PYTEST, "tests/unit", "tests/laws", "tests/fuzz", "tests/gitops", *PARALLEL, "-m", NOT_LONG),),
         ),
     ),
     (Tier("scenarios, contracts and simulation", ((*PYTEST, *SANDBOX, *PARALLEL, "-m", NOT_LONG),)),),
@@ -86,11 +107,14 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
         Tier("real control plane: failures", (_on_the_real_one(*FAILURES),), needs=find_binaries),
         Tier("real control plane: life of nodes", (_on_the_real_one(*LIFE),), needs=find_binaries),
         Tier(
+            "real control plane: from Git",
+            (_on_the_real_one(*GIT), (*PYTEST, "tests/contract", "tests/gitops", *PARALLEL, *ON_THE_REAL_ONE)),
+            needs=_with_flux,
+        ),
+        Tier("real control plane: installing", (_on_the_real_one(*INSTALL),), needs=find_binaries),
+        Tier(
             "real control plane: all else",
-            (
-                _on_the_real_one("tests/cluster", *(f"--ignore={path}" for path in (*FAILURES, *LIFE))),
-                (*PYTEST, "tests/contract", *PARALLEL, *ON_THE_REAL_ONE),
-            ),
+            (_on_the_real_one("tests/cluster", *(f"--ignore={path}" for path in (*FAILURES, *LIFE, *GIT, *INSTALL))),),
             needs=find_binaries,
         ),
         Tier(

@@ -19,20 +19,29 @@ _VERBS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "webhook": ("run", "webhook", _PASS_ON),
     "why": ("why", "why", _PASS_ON),
     "preflight": ("preflight", "preflight", _PASS_ON),
+    "settings": ("settings", "settings", _PASS_ON),
+    "status": ("status", "status", _PASS_ON),
+    "debug": ("debug", "debug", _PASS_ON),
+    "migrate": ("migrate", "migrate", _PASS_ON),
     "release": ("release", "release", None),
     "demo": ("show", "demo", None),
     "catalogue": ("catalogue", "command", None),
 }
 
 
+def verbs() -> list[str]:
+    """All verbs, in the order of the help."""
+    return [*_VERBS, *QUICK]
+
+
 class Verbs(TyperGroup):
     """A group that makes a command of a verb when somebody asks for it."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*_VERBS, *QUICK]
+        return verbs()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
         if cmd_name in QUICK:
             alone.command(cmd_name, context_settings=_PASS_ON, help=QUICK[cmd_name])(_quick(cmd_name))
         elif cmd_name in _VERBS:

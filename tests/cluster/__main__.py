@@ -14,6 +14,7 @@ from types import FrameType
 
 from .binaries import ControlPlaneUnavailable, find_binaries
 from .control_plane import ControlPlane
+from .flux_programs import find_flux
 from .processes import ComponentFailed
 
 CHECK_SECONDS = 1.0
@@ -26,6 +27,7 @@ def main() -> int:
     try:
         if options.command == "build":
             print(find_binaries())
+            print(find_flux())
         else:
             _up(options.audit_log)
     except (ControlPlaneUnavailable, ComponentFailed) as problem:
@@ -39,7 +41,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="only build the programs and print the folder they are in")
+    commands.add_parser("build", help="only build the programs and print the folders they are in")
     up = commands.add_parser("up", help="build, start, and stay until Ctrl-C")
     up.add_argument("--audit-log", type=Path, help="write every API request to this file")
     return parser

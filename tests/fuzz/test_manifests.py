@@ -19,6 +19,7 @@ import pytest
 from api import crds
 from api.defaulting import default, patch
 from api.lint import LintSettings, Problem, together, validate
+from api.lint.changes import Located, changes
 from api.lint.plain import plain
 from tests.unit.api.manifests import BASES, changed, placed
 
@@ -31,6 +32,8 @@ MOST_SECONDS: Final = 1.0
 YARD_SECONDS: Final = 0.04
 CHUNK: Final = 2500
 GROUP: Final = 5
+#: What manifests of one name are before or after a wild one.
+SOUND: Final = list(BASES.values())
 LONG: Final = 50_000
 Result = TypeVar("Result")
 
@@ -116,6 +119,12 @@ def try_group(start: int, group: list[dict[str, Any]]) -> None:
     found = timed((start, "together"), lambda: together(group))
     assert [said(problems) for problems in found] == [said(problems) for problems in together(group)]
     assert len(found) == GROUP
+    for before, after in ((group, group[::-1]), (group[:2], group[1:]), (SOUND, group), (group, SOUND)):
+        sides = [[Located("", manifest) for manifest in side] for side in (before, after)]
+        made = timed((start, "changes"), lambda sides=sides: changes(*sides))
+        assert (len(made.removed), len(made.found)) == (len(before), len(after))
+    turned = changes(*([Located("", manifest) for manifest in side] for side in (group, group)))
+    assert not any((*turned.found, *turned.removed))
 
 
 @pytest.mark.parametrize("first", range(0, 10_000, CHUNK))

@@ -262,10 +262,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/runtime/settings.py",
-                '            (meta["flag"], flags.get(meta["flag"])),\n'
-                '            (meta["env"], environment.get(meta["env"]) or None),\n',
-                '            (meta["env"], environment.get(meta["env"]) or None),\n'
-                '            (meta["flag"], flags.get(meta["flag"])),\n',
+                "    if flag in flags:\n        yield FLAG, flag, flags[flag]\n"
+                "    if text := environment.get(env):\n        yield ENVIRONMENT, env, text\n",
+                "    if text := environment.get(env):\n        yield ENVIRONMENT, env, text\n"
+                "    if flag in flags:\n        yield FLAG, flag, flags[flag]\n",
             ),
         ),
     ),

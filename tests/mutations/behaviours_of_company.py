@@ -68,8 +68,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/tallies.py",
-                "if domain is not None and admitted[node.name]:",
-                "if domain is not None and not admitted[node.name]:",
+                "if domain is not None and admits(node):",
+                "if domain is not None and not admits(node):",
             ),
         ),
     ),

@@ -20,8 +20,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/targets.py",
-                "vector(site.allocatable) - vector(there.used) - still",
-                "vector(site.allocatable) - still",
+                "vectors(site.allocatable for site in sites) - vectors(one.used or {} for one in there) - still",
+                "vectors(site.allocatable for site in sites) - still",
             ),
         ),
     ),
@@ -129,15 +129,15 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     98: (
         "What daemon sets take is kept free although their pods are there.",
-        (Edit("reconciler/scheduling/targets.py", " - vector(there.daemon_used), 0)", ", 0)"),),
+        (Edit("reconciler/scheduling/targets.py", " - vectors(one.daemon_used for one in there), 0)", ", 0)"),),
     ),
     99: (
         "Daemons that take more than was expected of them leave more room than there is.",
         (
             Edit(
                 "reconciler/scheduling/targets.py",
-                "still = np.maximum(self._shares.on(site) - vector(there.daemon_used), 0)",
-                "still = self._shares.on(site) - vector(there.daemon_used)",
+                "still = np.maximum(shares - vectors(one.daemon_used for one in there), 0)",
+                "still = shares - vectors(one.daemon_used for one in there)",
             ),
         ),
     ),

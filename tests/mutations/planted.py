@@ -1,4 +1,4 @@
-"""The planted bugs: what a careless change might do to the controller or the converter, as other pieces of source.
+"""The planted bugs: what a careless change might do to the controller, to `kerf` or to the manifests, as other source.
 
 A piece must occur exactly once in its file, so that a change of the source that moves it away is noticed at once
 (`test_mutations.py`) and the bug is planted anew where it belongs now.
@@ -7,9 +7,16 @@ A piece must occur exactly once in its file, so that a change of the source that
 from __future__ import annotations
 
 from tests.mutations import (
+    planted_at_night,
+    planted_in_adoption,
+    planted_in_argocd,
     planted_in_aws,
+    planted_in_changes,
+    planted_in_consolidation,
     planted_in_conversion,
+    planted_in_deletions,
     planted_in_disruption,
+    planted_in_flux,
     planted_in_lifecycle,
     planted_in_runtime,
     planted_in_scheduling,
@@ -18,8 +25,15 @@ from tests.mutations import (
 BUGS = (
     *planted_in_lifecycle.BUGS,
     *planted_in_disruption.BUGS,
+    *planted_in_deletions.BUGS,
+    *planted_in_consolidation.BUGS,
     *planted_in_scheduling.BUGS,
     *planted_in_runtime.BUGS,
+    *planted_at_night.BUGS,
     *planted_in_aws.BUGS,
     *planted_in_conversion.BUGS,
+    *planted_in_argocd.BUGS,
+    *planted_in_changes.BUGS,
+    *planted_in_flux.BUGS,
+    *planted_in_adoption.BUGS,
 )
