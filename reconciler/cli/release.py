@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from reconciler.kube.client import KubeClient
 
 _USAGE: Final = """\
-kerf release [--yes] [--kubeconfig FILE] [--context NAME]
+After an uninstall, take Kerf's finalizers off, so that what is deleted does not wait for ever.
 
 For after `helm uninstall`: Nodes, NodeClaims and EC2NodeClasses carry finalizers, with which a controller makes sure
 that nodes are drained, and instances ended, before they are gone. Without a controller their deletion would wait for
