@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.peers.karpenter import PeerUnavailable, find_program
+from tests.cluster import record
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 from tests.cluster.flux_programs import FluxUnavailable, find_flux
 
@@ -40,6 +41,9 @@ SANDBOX = (
 #: A worker that has nothing left takes over from the others: handed out beforehand, the long tests end up in one queue.
 PARALLEL = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal")
 ON_THE_REAL_ONE = ("-m", "cluster and not long")
+
+#: What Kerf asks of all these control planes, and what is made of that at the end.
+RECORD = ROOT / "build" / "rights"
 
 #: Small worlds that are put to Karpenter's scheduler, too; `make differential` asks for more.
 SEEDS = 60
@@ -123,6 +127,13 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
             needs=find_program,
         ),
     ),
+    (
+        Tier(
+            "real control planes: rights",
+            ((sys.executable, "-m", "tests.cluster.rights", str(RECORD)),),
+            needs=find_binaries,
+        ),
+    ),
 )
 
 
@@ -173,4 +184,5 @@ def _run(tier: Tier, out: IO[str]) -> tuple[str, str, float]:
 
 
 if __name__ == "__main__":
+    record.fresh(RECORD)
     sys.exit(main(all_must_run=os.environ.get("CI") == "true"))

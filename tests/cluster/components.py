@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from . import kubeconfig
+from . import kubeconfig, record
 from .certificates import CertificateAuthority, KeyPair, write_signing_key
 from .processes import Component, free_ports
 from .stages import STOPPED_LABEL, KubeletDelays, write_stages
@@ -52,6 +52,7 @@ class ComponentFactory:
         self.server: Final = f"https://127.0.0.1:{self._api_port}"
         self.ca_file: Final = self._authority.certificate
         self.kubeconfig: Final = self._kubeconfig("admin", self._admin)
+        self.record: Final = record.path_for(folder)
         self._tls = ssl.create_default_context(cafile=str(self.ca_file))
         self._tls.load_cert_chain(self._admin.certificate, self._admin.key)
 
@@ -161,13 +162,13 @@ class ComponentFactory:
         ]
 
     def _audit_flags(self) -> list[str]:
-        if self._options.audit_log is None:
-            return []
-        everything = {"level": "Metadata", "omitStages": ["RequestReceived"]}
-        policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [everything]}
+        """One API server writes one log: of everything where that is asked for, else what `record` keeps."""
+        log, policy = self._options.audit_log, {**record.POLICY, "rules": [{"level": "Metadata"}]}
+        if log is None:
+            log, policy = self.record, record.POLICY
         path = self._folder / "audit-policy.json"
         path.write_text(json.dumps(policy))
-        return [f"--audit-policy-file={path}", f"--audit-log-path={self._options.audit_log.resolve()}"]
+        return [f"--audit-policy-file={path}", f"--audit-log-path={log.resolve()}"]
 
     def _client_kubeconfig(self, user: str, *groups: str) -> Path:
         return self._kubeconfig(user.rpartition(":")[2], self._authority.client(user, *groups))

@@ -33,8 +33,9 @@ TOKEN_LIFETIME: Final = "24h"
 class ControlPlane:
     """etcd, the API server, the controller manager, the scheduler and kwok, on free loopback ports.
 
-    `audit_log` receives one JSON line per finished request. `node_monitor_grace_seconds` is how long a node may be
-    silent before it becomes Unknown. `extra_flags` maps a program's name to command line flags, which win over ours.
+    `audit_log` receives one JSON line per finished request, and `record` then nothing. `node_monitor_grace_seconds` is
+    how long a node may be silent before it becomes Unknown. `extra_flags` maps a program's name to command line flags,
+    which win over ours.
     Raises ControlPlaneUnavailable from the constructor when the programs are missing and cannot be built.
     """
 
@@ -105,6 +106,11 @@ class ControlPlane:
     def kubeconfig(self) -> Path:
         """The kubeconfig of an administrator (group `system:masters`)."""
         return self._factory.kubeconfig
+
+    @property
+    def record(self) -> Path:
+        """What Kerf asks of the API server, line by line; see the module `record`."""
+        return self._factory.record
 
     def restart_apiserver(self) -> None:
         """Stop the API server and start it again at the same address; every watch and connection breaks."""

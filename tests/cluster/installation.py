@@ -23,6 +23,7 @@ from typing import Any, Final
 from reconciler.aws.cloud import AwsCloud
 from reconciler.model.cloud import Region
 
+from . import grants, record
 from .bootstrapper import Bootstrapper
 from .certificates import CertificateAuthority
 from .control_plane import ControlPlane
@@ -32,7 +33,7 @@ from .processes import free_ports
 from .proxy import Proxy
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-NAMESPACE: Final = "kerf"
+NAMESPACE: Final = record.KERF
 CLUSTER_NAME: Final = "kerf-e2e"
 #: The lease of the replicas, in Kerf's own namespace.
 LEASE: Final = "karpenter-leader-election"
@@ -141,9 +142,14 @@ class Installation:
         return {**{r["name"]: r["value"] for r in rows if "value" in r}, "SYSTEM_NAMESPACE": NAMESPACE}
 
     def start_webhook(self) -> None:
-        """Start the webhook, and wait until the API server is answered by it."""
+        """Start the webhook, and wait until the API server is answered by it.
+
+        It has its account's token, as no pod of it has: should it ever ask the API server for anything, that is seen.
+        """
+        own = {"KUBECONFIG": str(self.account("kerf-webhook"))}
         flags = ("--cert-file", str(self._webhook_keys.certificate), "--key-file", str(self._webhook_keys.key))
-        self._start("webhook", "webhook", "--bind", f"127.0.0.1:{self._webhook_port}", *flags)
+        bind = ("--bind", f"127.0.0.1:{self._webhook_port}")
+        self._start("webhook", "webhook", *bind, *flags, environment=own)
         self.wait(self._webhook_answers, 30, "the webhook answers")
 
     def kill_webhook(self) -> None:
@@ -154,10 +160,10 @@ class Installation:
         done = self.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=_PROBE, check=False)
         return done.returncode == 0
 
-    def account(self) -> Path:
-        """A kubeconfig with a token of the chart's ServiceAccount."""
-        path, server = self._folder / "kerf.kubeconfig", self.proxy.kube_url if self._proxied else ""
-        return self.control_plane.service_account_kubeconfig(NAMESPACE, "kerf", path, server=server)
+    def account(self, name: str = "kerf") -> Path:
+        """A kubeconfig with a token of the chart's ServiceAccount, of the controller by default."""
+        path, server = self._folder / f"{name}.kubeconfig", self.proxy.kube_url if self._proxied else ""
+        return self.control_plane.service_account_kubeconfig(NAMESPACE, name, path, server=server)
 
     def start_controller(self, *extra: str, name: str = "controller") -> None:
         """Start the controller as a user outside the cluster would, with the chart's ServiceAccount's token.
@@ -183,11 +189,12 @@ class Installation:
         process.terminate()
         return process
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(self, name: str, *arguments: str, environment: Mapping[str, str] = {}) -> None:
         self._arguments[name] = arguments
+        env = {**self._environment(), **environment}
         with self.log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                (*KERF, *arguments), cwd=ROOT, env=self._environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                (*KERF, *arguments), cwd=ROOT, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
 
     def _look_after(self, name: str) -> None:
@@ -234,11 +241,21 @@ class Installation:
     def allowed_only(self, rules: list[dict[str, Any]]) -> Iterator[None]:
         """The controller may do no more than this; after the block, what it might before."""
         before = self.rules()
-        self._allow(rules)
+        with self.refused(grants.lost(before, rules)):
+            self._allow(rules)
+            try:
+                yield
+            finally:
+                self._allow(before)
+
+    @contextmanager
+    def refused(self, missing: record.Rules) -> Iterator[None]:
+        """What is asked for and is among these is meant to be refused."""
+        since = record.now()
         try:
             yield
         finally:
-            self._allow(before)
+            record.mark(self.control_plane.record, since, missing)
 
     def _allow(self, rules: list[dict[str, Any]]) -> None:
         self.kubectl("patch", "clusterrole", "kerf", "--type=merge", "-p", json.dumps({"rules": rules}))

@@ -120,7 +120,8 @@ def test_the_certificate_of_the_webhook_is_made_announced_and_renewed(kerf: Inst
     assert second["tls.crt"] != first["tls.crt"]
     assert set(_bundles(kerf)) == {second["ca.crt"]}
     assert base64.b64decode(first["ca.crt"]) in base64.b64decode(second["ca.crt"])
-    with pytest.raises(Forbidden):
+    others = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}
+    with kerf.refused([others]), pytest.raises(Forbidden):
         kube.request("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets")
 
 
