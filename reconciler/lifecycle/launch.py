@@ -217,7 +217,7 @@ def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Pl
 
 def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
     notes = {labels.LAUNCH_GROUP: request.group, labels.LAUNCH_REQUEST: text_of(request)}
-    patches = [changed(c, with_annotations(c, notes), "PrepareLaunch", _reason(c)) for c in members]
+    patches = [changed(claim, with_annotations(claim, notes), "PrepareLaunch", _reason(claim)) for claim in members]
     return act(*(patch for pair in patches for patch in pair))
 
 

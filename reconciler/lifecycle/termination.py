@@ -151,10 +151,10 @@ def _stages(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     deadline = deadline_of(claim)
     if deadline is not None:
         progress = progress.also(Plan(events=tuple(_expiring(node, deadline) for node in nodes)))
-    untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]
-    if untainted:
-        reason = Reason("Terminating", f"node claim {claim.name} is being deleted")
-        return progress.also(act(*(p for pair in untainted for p in changed(*pair, "TaintNode", reason))))
+    reason = Reason("Terminating", f"node claim {claim.name} is being deleted")
+    taints = [patch for node in nodes for patch in changed(node, _tainted(node), "TaintNode", reason)]
+    if taints:
+        return progress.also(act(*taints))
     if claim.is_true("InstanceTerminating"):
         return _instance_stage(progress, nodes)
     progress, drained = _drain_stage(progress, nodes, deadline)
