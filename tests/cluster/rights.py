@@ -23,13 +23,17 @@ from .charts import Helm, Objects
 from .grants import Grant
 from .record import Mark
 
+_SPREAD: Final = """podTopologySpread:
+  defaultConstraints:
+    - {maxSkew: 3, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
+"""
 #: All that adds a rule to the chart's roles.
 EVERYTHING: Final[Mapping[str, Any]] = {
     "settings": {
         "featureGates": {"nodeOverlay": True, "capacityBuffer": True},
         "ignoreDRARequests": False,
         "nominatePods": True,
-        "schedulerConfig": '{"defaultConstraints": [], "defaultingType": "List"}',
+        "schedulerConfig": _SPREAD,
     }
 }
 CONTROLLER: Final = f"system:serviceaccount:{record.KERF}:kerf"
@@ -55,6 +59,7 @@ PROVOKED: Final = {
             "Secrets are not listed",
         ),
         ("test_operations.py::test_without_leave_to_evict_a_drain_waits_and_says_why", "a drain waits"),
+        ("test_rights.py::test_whose_finalizers_may_not_be_updated_nobody_may_own", "an admission plugin asks"),
     )
 }
 #: Reason of an answer that admission gave, not the roles: RBAC had allowed the call.

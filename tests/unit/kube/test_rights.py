@@ -42,6 +42,27 @@ def test_what_the_code_can_ask_for_is_given_and_nothing_else() -> None:
     assert sorted(map(str, found - needed)) == [], "given by the chart, and nowhere asked for in the code"
 
 
+def documented() -> list[Grant]:
+    """The rows of the table in docs/operations.md."""
+    text = (TEMPLATES.parents[2] / "docs/operations.md").read_text(encoding="utf-8")
+    _, _, table = text.partition("| group | resources | verbs | where | why |\n|---|---|---|---|---|\n")
+    found: list[Grant] = []
+    for line in table.partition("\n\n")[0].splitlines():
+        group, resources, verbs, where, why = (cell.strip() for cell in line.strip("|").split(" | "))
+        assert why
+        rule = {"apiGroups": ["" if group == "core" else group]}
+        rule |= {"resources": resources.split(", "), "verbs": verbs.split(", ")}
+        found += of_rules([rule], {"everywhere": EVERYWHERE, "own namespace": OWN, DNS: DNS}[where.partition(", ")[0]])
+    return found
+
+
+def test_the_docs_have_every_rule_once() -> None:
+    rows = documented()
+    assert len(rows) == len(set(rows))
+    assert sorted(map(str, given() - set(rows))) == [], "given by the chart, and not in the docs"
+    assert sorted(map(str, set(rows) - given())) == [], "in the docs, and not given by the chart"
+
+
 def test_what_can_be_created_under_any_name_has_no_names_in_its_rule() -> None:
     """Such a rule would give nothing: the API server does not know the name yet."""
     for role in (*roles(TEMPLATE), *roles(TEMPLATES / "role.yaml")):

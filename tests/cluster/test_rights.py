@@ -1,0 +1,226 @@
+"""Every right of the chart is needed, and so is what docs/operations.md gives people: with everything switched on.
+
+The control plane has the admission plugin OwnerReferencesPermissionEnforcement, which some distributions switch on: it
+asks for leave on an owner's finalizers. Conflicts are answered by a proxy, since nobody else writes here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from reconciler.model import kinds
+from tests.guides import files
+
+from . import grants, record, rights
+from .charts import Helm, flat
+from .control_plane import ControlPlane
+from .grants import Grant
+from .installation import ROOT, Installation
+from .proxy import KUBE, PASS, Answer, Decision, Request
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+HERE: Final = Path(__file__).parent
+PLUGIN: Final = ("--enable-admission-plugins=OwnerReferencesPermissionEnforcement",)
+#: How long the plugin may take until it knows a new definition. Source: its discovery is renewed every 30 s.
+DISCOVERED: Final = 60.0
+#: Drains end by then, whatever a PodDisruptionBudget says.
+SOON: Final = {"spec": {"template": {"spec": {"terminationGracePeriod": "15s"}}}}
+#: What is written about objects of each kind, as the proxy calls it; the first of each meets a conflict.
+WRITES: Final = {
+    "NodePool": {"PATCH nodepools", "PATCH nodepools/status"},
+    "NodeClaim": {"PATCH nodeclaims", "PATCH nodeclaims/status"},
+    "EC2NodeClass": {"PATCH ec2nodeclasses", "PATCH ec2nodeclasses/status"},
+    "NodeOverlay": {"PATCH nodeoverlays/status"},
+    "CapacityBuffer": {"PATCH capacitybuffers/status"},
+    "Node": {"PATCH nodes"},
+    "Pod": {"PATCH pods/status", "POST pods/eviction"},
+}
+
+
+def values() -> dict[str, str]:
+    """`rights.EVERYTHING` as Helm's `--set-string` reads it."""
+    return {
+        path: re.sub(r"([,{}])", r"\\\1", text if isinstance(text, str) else json.dumps(text))
+        for path, text in flat(rights.EVERYTHING)
+    }
+
+
+@pytest.fixture(scope="module")
+def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    folder, families = tmp_path_factory.mktemp("rights"), ("c6a", "m6a")
+    plane = ControlPlane(binaries=control_plane.binaries, extra_flags={"kube-apiserver": PLUGIN})
+    with (
+        plane as own,
+        Installation(own, folder, webhook=False, families=families, proxied=True, values=values()) as kerf,
+    ):
+        own.kubectl("create", "namespace", record.PEOPLE)
+        _wait_for_the_plugin(kerf, folder)
+        yield kerf
+
+
+def _wait_for_the_plugin(kerf: Installation, folder: Path) -> None:
+    """It knows NodePools when somebody who may update their finalizers may make one an owner."""
+    rules = [
+        grants.as_rule(Grant("karpenter.sh", *rest))
+        for rest in (("nodeclaims", "create"), ("nodepools/finalizers", "update"))
+    ]
+    somebody = _person(kerf, folder, "somebody", rules)
+    claim = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {
+            "name": "probe",
+            "ownerReferences": [
+                {
+                    "apiVersion": "karpenter.sh/v1",
+                    "kind": "NodePool",
+                    "name": "a",
+                    "uid": "b",
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+            "requirements": [{"key": "kubernetes.io/arch", "operator": "Exists"}],
+        },
+    }
+
+    def known() -> bool:
+        create = ("create", "--dry-run=server", "-f", "-", "--kubeconfig", str(somebody))
+        done = kerf.control_plane.kubectl(*create, input=json.dumps(claim), check=False)
+        return done.returncode == 0
+
+    kerf.wait(known, DISCOVERED, "the admission plugin knows NodePools")
+
+
+def _person(kerf: Installation, folder: Path, name: str, rules: list[dict[str, Any]]) -> Path:
+    """The kubeconfig of somebody who may do this, in the whole cluster."""
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": rules,
+    }
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": record.PEOPLE}}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": record.PEOPLE}],
+    }
+    kerf.kubectl("apply", "-f", "-", input_=yaml.safe_dump_all([account, role, binding]))
+    return kerf.control_plane.service_account_kubeconfig(record.PEOPLE, name, folder / f"{name}.kubeconfig")
+
+
+def _asked(kerf: Installation, user: str = rights.CONTROLLER) -> list[rights.Call]:
+    return list(rights.calls(kerf.control_plane.record, user))
+
+
+def test_everything_that_the_comparison_knows_is_installed(kerf: Installation, helm: Helm) -> None:
+    assert {*grants.of_rules(kerf.rules())} == {one for one in rights.given(helm) if not one.namespace}
+
+
+# --- conflicts ----------------------------------------------------------------------------------------------------
+def test_what_met_a_conflict_is_read_again(kerf: Installation) -> None:
+    """In all kinds that are written; at last a budget that allows nothing is overruled, by deleting the pods."""
+    waiting = set().union(*WRITES.values())
+
+    def conflict_once(request: Request) -> Decision:
+        if request.port == KUBE and request.operation in waiting:
+            waiting.discard(request.operation)
+            return Answer(409)
+        return PASS
+
+    kerf.proxy.rule = conflict_once
+    kerf.kubectl("apply", "-f", str(HERE / "workloads.yaml"), "-f", str(HERE / "rights.yaml"))
+    kerf.kubectl("patch", "nodepool", "general", "--type=merge", "-p", json.dumps(SOON))
+    kerf.kubectl("scale", "deployment/web", "--replicas=2")
+    kerf.wait(lambda: len(kerf.running()) == 2, 180, "two pods run")
+    kerf.kubectl("delete", "nodeclaims", "--all", "--wait=false")
+    kerf.wait(lambda: Grant("", "pods", "delete") in _verbs(kerf), 120, "pods that may not be evicted are deleted")
+    kerf.wait(lambda: not waiting, 60, "everything was written that can be")
+    read = {kind.plural: name for name in WRITES for kind in [kinds.BY_NAME[name]]}
+    kerf.wait(
+        lambda: {one.resource for one in _verbs(kerf) if one.verb == "get"} >= read.keys(), 60, "all is read again"
+    )
+    kerf.wait(lambda: len(kerf.running()) == 2, 180, "two pods run again")
+
+
+def _verbs(kerf: Installation) -> set[Grant]:
+    """What the controller was allowed, names and namespaces left out."""
+    return {Grant(c.asked.group, c.asked.resource, c.asked.verb) for c in _asked(kerf) if not c.refused}
+
+
+# --- owners -------------------------------------------------------------------------------------------------------
+def test_whose_finalizers_may_not_be_updated_nobody_may_own(kerf: Installation) -> None:
+    """A NodePool owns its claims, a claim its node, and both stay until what they own has gone."""
+    rules, claims = kerf.rules(), len(kerf.get("nodeclaims"))
+    with kerf.allowed_only(_without(rules, "nodepools/finalizers")):
+        kerf.kubectl("scale", "deployment/web", "--replicas=60")
+        kerf.wait(lambda: _refused(kerf, "create", "nodeclaims"), 60, "no claim may have an owner")
+        assert len(kerf.get("nodeclaims")) == claims
+    with kerf.allowed_only(_without(rules, "nodeclaims/finalizers")):
+        kerf.wait(lambda: len(kerf.get("nodeclaims")) > claims, 120, "claims are made")
+        kerf.wait(lambda: _refused(kerf, "patch", "nodes"), 120, "no node may have an owner")
+    kerf.wait(lambda: len(kerf.running()) == 60, 180, "all pods run")
+
+
+def _without(rules: list[dict[str, Any]], resource: str) -> list[dict[str, Any]]:
+    left = [{**rule, "resources": [one for one in rule["resources"] if one != resource]} for rule in rules]
+    return [rule for rule in left if rule["resources"]]
+
+
+def _refused(kerf: Installation, verb: str, resource: str) -> bool:
+    """By admission: the roles allow it."""
+    found = (one for one in _asked(kerf) if (one.asked.verb, one.asked.resource) == (verb, resource))
+    return any(one.permitted and one.refused for one in found)
+
+
+# --- people -------------------------------------------------------------------------------------------------------
+def _roles() -> dict[str, list[dict[str, Any]]]:
+    """The roles for people in docs/operations.md."""
+    text = files((ROOT / "docs/operations.md").read_text(encoding="utf-8"))["people.yaml"]
+    return {one["metadata"]["name"]: one["rules"] for one in yaml.safe_load_all(text)}
+
+
+#: A role, and what who has it types; the node or claim is put in.
+@pytest.mark.parametrize(
+    ("role", "commands"),
+    [
+        ("kerf-look", ["why pod default/{pod}", "why node {node}"]),
+        ("kerf-migrate", ["migrate check"]),
+        ("kerf-release", ["release"]),
+    ],
+)
+def test_people_need_what_the_docs_say_and_no_more(
+    kerf: Installation, tmp_path: Path, role: str, commands: list[str]
+) -> None:
+    config = _person(kerf, tmp_path, role, _roles()[role])
+    (pod, node), *_ = [(p["metadata"]["name"], p["spec"]["nodeName"]) for p in kerf.get("pods", "-l", "app=web")]
+    for command in commands:
+        kerf.kerf(*command.format(pod=pod, node=node).split(), "--kubeconfig", str(config))
+    found = _asked(kerf, f"system:serviceaccount:{record.PEOPLE}:{role}")
+    assert [str(one.asked) for one in found if one.refused and one.asked.resource != "services"] == []
+    used = {Grant(one.asked.group, one.asked.resource, one.asked.verb) for one in found if not one.refused}
+    given = {*grants.of_rules(_roles()[role])}
+    assert sorted(map(str, given - used)) == []
+
+
+# --- at last ------------------------------------------------------------------------------------------------------
+def test_nothing_else_was_refused_here_and_nothing_allowed_beside_the_chart(kerf: Installation, helm: Helm) -> None:
+    found = rights.Comparison(rights.given(helm))
+    found.take(kerf.control_plane.record)
+    print(f"\n{len(found.used)} of {len(found.given)} rights needed in {found.calls} calls; not here:")
+    print("\n".join(map(str, sorted(found.given - found.used))))
+    assert found.wrong == {}
+    assert found.refused > 0
