@@ -44,7 +44,7 @@ differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own
 
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
 	@$(BIN)/python -m tests.cluster build
-	@rm -rf build/rights && mkdir -p build/rights
+	@rm -rf build/rights
 	@KERF_RIGHTS_RECORD=build/rights $(BIN)/python -m pytest tests/cluster -m "cluster and not long" -n0 -s
 	@$(BIN)/python -m pytest tests/contract tests/gitops -m "cluster and not long" -n $(WORKERS) --dist worksteal
 	@$(BIN)/python -m tests.cluster.rights build/rights

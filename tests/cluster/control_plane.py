@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from . import kubeconfig
+from . import kubeconfig, record
 from .binaries import find_binaries
 from .components import ComponentFactory, Options
 from .processes import Component, ProcessGroup, wait_until
@@ -199,8 +199,11 @@ class ControlPlane:
     def _start_again(self, component: Component) -> None:
         if self._group is None:
             raise RuntimeError("the control plane is not running")
+        since = record.now()
         component.start(self._group.id)
         component.wait_ready()
+        if component is self._apiserver:
+            record.mark(self.record, since, None)
 
     def _run(
         self, program: str, args: Sequence[str], text: str | None, check: bool, timeout: float

@@ -3,8 +3,8 @@
 Every control plane has such a record: an audit log of the ServiceAccounts of two namespaces, who asked for what and
 whether that was allowed. Kerf runs in the one; in the other are accounts that play people with commands of ours. Where
 KERF_RIGHTS_RECORD names a folder, records are put there and stay; else they go with their plane. A test that takes
-rights away, or asks for what nobody gave, leaves a mark beside the record. `tests.cluster.rights` compares all of it
-with the chart's roles.
+rights away, or asks for what nobody gave, leaves a mark beside the record, and so does an API server that is started
+again. `tests.cluster.rights` compares all of it with the chart's roles.
 """
 
 from __future__ import annotations
@@ -54,22 +54,26 @@ def path_for(plane: Path) -> Path:
     folder = os.environ.get(VARIABLE)
     if not folder:
         return plane / f"record{AUDIT}"
+    Path(folder).mkdir(parents=True, exist_ok=True)
     first = current_test().partition("::")[0].rpartition("/")[2].removesuffix(".py") or "other"
-    return Path(folder) / f"{first}.{plane.name.removeprefix('kerf-cluster-')}{AUDIT}"
+    return Path(folder).resolve() / f"{first}.{plane.name.removeprefix('kerf-cluster-')}{AUDIT}"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """From when until when which rights were missing, and to which test that happened."""
+    """From when until when which rights were missing, and to which test that happened.
+
+    None of them in particular: the API server was starting, which knows no Roles until it has read them.
+    """
 
     test: str
     since: datetime
     until: datetime
-    missing: Rules
+    missing: Rules | None
 
 
-def mark(audit: Path, since: datetime, missing: Rules) -> None:
-    """Note that until now, and since then, the running test wanted these to be missing."""
+def mark(audit: Path, since: datetime, missing: Rules | None) -> None:
+    """Note that until now, and since then, the running test wanted these to be missing (None: see `Mark`)."""
     row = {"test": current_test(), "since": since.isoformat(), "until": now().isoformat(), "missing": missing}
     with _marks(audit).open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")

@@ -193,27 +193,51 @@ def _roles() -> dict[str, list[dict[str, Any]]]:
     return {one["metadata"]["name"]: one["rules"] for one in yaml.safe_load_all(text)}
 
 
-#: A role, and what who has it types; the node or claim is put in.
-@pytest.mark.parametrize(
-    ("role", "commands"),
-    [
-        ("kerf-look", ["why pod default/{pod}", "why node {node}"]),
-        ("kerf-migrate", ["migrate check"]),
-        ("kerf-release", ["release"]),
-    ],
-)
-def test_people_need_what_the_docs_say_and_no_more(
-    kerf: Installation, tmp_path: Path, role: str, commands: list[str]
+def test_whoever_asks_why_needs_the_role_of_the_docs_and_no_more(kerf: Installation, tmp_path: Path) -> None:
+    """And is told by a preflight that the rest is missing."""
+    config = _who_has("kerf-look", kerf, tmp_path)
+    pod = next(p for p in kerf.get("pods", "-l", "app=web") if p["spec"].get("nodeName"))
+    for what in (("pod", f"default/{pod['metadata']['name']}"), ("node", pod["spec"]["nodeName"])):
+        assert kerf.kerf("why", *what, "--kubeconfig", config)
+    _nothing_more_was_given("kerf-look", kerf)
+    told = kerf.kerf("preflight", "--kubeconfig", config, code=1)
+    assert set(re.findall(r"^  WRONG (\w+) .*: no leave$", told, re.MULTILINE)) == {
+        "watch",
+        "create",
+        "patch",
+        "delete",
+    }
+    assert "can be read: no leave" not in told
+
+
+def test_whoever_checks_a_migration_needs_two_roles_of_the_docs_and_no_more(kerf: Installation, tmp_path: Path) -> None:
+    config = _who_has("kerf-migrate", kerf, tmp_path, "kerf-look")
+    assert "may not be listed" not in kerf.kerf("migrate", "check", "--kubeconfig", config, code=1)
+    _nothing_more_was_given("kerf-migrate", kerf)
+
+
+def test_whoever_releases_what_was_left_needs_the_role_of_the_docs_and_no_more(
+    kerf: Installation, tmp_path: Path
 ) -> None:
-    config = _person(kerf, tmp_path, role, _roles()[role])
-    (pod, node), *_ = [(p["metadata"]["name"], p["spec"]["nodeName"]) for p in kerf.get("pods", "-l", "app=web")]
-    for command in commands:
-        kerf.kerf(*command.format(pod=pod, node=node).split(), "--kubeconfig", str(config))
+    """The controller is stopped: who comes later has none."""
+    config = _who_has("kerf-release", kerf, tmp_path)
+    kerf.stop_controller()
+    assert "karpenter.sh/termination off nodeclaim/" in kerf.kerf("release", "--yes", "--kubeconfig", config)
+    _nothing_more_was_given("kerf-release", kerf)
+
+
+def _who_has(role: str, kerf: Installation, folder: Path, *others: str) -> str:
+    """The kubeconfig of an account that is called by the role it has; maybe it has others, too."""
+    roles = _roles()
+    return str(_person(kerf, folder, role, [rule for each in (role, *others) for rule in roles[each]]))
+
+
+def _nothing_more_was_given(role: str, kerf: Installation) -> None:
+    """All of the role was used, and what was refused is what the docs say can be done without."""
     found = _asked(kerf, f"system:serviceaccount:{record.PEOPLE}:{role}")
-    assert [str(one.asked) for one in found if one.refused and one.asked.resource != "services"] == []
+    assert {one.asked for one in found if one.refused} <= {Grant("", "services", "get", "kube-dns", "kube-system")}
     used = {Grant(one.asked.group, one.asked.resource, one.asked.verb) for one in found if not one.refused}
-    given = {*grants.of_rules(_roles()[role])}
-    assert sorted(map(str, given - used)) == []
+    assert sorted(map(str, {*grants.of_rules(_roles()[role])} - used)) == []
 
 
 # --- at last ------------------------------------------------------------------------------------------------------

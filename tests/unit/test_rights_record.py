@@ -55,8 +55,9 @@ def differences(folder: Path, *events: dict[str, Any], marks: tuple[dict[str, An
 
 
 def mark(*missing: Grant, test: str = TEST) -> dict[str, Any]:
+    """With nothing in particular: the API server started."""
     until = NOON + timedelta(seconds=60)
-    rules = [as_rule(one) for one in missing]
+    rules = [as_rule(one) for one in missing] or None
     return {"test": test, "since": NOON.isoformat(), "until": until.isoformat(), "missing": rules}
 
 
@@ -117,6 +118,14 @@ def test_before_and_after_it_is_one(tmp_path: Path) -> None:
     for seconds in (-1.0, 61 + LAG.total_seconds()):
         refused = event(evict, decision="forbid", code=403, seconds=seconds)
         assert len(compared(tmp_path, refused, marks=(mark(taken),))) == 1
+
+
+def test_while_the_api_server_starts_only_what_the_chart_does_not_give_is_one(tmp_path: Path) -> None:
+    started = mark(test="tests/cluster/test_x.py::test_that_restarts")
+    evict, other = Grant("", "pods/eviction", "create", "a", "default"), Grant("", "nodes", "delete", "n")
+    refused = [event(asked, decision="forbid", code=403, seconds=1) for asked in (evict, other)]
+    (told,) = compared(tmp_path, *refused, marks=(started,))
+    assert told.startswith("refused: delete nodes n")
 
 
 def test_a_test_that_takes_rights_away_has_to_be_in_the_list(tmp_path: Path) -> None:
