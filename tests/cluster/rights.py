@@ -62,7 +62,7 @@ PROVOKED: Final = {
         ("test_rights.py::test_whose_finalizers_may_not_be_updated_nobody_may_own", "an admission plugin asks"),
     )
 }
-#: Reason of an answer that admission gave, not the roles: RBAC had allowed the call.
+#: The code of a refusal. Where the roles had allowed the call, admission refused it.
 FORBIDDEN: Final = 403
 #: The API server's authorizer follows its Roles by a watch.
 LAG: Final = timedelta(seconds=5)
@@ -91,19 +91,23 @@ def call(event: Mapping[str, Any]) -> Call:
     else:
         resource = "/".join(part for part in (ref["resource"], ref.get("subresource")) if part)
         asked = Grant(ref.get("apiGroup", ""), resource, event["verb"], ref.get("name", ""), ref.get("namespace", ""))
-    decision = event.get("annotations", {}).get("authorization.k8s.io/decision")
     return Call(
         event["user"]["username"],
         asked,
         datetime.fromisoformat(event["requestReceivedTimestamp"]),
-        decision != "forbid",
+        _decision(event) == "allow",
         int(event.get("responseStatus", {}).get("code", 0)),
     )
 
 
 def calls(audit: Path, user: str) -> Iterator[Call]:
-    """What accounts whose names begin so asked for."""
-    return (one for one in map(call, record.events(audit)) if one.user.startswith(user))
+    """What accounts whose names begin so asked for; without what was turned away before anybody looked at rights."""
+    decided = (call(event) for event in record.events(audit) if _decision(event))
+    return (one for one in decided if one.user.startswith(user))
+
+
+def _decision(event: Mapping[str, Any]) -> str:
+    return str(event.get("annotations", {}).get("authorization.k8s.io/decision", ""))
 
 
 @dataclass(slots=True)

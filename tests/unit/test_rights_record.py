@@ -88,6 +88,13 @@ def test_whatever_the_webhook_asks_for_is_a_difference(tmp_path: Path) -> None:
     assert "list pods in the whole cluster by kerf:kerf-webhook" in told
 
 
+def test_what_was_turned_away_before_anybody_looked_at_rights_says_nothing(tmp_path: Path) -> None:
+    busy = event(Grant("", "pods/eviction", "create", "a", "default"), code=429)
+    del busy["annotations"]
+    used = [event(Grant("", "pods", "list")), event(Grant("", "secrets", "get", "mine", "kerf"))]
+    assert differences(tmp_path, *used, busy) == ["given, and never asked for: create pods/eviction"]
+
+
 def test_people_are_not_compared(tmp_path: Path) -> None:
     user = "system:serviceaccount:people:reader"
     assert compared(tmp_path, event(Grant("", "nodes", "delete", "n"), user=user, decision="forbid", code=403)) == []
