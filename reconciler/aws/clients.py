@@ -7,6 +7,7 @@ and by then it knows more.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 import boto3
@@ -22,14 +23,19 @@ CONNECTIONS: Final = 50
 
 class Clients:
     """Clients of one region. `endpoint_url` replaces every service's address (an emulator, a proxy); those of EC2
-    keep to the `pace`, if there is one."""
+    keep to the `pace`, if there is one. `on_client` is handed each client that is made."""
 
     def __init__(
-        self, region: str, session: Any | None = None, endpoint_url: str | None = None, pace: Pace | None = None
+        self,
+        region: str,
+        session: Any | None = None,
+        endpoint_url: str | None = None,
+        pace: Pace | None = None,
+        on_client: Callable[[Any], None] = lambda client: None,
     ) -> None:
         self.region: Final = region
         self._session = session or boto3.session.Session(region_name=region)
-        self._endpoint_url, self._pace = endpoint_url, pace
+        self._endpoint_url, self._pace, self._on_client = endpoint_url, pace, on_client
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str, int], Any] = {}
 
@@ -52,6 +58,7 @@ class Clients:
         client = self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
         if service == "ec2" and self._pace is not None:
             self._pace.install(client)
+        self._on_client(client)
         return client
 
 

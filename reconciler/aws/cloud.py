@@ -71,8 +71,9 @@ class AwsCloud:
     `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
     chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` hears of prices that
     could not be read; `give_way` is called before each small step of a long computation; `pace` is what requests to EC2
-    keep to (default: its usual one). Without `reserved_capacity` nobody asks for capacity reservations. What a public
-    parameter says of the latest image is remembered for about `image_refresh`.
+    keep to (default: its usual one); `on_client` is handed each client of boto3 that is made. Without
+    `reserved_capacity` nobody asks for capacity reservations. What a public parameter says of the latest image is
+    remembered for about `image_refresh`.
     """
 
     def __init__(
@@ -94,10 +95,11 @@ class AwsCloud:
         logger: Logger | None = None,
         give_way: GiveWay = at_once,
         pace: Pace | None = None,
+        on_client: Callable[[Any], None] = lambda client: None,
         image_refresh: timedelta = timedelta(0),
     ) -> None:
         self._logger, self._give_way = logger or silent(), give_way
-        self._clients = Clients(region, session, endpoint_url, pace or Pace())
+        self._clients = Clients(region, session, endpoint_url, pace or Pace(), on_client)
         self._reserved_capacity = reserved_capacity
         self._known = KnownFacts(
             name=cluster_name,

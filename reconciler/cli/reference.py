@@ -14,6 +14,7 @@ from typing import Final
 from typer.main import get_command
 
 from reconciler.cli.app import app, verbs
+from reconciler.cli.signals import events_page, metrics_page
 from reconciler.runtime.options import OWN, SAME, Options
 from reconciler.runtime.settings import shown
 
@@ -104,7 +105,12 @@ def _screen(wanted: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-PAGES: Final = {"settings.md": settings_page, "cli.md": cli_page}
+PAGES: Final = {
+    "settings.md": settings_page,
+    "cli.md": cli_page,
+    "metrics.md": metrics_page,
+    "events.md": events_page,
+}
 
 
 def main(folder: str) -> None:

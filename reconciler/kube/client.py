@@ -17,7 +17,7 @@ from kubernetes import config
 from kubernetes.client import Configuration
 
 from reconciler.kube.decoding import KindDecoder, OnPoison
-from reconciler.kube.transport import READ_SECONDS, Transport, readable
+from reconciler.kube.transport import READ_SECONDS, Transport, Watched, readable
 from reconciler.kube.watching import HttpWatch
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind, Ref
@@ -59,8 +59,11 @@ class KubeClient:
         qps: float = 200.0,
         burst: int = 300,
         on_warning: Callable[[str], None] = lambda text: None,
+        watched: Watched | None = None,
     ) -> None:
-        self._transport = Transport(load, user_agent=user_agent, qps=qps, burst=burst, on_warning=on_warning)
+        self._transport = Transport(
+            load, user_agent=user_agent, qps=qps, burst=burst, on_warning=on_warning, watched=watched
+        )
         self._decoders = {kind.name: KindDecoder(kind, on_poison) for kind in kinds.KNOWN}
         self._count = itertools.count()
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import msgspec
@@ -53,15 +53,38 @@ class Limiter:
             self._at = now
             return max(-self._tokens / self._qps, 0.0)
 
-    def wait(self) -> None:
+    def wait(self) -> float:
+        """The seconds that it took."""
         if seconds := self.reserve():
             time.sleep(seconds)
+        return seconds
+
+
+class Watched(Protocol):
+    """Who hears of each request; any thread may tell."""
+
+    def answered(self, method: str, path: str, query: Mapping[str, str], status: int, seconds: float) -> None:
+        """It was sent, and an answer began (status 0: none did)."""
+
+    def held(self, seconds: float) -> None:
+        """It waited for others of ours before it was sent."""
+
+
+class Unwatched:
+    """Nobody wants to know."""
+
+    def answered(self, method: str, path: str, query: Mapping[str, str], status: int, seconds: float) -> None:
+        """Nothing."""
+
+    def held(self, seconds: float) -> None:
+        """Nothing."""
 
 
 class Transport:
     """See the module. `load` reads the configuration anew, but never more often than `reload_every_seconds`.
 
-    `on_warning` is told what the server warns of beside an answer: fields that it does not know, versions that go.
+    `on_warning` is told what the server warns of beside an answer: fields that it does not know, versions that go;
+    `watched` of each request.
     """
 
     def __init__(
@@ -73,8 +96,9 @@ class Transport:
         burst: int = 300,
         reload_every_seconds: float = 5.0,
         on_warning: Callable[[str], None] = lambda text: None,
+        watched: Watched | None = None,
     ) -> None:
-        self._on_warning = on_warning
+        self._on_warning, self._watched = on_warning, watched or Unwatched()
         self._load, self._user_agent, self._reload_every = load, user_agent, reload_every_seconds
         self._limiter = Limiter(qps, burst)
         self._lock = threading.Lock()
@@ -119,14 +143,21 @@ class Transport:
         read_seconds: float = READ_SECONDS,
     ) -> urllib3.BaseHTTPResponse:
         """An answer below 400 whose body is still to be read. `read_seconds` is the longest silence on the line."""
-        self._limiter.wait()
+        if waited := self._limiter.wait():
+            self._watched.held(waited)
         url = path + ("?" + urlencode(query) if query else "")
         raw = None if body is None else msgspec.json.encode(body, enc_hook=_as_dict)
         pool = self._pool
-        answer = self._send(method, url, raw, content_type, read_seconds)
-        if answer.status == 401 and self._renewed(pool):
-            answer.drain_conn()
+        began = time.perf_counter()
+        status = 0
+        try:
             answer = self._send(method, url, raw, content_type, read_seconds)
+            if answer.status == 401 and self._renewed(pool):
+                answer.drain_conn()
+                answer = self._send(method, url, raw, content_type, read_seconds)
+            status = answer.status
+        finally:
+            self._watched.answered(method, path, query or {}, status, time.perf_counter() - began)
         for value in answer.headers.getlist("Warning"):
             for text in _WARNING.findall(value):
                 self._on_warning(re.sub(r"\\(.)", r"\1", text))

@@ -6,6 +6,7 @@ Pods that will land on a node which exists or is on its way need nothing but a n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -30,6 +31,7 @@ from reconciler.scheduling.solve import NewNode, PodRefusal, Solution
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
 _ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
+_RULES = "kerf_refused_pods"
 _LEAST_NOMINATION = timedelta(seconds=10)
 _FAILED_FOR, _NOMINATED_FOR, _NO_TYPES_FOR = 300, 120, 60
 #: When no pod has come for this part of the time after which a batch closes (or of that for which they kept coming), it
@@ -108,7 +110,7 @@ def _plan(snapshot: Snapshot, solution: Solution, wanted: Solution, refused: dic
         nominations=nominations(snapshot, wanted, homes),
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
-        gauges={(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
+        gauges=_gauges(solution),
         purchase=solution.purchase,
     )
 
@@ -128,6 +130,21 @@ def _purpose(snapshot: Snapshot, node: NewNode) -> str:
     rest = len(node.pods) - real
     text = f"for {real} pods that have no node" if real or not rest else "for pods to come"
     return f"{text}, with room for {rest} of CapacityBuffers" if rest else text
+
+
+def _gauges(solution: Solution) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Pending pods by zone, and those without a place by what the nearest NodePool's answer rests on."""
+    rules = Counter(_rule(why) for why in solution.unplaced.values() if why.code != DEFERRED.code)
+    return {
+        **{(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
+        **{(_RULES, (("rule", rule),)): float(count) for rule, count in sorted(rules.items())},
+    }
+
+
+def _rule(why: PodRefusal) -> str:
+    """A rule that NodePools ask (`taints`, `offerings`, …), where the refusal has an account; else its code."""
+    pools = why.account.pools if why.account is not None else ()
+    return next((pool.rule for pool in pools if pool.rule), why.code)
 
 
 def _told(unplaced: Mapping[str, PodRefusal]) -> dict[str, str]:

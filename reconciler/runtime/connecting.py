@@ -16,6 +16,7 @@ from reconciler.aws.clients import Clients
 from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.pace import Pace
 from reconciler.kube.client import KubeClient
+from reconciler.kube.transport import Watched
 from reconciler.model.kinds import Kind
 from reconciler.ports import AlreadyGone, Clock, Forbidden
 from reconciler.runtime.options import Options
@@ -40,9 +41,11 @@ def client(
     where: Where,
     on_poison: Callable[[Kind, str], None],
     on_warning: Callable[[str], None] = lambda text: None,
+    watched: Watched | None = None,
 ) -> KubeClient:
-    """`on_poison` is told of what cannot be read, `on_warning` of what the API server warns. Raises PortError."""
-    told: dict[str, Any] = {"on_poison": on_poison, "on_warning": on_warning}
+    """`on_poison` is told of what cannot be read, `on_warning` of what the API server warns, `watched` of each request.
+    Raises PortError."""
+    told: dict[str, Any] = {"on_poison": on_poison, "on_warning": on_warning, "watched": watched}
     told |= {"qps": float(options.kube_client_qps), "burst": options.kube_client_burst}
     if where.kubeconfig or where.context or not NAMESPACE_FILE.exists():
         path, context = where.kubeconfig or None, where.context or None
@@ -62,6 +65,7 @@ def cloud(
     give_way: GiveWay = at_once,
     pace: Pace | None = None,
     log: Logger | None = None,
+    on_client: Callable[[Any], None] = lambda client: None,
 ) -> AwsCloud:
     """AWS, with what the API server knows about the cluster. Raises PortError, SettingsError."""
     asked = partial(_asked, kube, clock)
@@ -79,6 +83,7 @@ def cloud(
         endpoint_url=options.aws_endpoint_url or None,
         give_way=give_way,
         pace=pace,
+        on_client=on_client,
         logger=log,
         image_refresh=options.ami_refresh_interval,
     )

@@ -112,7 +112,7 @@ class Controller:
     def _own_proposer(self) -> Proposer:
         if self._inline:
             return InlineProposer(self.inbox)
-        return ProcessProposer(self.inbox, self.telemetry.proposing_failed)
+        return ProcessProposer(self.inbox, self.telemetry.proposing_failed, on_answer=self.telemetry.proposed)
 
     @property
     def synced(self) -> bool:
@@ -252,7 +252,7 @@ class Controller:
         except Exception as error:
             self.telemetry.taking_in_failed("Message", error)
             found = None
-        self.telemetry.received(found.kind if found is not None else "no_op")
+        self.telemetry.received(found.kind if found is not None else "no_op", message.sent)
         return found
 
     def _plan(self) -> tuple[Plan, datetime | None]:

@@ -18,6 +18,7 @@ from reconciler.model.objects import TopologySpreadConstraint
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.runtime import readers, scheduler_config
 from reconciler.runtime.leases import KARPENTER, USUAL, LeaseName
+from reconciler.telemetry.listing import DETAILS
 
 #: How a setting compares with Karpenter's of the same name; anything else says what differs, and why.
 SAME, OWN = "same", "Kerf's own"
@@ -210,8 +211,14 @@ class Options:
         False,
         "DISABLE_CLUSTER_STATE_OBSERVABILITY",
         readers.boolean,
-        "no metrics of single pods",
-        "leaves out series of single pods only; events and conditions stay",
+        "no metrics of single pods, whatever DETAILED_METRICS says, nor of what single nodes have",
+        "leaves out series of single pods and nodes only; events and conditions stay",
+    )
+    detailed_metrics: tuple[str, ...] = _own(
+        (),
+        "DETAILED_METRICS",
+        readers.some_of(*DETAILS),
+        f"metrics with a series for each object, by comma: {', '.join(DETAILS)}; or all",
     )
     memory_limit: int = _setting(
         -1,

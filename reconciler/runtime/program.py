@@ -33,6 +33,7 @@ from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger, Threshold, make_logger
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.precedence import Precedence
+from reconciler.telemetry.requests import AwsRequests, KubeRequests
 from reconciler.telemetry.sinks import Sinks
 from reconciler.telemetry.telemetry import Telemetry
 from reconciler.telemetry.turns import KEPT
@@ -96,15 +97,24 @@ class Process:
         self._broken, self._ended = False, threading.Event()
         self._clock, self._identity, self._precedence = SystemClock(), own_identity(), Precedence()
         self._loudness = Loudness(threshold or Threshold(), log)
-        self._metrics = Metrics().with_process()
+        self._metrics = Metrics(details=options.detailed_metrics).with_process()
         self._kube = self._client(where)
         events = EventWriter(
-            self._kube, self._clock, threaded=True, on_error=lambda error: self._telemetry.event_failed(error)
+            self._kube,
+            self._clock,
+            threaded=True,
+            on_error=lambda error: self._telemetry.event_failed(error),
+            on_event=lambda type_, outcome: self._metrics.events.labels(type_, outcome).inc(),
         )
         kept = KEPT if options.enable_profiling else TURNS_KEPT
-        single_pods = not options.disable_cluster_state_observability
         self._telemetry = Telemetry(
-            log, self._metrics, events, self._clock, turns_kept=kept, single_pods=single_pods, process=self._identity
+            log,
+            self._metrics,
+            events,
+            self._clock,
+            turns_kept=kept,
+            single_objects=not options.disable_cluster_state_observability,
+            process=self._identity,
         )
         self._leader = None if options.disable_leader_election else self._election()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
@@ -117,6 +127,8 @@ class Process:
             may_act=self._may_act,
             precedence=self._precedence,
         )
+        waiting = self._metrics.news.labels(name="inbox", controller="loop", priority="")
+        waiting.set_function(lambda: len(self._controller.inbox))
 
     def ask_to_stop(self) -> None:
         self._stop.set()
@@ -179,7 +191,10 @@ class Process:
             self._metrics.errors.labels(f"decode/{kind.name}").inc()
             self._log.error("an object cannot be read", kind=kind.name, error=problem)
 
-        return connecting.client(self._options, where, poisoned, lambda text: self._telemetry.warned(text))
+        def warned(text: str) -> None:
+            self._telemetry.warned(text)
+
+        return connecting.client(self._options, where, poisoned, warned, KubeRequests(self._metrics))
 
     def _cloud(self) -> MeasuredCloud:
         pace = Pace(
@@ -187,7 +202,9 @@ class Process:
             held=lambda family, seconds: self._metrics.ec2_held.labels(family).inc(seconds),
             refused=lambda family: self._metrics.ec2_refused.labels(family).inc(),
         )
-        cloud = connecting.cloud(self._options, self._kube, self._clock, self._precedence.give_way, pace, self._log)
+        told = AwsRequests(self._metrics)
+        give_way = self._precedence.give_way
+        cloud = connecting.cloud(self._options, self._kube, self._clock, give_way, pace, self._log, told.install)
         return MeasuredCloud(cloud, self._metrics)
 
     @property

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -151,8 +152,11 @@ class ProcessProposer:
         inbox: Inbox,
         on_error: Callable[[Exception], None] = lambda error: None,
         think: Think = considered,
+        *,
+        on_answer: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        self._inbox, self._on_error, self._think = inbox, on_error, think
+        """`on_answer` is told how long the worker took for one."""
+        self._inbox, self._on_error, self._think, self._on_answer = inbox, on_error, think, on_answer
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._told = _Told()
@@ -199,6 +203,7 @@ class ProcessProposer:
     def _ask(self, changes: Changes, facts: _Facts, made_at: datetime) -> None:
         pipe = self._pipe
         assert pipe is not None
+        began = time.perf_counter()
         try:
             for piece in _pieces(changes):
                 pipe.send(piece)
@@ -214,6 +219,7 @@ class ProcessProposer:
         if isinstance(answer, str):
             self._on_error(RuntimeError(answer))
         else:
+            self._on_answer(time.perf_counter() - began)
             self._inbox.put(Proposed(answer.proposals, made_at, answer.kept))
 
 

@@ -106,6 +106,18 @@ def one_of(*allowed: str) -> Callable[[str], str]:
     return read
 
 
+def some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
+    """Words by comma, or `all` of them; in the order in which they are allowed."""
+
+    def read(value: str) -> tuple[str, ...]:
+        words = {part.strip() for part in value.split(",") if part.strip()}
+        if unknown := sorted(words - {*allowed, "all"}):
+            raise ValueError(f"must be some of {', '.join(allowed)}, or all; not {', '.join(unknown)}")
+        return tuple(word for word in allowed if word in words or "all" in words)
+
+    return read
+
+
 def url(value: str) -> str:
     parts = urlsplit(value)
     if value and not (parts.scheme in ("http", "https") and parts.netloc):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from api import durations, labels
 from api.v1.budgets import EMPTY, UNDERUTILIZED
 from api.v1.nodeclaim import NodeClaim
+from reconciler.telemetry.spelling import snake_case
 
 
 def written(patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,13 +76,37 @@ def consolidation_type(command: Mapping[str, Any]) -> str:
     return "empty" if reason == EMPTY else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A command that was given up because a replacement failed: how many it had, and its labels, as metrics have them:
+    decision, reason, type of consolidation."""
+
+    replacements: int
+    labels: tuple[str, str, str]
+
+
+def failed(claim: NodeClaim, patch: Mapping[str, Any]) -> Failed | None:
+    """The command that this patch takes from a claim for that; None when it is for something else."""
+    if not patch["metadata"]["annotations"].get(labels.COMMAND_FAILED):
+        return None
+    command = _command(claim)
+    replacements = len(command.get("replacements", ()))
+    reason = snake_case(str(command.get("reason", "")))
+    return Failed(replacements, ("replace" if replacements else "delete", reason, consolidation_type(command)))
+
+
 def given_up(claim: NodeClaim, patch: Mapping[str, Any]) -> str:
     """The kind of consolidation that this patch takes from a claim because the world has changed since it began; empty
     when it was none, when its replacement failed, or when nobody knows."""
-    text = claim.metadata.annotations.get(labels.COMMAND, "")
-    if patch["metadata"]["annotations"].get(labels.COMMAND_FAILED) or not text:
+    if patch["metadata"]["annotations"].get(labels.COMMAND_FAILED):
         return ""
+    return consolidation_type(_command(claim))
+
+
+def _command(claim: NodeClaim) -> dict[str, Any]:
+    """The command of a claim, decoded; empty when nobody knows it."""
     try:
-        return consolidation_type(json.loads(text))
+        found: dict[str, Any] = json.loads(claim.metadata.annotations.get(labels.COMMAND, ""))
     except ValueError:
-        return ""
+        return {}
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from api import labels
@@ -20,7 +20,12 @@ from reconciler.telemetry.reconciling import reconcile_id
 #: Events of one reason, and all together, per second and at once.
 NOMINATED_RATE, NOMINATED_BURST = 5.0, 10
 RATE, BURST = 50.0, 200
+NOMINATED = "Nominated"
 _WAITING = 2000
+#: What becomes of an event: it is the same as one of a moment ago, one of too many, or it could not be written.
+OUTCOMES = WRITTEN, REPEATED, FLOOD, FAILED = "written", "repeated", "flood", "failed"
+#: The API server refuses longer messages.
+LONGEST = 1024
 #: With so many, those are looked for that may be forgotten; and again only when there are twice as many as were left.
 _REMEMBERED = 20000
 
@@ -49,6 +54,11 @@ class _Key:
     dedupe: str
 
 
+def bounded(event: Event) -> Event:
+    """The same event, with no more of its message than an event may have."""
+    return event if len(event.message) <= LONGEST else replace(event, message=f"{event.message[: LONGEST - 1]}…")
+
+
 def _same(event: Event) -> _Key:
     return _Key(event.ref, event.reason, f"{event.dedupe} {event.message}")
 
@@ -63,8 +73,10 @@ class EventWriter:
         *,
         threaded: bool = False,
         on_error: Callable[[Exception], None] = lambda error: None,
+        on_event: Callable[[str, str], None] = lambda type_, outcome: None,
     ) -> None:
-        self._kube, self._clock, self._on_error = kube, clock, on_error
+        """`on_event` hears what became of each: its type, and one of `OUTCOMES`."""
+        self._kube, self._clock, self._on_error, self._on_event = kube, clock, on_error, on_event
         self._until: dict[_Key, datetime] = {}
         self._sweep_at = _REMEMBERED
         now = clock.now()
@@ -77,19 +89,13 @@ class EventWriter:
     def write(self, event: Event) -> bool:
         """Write it, or have it written soon; False when it was left out (a repeat, or too many)."""
         now = self._clock.now()
+        event = bounded(event)
         if not self._new(event, now):
+            self._on_event(event.type, REPEATED)
             return False
-        if event.reason == "Nominated" and not self._nominated.take(now):
+        if not (self._room(event.reason, now) and self._sent(event)):
+            self._on_event(event.type, FLOOD)
             return False
-        if not self._all.take(now):
-            return False
-        if self._queue is None:
-            self._emit(event, reconcile_id())
-        else:
-            try:
-                self._queue.put_nowait((event, reconcile_id()))
-            except queue.Full:
-                return False
         if event.same_seconds:  # what was left out is tried again sooner
             self._until[_same(event)] = now + timedelta(seconds=event.same_seconds)
         return True
@@ -102,6 +108,20 @@ class EventWriter:
             except queue.Full:
                 return
             self._thread.join(seconds)
+
+    def _room(self, reason: str, now: datetime) -> bool:
+        return (reason != NOMINATED or self._nominated.take(now)) and self._all.take(now)
+
+    def _sent(self, event: Event) -> bool:
+        """Whether it was written, or will be."""
+        if self._queue is None:
+            self._emit(event, reconcile_id())
+            return True
+        try:
+            self._queue.put_nowait((event, reconcile_id()))
+        except queue.Full:
+            return False
+        return True
 
     def _new(self, event: Event, now: datetime) -> bool:
         key = _Key(event.ref, event.reason, event.dedupe)
@@ -124,4 +144,7 @@ class EventWriter:
         try:
             self._kube.emit(event.ref, event.uid, event.type, event.reason, event.message, annotations=links)
         except Exception as error:  # one event is not worth the thread that writes the others
+            self._on_event(event.type, FAILED)
             self._on_error(error)
+        else:
+            self._on_event(event.type, WRITTEN)

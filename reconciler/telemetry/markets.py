@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 from api import labels
 from reconciler.ec2 import errors
-from reconciler.model.cloud import FleetResult, Instance
+from reconciler.model.cloud import FleetResult, Instance, LaunchTemplate
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering, OfferingKey
-from reconciler.model.plan import Action, LaunchInstances, TerminateInstance
+from reconciler.model.plan import Action, EnsureTemplate, LaunchInstances, TerminateInstance
 from reconciler.model.snapshot import Snapshot
 from reconciler.telemetry.exposition import head, line
 from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.names import METRICS
 from reconciler.telemetry.precedence import GiveWay, in_steps
 
 _TYPE = "karpenter_cloudprovider_instance_type"
@@ -54,7 +55,11 @@ class Markets:
         self._seen = _Seen(snapshot.catalogues, closed, snapshot.settings.gates.reserved_capacity)
 
     def done(self, action: Action, value: object, error: Exception | None) -> None:
-        """A call that gave less than was asked for."""
+        """For how many a launch was, and what gave less than was asked for."""
+        if isinstance(action, EnsureTemplate) and error is None:
+            self._user_data(action.template)
+        if isinstance(action, LaunchInstances):
+            self._metrics.batch_size.labels("create_fleet").observe(len(action.claims))
         if isinstance(action, LaunchInstances) and isinstance(value, FleetResult):
             zone_ids = {override.zone: override.zone_id for override in action.request.overrides}
             for failure in value.errors:
@@ -66,6 +71,10 @@ class Markets:
             where_from = ("", "") if known is None else (known.zone, known.zone_id)
             self._metrics.termination_failures.labels(*where_from).inc()
 
+    def _user_data(self, template: LaunchTemplate) -> None:
+        if node_class := template.tags.get(labels.TAG_NODECLASS):
+            self._metrics.user_data.labels(node_class).set(len(template.user_data.encode()))
+
     def text(self, give_way: GiveWay) -> bytes:
         """All series, in Prometheus' text format."""
         return "".join(in_steps(_lines(self._seen), give_way, _STEP)).encode()
@@ -76,19 +85,19 @@ def _lines(seen: _Seen) -> Iterator[str]:
         return
     types = [kind for _, catalogue in sorted(seen.catalogues.items()) for kind in catalogue]
     by_name = {kind.name: kind for kind in types}
-    yield from _sizes(_CPU, "Cores of an instance type.", by_name, "cpu", 1000)
-    yield from _sizes(_MEMORY, "Memory of an instance type, in bytes.", by_name, "memory", 1)
+    yield from _sizes(_CPU, by_name, "cpu", 1000)
+    yield from _sizes(_MEMORY, by_name, "memory", 1)
     states = _states(seen, types)
-    yield head(_AVAILABLE, "1 when an instance type can be had in this zone, as this capacity type.")
+    yield head(_AVAILABLE, METRICS[_AVAILABLE].about)
     for market, (available, _) in states.items():
         yield line(_AVAILABLE, _labels(market), float(available))
-    yield head(_PRICE, "What an instance type costs in this zone, as this capacity type, in dollars an hour.")
+    yield head(_PRICE, METRICS[_PRICE].about)
     for market, (_, price) in states.items():
         yield line(_PRICE, _labels(market), price / _MICRO)
 
 
-def _sizes(name: str, text: str, types: Mapping[str, InstanceType], resource: str, unit: int) -> Iterator[str]:
-    yield head(name, text)
+def _sizes(name: str, types: Mapping[str, InstanceType], resource: str, unit: int) -> Iterator[str]:
+    yield head(name, METRICS[name].about)
     for type_name, kind in sorted(types.items()):
         yield line(name, (("instance_type", type_name),), kind.capacity[resource] / unit)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from heapq import nsmallest
 
 from reconciler.model import pods
 from reconciler.model.objects import Pod
@@ -18,11 +19,15 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock
 from reconciler.telemetry.exposition import head, line
 from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.names import METRICS
 from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
 _PENDING = ("Pending", "")
 _RAN = ("Running", "Succeeded")
 _REGISTERING = "NodeRegistrationHealthy"
+#: Of so many pods, those that wait longest, there is a series each; in a storm of pods those say enough.
+MOST = 400
+_NEVER = datetime.max.replace(tzinfo=UTC)
 #: Pods whose lines are written in one step: about a millisecond.
 _STEP = 200
 
@@ -46,10 +51,10 @@ class _Wait:
 
 
 class PodTimes:
-    """`text` belongs to any thread, the rest to the loop's."""
+    """`text` belongs to any thread, the rest to the loop's. With `everything` no pod that waits is left out."""
 
-    def __init__(self, metrics: Metrics, clock: Clock) -> None:
-        self._metrics, self._clock = metrics, clock
+    def __init__(self, metrics: Metrics, clock: Clock, *, everything: bool = False) -> None:
+        self._metrics, self._clock, self._everything = metrics, clock, everything
         self._waits: dict[str, _Wait] = {}
         self._leading = False
 
@@ -141,7 +146,9 @@ class PodTimes:
     def text(self, give_way: GiveWay = at_once) -> bytes:
         """A series for each pod that waits for something, in Prometheus' text format."""
         now, waits = self._clock.now(), list(self._waits.values())
-        return "".join(part for row in _WAITS for part in _written(*row, waits, now, give_way)).encode()
+        if not self._everything and len(waits) > MOST:
+            waits = nsmallest(MOST, waits, key=lambda wait: wait.created or _NEVER)
+        return "".join(part for row in _WAITS.items() for part in _written(*row, waits, now, give_way)).encode()
 
 
 def _observe(observe: Callable[[float], object], since: datetime | None, at: datetime) -> None:
@@ -155,41 +162,26 @@ def _registers(snapshot: Snapshot, pool_name: str) -> bool:
     return pool is not None and any(c.type == _REGISTERING and c.status == "True" for c in pool.status.conditions)
 
 
-#: Metrics of those that wait: name, help, since when a pod does (None: it does not wait for this).
-_WAITS: tuple[tuple[str, str, Callable[[_Wait], datetime | None]], ...] = (
-    ("karpenter_pods_unstarted_time_seconds", "Age of pods that do not run yet.", lambda w: w.created),
-    (
-        "karpenter_pods_unbound_time_seconds",
-        "Age of pods that are not bound yet.",
-        lambda w: None if w.bound else w.created,
+#: Metrics of those that wait, and since when a pod does (None: it does not wait for this).
+_WAITS: dict[str, Callable[[_Wait], datetime | None]] = {
+    "karpenter_pods_unstarted_time_seconds": lambda w: w.created,
+    "karpenter_pods_unbound_time_seconds": lambda w: None if w.bound else w.created,
+    "karpenter_pods_provisioning_unstarted_time_seconds": lambda w: w.served,
+    "karpenter_pods_provisioning_unbound_time_seconds": lambda w: None if w.bound else w.served,
+    "karpenter_pods_provisioning_scheduling_undecided_time_seconds": lambda w: (
+        None if w.bound or w.decided or not w.asking else w.seen
     ),
-    (
-        "karpenter_pods_provisioning_unstarted_time_seconds",
-        "Of pods that do not run yet: since a place was found for them.",
-        lambda w: w.served,
-    ),
-    (
-        "karpenter_pods_provisioning_unbound_time_seconds",
-        "Of pods that are not bound yet: since a place was found for them.",
-        lambda w: None if w.bound else w.served,
-    ),
-    (
-        "karpenter_pods_provisioning_scheduling_undecided_time_seconds",
-        "Of pods about which nothing was decided yet: since they were seen.",
-        lambda w: None if w.bound or w.decided or not w.asking else w.seen,
-    ),
-)
+}
 
 
 def _written(
     name: str,
-    text: str,
     since: Callable[[_Wait], datetime | None],
     waits: list[_Wait],
     now: datetime,
     give_way: GiveWay,
 ) -> Iterator[str]:
-    yield head(name, text)
+    yield head(name, METRICS[name].about)
     for wait in in_steps(waits, give_way, _STEP):
         if (begun := since(wait)) is not None:
             seconds = max((now - begun).total_seconds(), 0.0)

@@ -37,13 +37,13 @@ from reconciler.ports import Clock, Kube, SeveralBudgets
 from reconciler.telemetry import disrupting, lines
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger, about, named, shortened, silent
-from reconciler.telemetry.markets import Markets
-from reconciler.telemetry.metrics import SOLVER, Labels, Metrics
-from reconciler.telemetry.pod_times import PodTimes
+from reconciler.telemetry.metrics import LOOP, SOLVER, Labels, Metrics
 from reconciler.telemetry.reconciling import identities, reconcile_id, reconciling
+from reconciler.telemetry.series import ObjectSeries
+from reconciler.telemetry.spelling import resource_type, snake_case, units
 from reconciler.telemetry.troubles import Troubles
 from reconciler.telemetry.turns import Turns
-from reconciler.telemetry.witness import Witness, snake_case
+from reconciler.telemetry.witness import Witness
 
 #: HTTP status of an eviction, by how it went.
 _CODES = {
@@ -95,7 +95,7 @@ class Telemetry(Troubles):
     """See the module. Only the loop's thread calls it, except where noted.
 
     `process` tells the IDs of its looks from those of others. `turns_kept`: so many, for who profiles. Without
-    `single_pods` there is no series about one pod.
+    `single_objects` there is no series about one pod, nor (with its resources) one node.
     """
 
     def __init__(
@@ -106,18 +106,14 @@ class Telemetry(Troubles):
         clock: Clock,
         *,
         turns_kept: int = 0,
-        single_pods: bool = True,
+        single_objects: bool = True,
         process: str = "",
     ) -> None:
         super().__init__(log, metrics)
         self.events = events
         self.turns = Turns(turns_kept)
-        self.pods = PodTimes(metrics, clock)
-        if single_pods:
-            metrics.writers.append(self.pods.text)
-        self.markets = Markets(metrics)
-        metrics.writers.append(self.markets.text)
-        self.witness = Witness(log, metrics, events, clock, self.turns, self.pods)
+        self.series = ObjectSeries(metrics, clock, single_objects=single_objects)
+        self.witness = Witness(log, metrics, events, clock, self.turns, self.series)
         self._clock, self._looks = clock, identities(process)
         #: The latest failure of each kind, and the look that had decided it.
         self._failures: dict[tuple[str, str], tuple[str, float]] = {}
@@ -137,20 +133,25 @@ class Telemetry(Troubles):
     def tick(self) -> Iterator[None]:
         """Times one look."""
         self._began = self.metrics.unfinished.began = time.perf_counter()
+        self.metrics.workers.set(1)
+        self.broken = False
         try:
             yield
         finally:
             self.metrics.unfinished.began = None
+            self.metrics.workers.set(0)
         took = time.perf_counter() - self._began
         self.metrics.ticks.observe(took)
+        self.metrics.reconcile_seconds.labels(LOOP).observe(took)
+        self.metrics.reconciled.labels(LOOP, "error" if self.broken else "success").inc()
         self.turns.decided(took)
 
     def planned(self, plan: Plan, snapshot: Snapshot) -> None:
         """What a plan says in numbers. Node pools are counted anew only every few seconds."""
         if plan.provisioned:
             self.metrics.scheduling.labels("provisioner").observe(time.perf_counter() - self._began)
-        self.pods.decided(plan, snapshot)
-        self.markets.seen(snapshot)
+        self.series.pods.decided(plan, snapshot)
+        self.series.seen(snapshot)
         gauges = self.metrics.gauges
         for name in _HELD:
             gauges.replace(name, {})
@@ -171,6 +172,7 @@ class Telemetry(Troubles):
         self._gauged = time.monotonic()
         gauges.replace("karpenter_cluster_state_node_count", {(): float(len(snapshot.state_nodes))})
         gauges.replace("karpenter_cluster_state_synced", {(): 1.0})
+        self.metrics.unsynced.synced = True
         gauges.replace("karpenter_scheduler_queue_depth", {SOLVER: float(len(snapshot.pods.pending))})
         pools = list(snapshot.node_pools.values())
         gauges.replace("karpenter_nodepools_limit", _series(pools, lambda pool: pool.spec.limits or {}))
@@ -186,7 +188,8 @@ class Telemetry(Troubles):
         gauges = self.metrics.gauges
         gauges.replace("karpenter_scheduler_ignored_pods_count", {(): float(ignored)})
         gauges.replace("karpenter_scheduler_unschedulable_pods_count", {SOLVER[:1]: float(failed)})
-        gauges.replace("karpenter_scheduler_pending_pods_by_effective_zone_count", {})
+        for name in ("karpenter_scheduler_pending_pods_by_effective_zone_count", "kerf_refused_pods"):
+            gauges.replace(name, {})
         bound = any(r.subject.removeprefix("pod/") not in snapshot.pods.pending for r in refused)
         self._stands_until = snapshot.now + _NEXT_PASS if bound else snapshot.now
 
@@ -240,7 +243,7 @@ class Telemetry(Troubles):
         if isinstance(action, EvictPod):
             several = isinstance(error, SeveralBudgets)
             self.metrics.evictions.labels("500" if several else _CODES.get(outcome, outcome)).inc()
-        self.markets.done(action, value, error if outcome not in FINE else None)
+        self.series.markets.done(action, value, error if outcome not in FINE else None)
         if outcome == "ok":
             self._came_off(action, verb, known)
         elif outcome not in _QUIET:
@@ -277,6 +280,7 @@ class Telemetry(Troubles):
         if isinstance(action, CreateNodeClaim):
             self._created(action)
         elif isinstance(action, EvictPod):
+            self.metrics.pods_drained.labels(action.reason.code).inc()
             words = f"Evicted pod: {action.reason}"
             self.events.write(Event(action.ref, action.uid, "Normal", "Evicted", words, dedupe=str(action.ref)))
         elif isinstance(action, DeleteObject) and action.ref.kind == "NodeClaim":
@@ -289,12 +293,16 @@ class Telemetry(Troubles):
             fields, reason = disrupting.fields(known, action.patch), action.reason.code
             if reason in REASONS:  # expiration is no decision of ours
                 kind = disrupting.consolidation_type(disrupting.written(action.patch))
-                self.metrics.decisions.labels(fields["decision"], reason.lower(), kind).inc()
+                decision = fields["decision"], reason.lower(), kind
+                self.metrics.decisions.labels(*decision).inc()
+                self.metrics.decisions_by_pool.labels(*decision, known.pool_name).inc()
             self.log.info("disrupting node(s)", **about("disruption"), **fields)
         elif verb == "RollBackCommand" and isinstance(action, PatchObject) and known is not None:
             kind = disrupting.given_up(known, action.patch)
             if kind:
                 self.metrics.failed_validations.labels(kind).inc()
+            if (failed := disrupting.failed(known, action.patch)) is not None:
+                self.metrics.failed_replacements.labels(*failed.labels).inc(failed.replacements)
         elif verb == "TaintNode" and isinstance(known, Node) and not _tainted(known):
             lines.tainted(self.log, known)
 
@@ -324,9 +332,15 @@ class Telemetry(Troubles):
         self.metrics.created.labels(reason, claim.pool_name, relaxed).inc()
         lines.created(self.log, claim, "provisioner" if reason == "provisioned" else "disruption")
 
-    def received(self, message_type: str) -> None:
-        """A message of the interruption queue."""
+    def received(self, message_type: str, sent: datetime | None) -> None:
+        """A message of the interruption queue, and when it was put there."""
         self.metrics.received.labels(message_type).inc()
+        if sent is not None:
+            self.metrics.message_age.observe(max((self._clock.now() - sent).total_seconds(), 0.0))
+
+    def proposed(self, seconds: float) -> None:
+        """A pass of consolidation over all nodes took so long. Any thread may call it."""
+        self.metrics.proposing.labels("underutilized", "").observe(seconds)
 
     def ailing(self, category: str) -> None:
         """EC2 finds something with an instance of ours, newly."""
@@ -344,8 +358,7 @@ def _series(pools: list[NodePool], read: Any) -> dict[tuple[tuple[str, str], ...
         except ValueError:
             continue
         for name, value in amounts.items():
-            unit = 1000 if name == "cpu" else 1
-            found[("nodepool", pool.name), ("resource_type", snake_case(name.replace("-", "_")))] = value / unit
+            found[("nodepool", pool.name), ("resource_type", resource_type(name))] = value / units(name)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.model.kinds import Kind
 from reconciler.telemetry.logs import Logger
-from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.metrics import LOOP, Metrics
 from reconciler.telemetry.repeats import Repeats
 
 
@@ -17,6 +17,8 @@ class Troubles:
     def __init__(self, log: Logger, metrics: Metrics) -> None:
         self.log, self.metrics = log, metrics
         self._repeats = Repeats()
+        #: Whether a bug has ended the look that is under way, or was last.
+        self.broken = False
 
     def trouble(
         self, message: str, subject: str, error: Exception | None, *, same: bool = False, **fields: Any
@@ -58,7 +60,9 @@ class Troubles:
 
     def deciding_failed(self, error: Exception) -> None:
         """A bug: nothing was decided in this look."""
+        self.broken = True
         self.metrics.errors.labels("decide").inc()
+        self.metrics.reconcile_errors.labels(LOOP).inc()
         self.trouble("deciding failed", _where(error), error, where=_where(error))
 
     def taking_in_failed(self, what: str, error: Exception, doubted: Kind | None = None) -> None:

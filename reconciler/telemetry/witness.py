@@ -5,11 +5,10 @@ Told of every object before and after; a change shows once, whether our own writ
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from api import labels
-from api.v1.meta import Condition
+from api.v1.meta import Condition, ObjectMeta
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind, Ref
@@ -20,32 +19,18 @@ from reconciler.telemetry import lines
 from reconciler.telemetry.events import EventWriter
 from reconciler.telemetry.logs import Logger
 from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.pod_times import PodTimes
+from reconciler.telemetry.series import WITH_CONDITIONS, ObjectSeries
 from reconciler.telemetry.turns import Turns
-
-_WITH_CONDITIONS = {
-    "NodeClaim": "nodeclaim",
-    "NodePool": "nodepool",
-    "EC2NodeClass": "ec2nodeclass",
-    "CapacityBuffer": "capacitybuffer",
-}
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def snake_case(text: str) -> str:
-    """`SpotInterrupted` as metrics spell it: `spot_interrupted`. NodeClass and NodeClaim are one word there."""
-    whole = text.replace("NodeClass", "Nodeclass").replace("NodeClaim", "Nodeclaim")
-    return _WORD.sub("_", whole).lower()
 
 
 class Witness:
     """See the module."""
 
     def __init__(
-        self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock, turns: Turns, pods: PodTimes
+        self, log: Logger, metrics: Metrics, events: EventWriter, clock: Clock, turns: Turns, series: ObjectSeries
     ) -> None:
         self._log, self._metrics, self._events, self._clock = log, metrics, events, clock
-        self._turns, self._pods = turns, pods
+        self._turns, self._series = turns, series
 
     def __call__(self, kind: Kind, old: Any | None, new: Any | None, *, telling: bool = True) -> None:
         """An object was seen: before (None: it was not there) and after (None: it is not there any more).
@@ -54,18 +39,16 @@ class Witness:
         """
         if telling and new is not None and new.metadata.unreadable and (old is None or not old.metadata.unreadable):
             self._unreadable(kind, new)
+        self._series.see(kind, old, new)
         if kind is kinds.POD:
             if new is not None:
                 self._turns.saw_pod(new.metadata.resource_version)
-            self._pods.see(old, new, telling=telling)
+            self._series.pods.see(old, new, telling=telling)
             return
-        if kind.name in _WITH_CONDITIONS:
-            seen: Any = old if new is None else new
-            self._metrics.conditions.see(_WITH_CONDITIONS[kind.name], seen.metadata, new)
-            if telling and old is not None and new is not None:
-                self._conditions(kind, old, new)
         if not telling:
             return
+        if kind.name in WITH_CONDITIONS and old is not None:
+            self._conditions(kind, old, new)
         if kind is kinds.NODE_CLAIM and new is None and old is not None:
             self._claim_gone(old)
         elif (
@@ -82,7 +65,15 @@ class Witness:
         words = f"cannot be read, and is left alone: {value.metadata.unreadable}"
         self._events.write(Event(Ref.of(kind, value), value.metadata.uid, "Warning", "Unreadable", words))
 
-    def _conditions(self, kind: Kind, old: Any, new: Any) -> None:
+    def _conditions(self, kind: Kind, old: Any, new: Any | None) -> None:
+        """What has changed about an object, or that it is gone; nodes that are not ours are nobody's business."""
+        if kind is kinds.NODE and labels.NODEPOOL not in old.metadata.labels:
+            return
+        if new is None:
+            if old.metadata.deletion_timestamp is not None:
+                took = (self._clock.now() - old.metadata.deletion_timestamp).total_seconds()
+                self._metrics.ends[WITH_CONDITIONS[kind.name]].observe(max(took, 0.0))
+            return
         if old.status.conditions is new.status.conditions:
             return
         before = {c.type: c for c in old.status.conditions}
@@ -90,10 +81,19 @@ class Witness:
             was = before.get(condition.type)
             before_it = was.status if was is not None else "Unknown" if _appears_done(kind, condition) else ""
             if before_it not in ("", condition.status):
-                self._transition(kind, new, before_it, condition)
+                self._transition(kind, new, before_it, was, condition)
 
-    def _transition(self, kind: Kind, value: Any, was: str, now: Condition) -> None:
-        self._metrics.transitions[_WITH_CONDITIONS[kind.name]].labels(now.type, now.status, now.reason).inc()
+    def _transition(self, kind: Kind, value: Any, was: str, before: Any | None, now: Any) -> None:
+        name = WITH_CONDITIONS[kind.name]
+        self._metrics.transitions[name].labels(now.type, now.status, now.reason).inc()
+        since = before.last_transition_time if before is not None else value.metadata.creation_timestamp
+        if since is not None:
+            until = now.last_transition_time or self._clock.now()
+            self._metrics.transition[name].labels(now.type, now.status).observe(
+                max((until - since).total_seconds(), 0.0)
+            )
+        if kind is kinds.NODE:  # Kubernetes itself writes events about those
+            return
         text = f"Status condition transitioned, Type: {now.type}, Status: {was} -> {now.status}"
         text += f", Reason: {now.reason}" + (f", Message: {now.message}" if now.message else "")
         ref = Ref.of(kind, value)
@@ -110,13 +110,26 @@ class Witness:
         if since is not None:
             took = (self._clock.now() - since).total_seconds()
             self._metrics.termination.labels(pool).observe(max(took, 0.0))
+        asked = claim.condition("InstanceTerminating")
+        if asked is not None and asked.status == "True" and asked.last_transition_time is not None:
+            took = (self._clock.now() - asked.last_transition_time).total_seconds()
+            self._metrics.instance_termination.labels(pool).observe(max(took, 0.0))
         lines.deleted(self._log, claim)
 
     def _node(self, old: Node | None, new: Node | None) -> None:
         if new is None and old is not None and labels.NODEPOOL in old.metadata.labels:
             self._metrics.nodes_terminated.labels(*_where(old)).inc()
+            self._node_gone(old.metadata, old.metadata.labels[labels.NODEPOOL])
         elif new is not None and old is not None and new.registered and not old.registered:
             self._metrics.nodes_created.labels(*_where(new)).inc()
+
+    def _node_gone(self, meta: ObjectMeta, pool: str) -> None:
+        now = self._clock.now()
+        if meta.deletion_timestamp is not None:
+            took = (now - meta.deletion_timestamp).total_seconds()
+            self._metrics.node_termination.observe(max(took, 0.0), pool)
+        if meta.creation_timestamp is not None:
+            self._metrics.node_lifetime.labels(pool).observe(max((now - meta.creation_timestamp).total_seconds(), 0.0))
 
 
 def _appears_done(kind: Kind, condition: Condition) -> bool:

@@ -13,6 +13,7 @@ CONSOLIDATION_MINIMUM_SAVING: consolidationMinimumSaving
 CONSOLIDATION_PAYBACK_TIME: consolidationPaybackTime
 DELETION_GUARD_PERCENT: deletionGuardPercent
 DELETION_GUARD_WAIT: deletionGuardWait
+DETAILED_METRICS: detailedMetrics
 DISABLE_CLUSTER_STATE_OBSERVABILITY: disableClusterStateObservability
 DISABLE_DRY_RUN: disableDryRun
 EC2_REQUEST_RATE: ec2RequestRate

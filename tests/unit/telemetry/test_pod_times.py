@@ -22,8 +22,9 @@ from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.world import World
 from reconciler.telemetry.collectors import LATELY_SECONDS, REMEMBERED, Summary
 from reconciler.telemetry.events import EventWriter
+from reconciler.telemetry.listing import DURATIONS
 from reconciler.telemetry.logs import silent
-from reconciler.telemetry.metrics import DURATIONS, Metrics
+from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.telemetry import Telemetry
 from tests.unit.scheduling import worlds as w
 
@@ -245,7 +246,7 @@ def test_types_labels_and_buckets_are_karpenters() -> None:
 def test_series_of_single_pods_can_be_left_out() -> None:
     """What was measured of pods is there all the same."""
     world = World()
-    told = Telemetry(silent(), Metrics(), EventWriter(world.kube, world.clock), world.clock, single_pods=False)
+    told = Telemetry(silent(), Metrics(), EventWriter(world.kube, world.clock), world.clock, single_objects=False)
     told.witness(kinds.POD, None, pod())
     told.witness(kinds.POD, pod(), with_status(pod(), "Running", "n"))
     told.witness(kinds.POD, None, pod("other"))

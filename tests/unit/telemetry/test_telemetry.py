@@ -25,8 +25,8 @@ from reconciler.sandbox.world import World
 from reconciler.telemetry.events import BURST, NOMINATED_BURST, RATE, EventWriter
 from reconciler.telemetry.logs import SAMPLE_EVERY, SAMPLE_FIRST, make_logger
 from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.spelling import snake_case
 from reconciler.telemetry.telemetry import Telemetry
-from reconciler.telemetry.witness import snake_case
 
 REF = Ref("NodeClaim", "", "c")
 

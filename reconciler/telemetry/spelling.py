@@ -1,0 +1,23 @@
+"""How metrics spell what Kubernetes and Karpenter write in other ways."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def snake_case(text: str) -> str:
+    """`SpotInterrupted` as metrics spell it: `spot_interrupted`. NodeClass and NodeClaim are one word there."""
+    whole = text.replace("NodeClass", "Nodeclass").replace("NodeClaim", "Nodeclaim")
+    return _WORD.sub("_", whole).lower()
+
+
+def resource_type(resource: str) -> str:
+    """`ephemeral-storage` as metrics spell it: `ephemeral_storage`."""
+    return snake_case(resource.replace("-", "_"))
+
+
+def units(resource: str) -> int:
+    """By what an amount is divided: CPU is told in cores."""
+    return 1000 if resource == "cpu" else 1
