@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import aws, comparison, consolidation, lint, webhook
+from benchmarks import aws, comparison, consolidation, lint, scrape, webhook
 from benchmarks.table import Row, conclude
 
 SUITES: Final[dict[str, Callable[[], list[Row]]]] = {
     "aws": aws.rows,
     "lint": lint.rows,
+    "scrape": scrape.rows,
     "webhook": webhook.rows,
     "scheduling": comparison.rows,
     "consolidation": consolidation.rows,

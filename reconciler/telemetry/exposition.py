@@ -14,5 +14,14 @@ def head(name: str, text: str, kind: str = "gauge") -> str:
 
 def line(name: str, labels: Iterable[tuple[str, str]], value: float) -> str:
     """One series and its value."""
-    told = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels)
-    return f"{name}{{{told}}} {float(value)!r}\n"
+    return written(name, told(labels), value)
+
+
+def told(labels: Iterable[tuple[str, str]]) -> str:
+    """Labels as they stand between the braces of a series."""
+    return ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels)
+
+
+def written(name: str, labels: str, value: float) -> str:
+    """One series and its value; of one whose labels have been put into words before."""
+    return f"{name}{{{labels}}} {float(value)!r}\n"

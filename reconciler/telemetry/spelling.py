@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -13,6 +14,7 @@ def snake_case(text: str) -> str:
     return _WORD.sub("_", whole).lower()
 
 
+@cache
 def resource_type(resource: str) -> str:
     """`ephemeral-storage` as metrics spell it: `ephemeral_storage`."""
     return snake_case(resource.replace("-", "_"))

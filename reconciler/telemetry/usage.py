@@ -15,7 +15,7 @@ from api import labels
 from api.resources import Resources
 from reconciler.model import pods
 from reconciler.model.objects import Node, Pod, PodSpec
-from reconciler.telemetry.exposition import head, line
+from reconciler.telemetry.exposition import head, line, told, written
 from reconciler.telemetry.listed_metrics import WELL_KNOWN
 from reconciler.telemetry.names import METRICS
 from reconciler.telemetry.precedence import GiveWay, in_steps
@@ -23,8 +23,8 @@ from reconciler.telemetry.spelling import resource_type, units
 
 #: Sums of what pods of one shape take are remembered for so many shapes.
 _SHAPES: Final = 20_000
-#: Nodes that are written in one step: their labels are many.
-_STEP: Final = 4
+#: Nodes that are written in one step: about a millisecond.
+_STEP: Final = 50
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 _Sums = dict[str, int]
 
@@ -50,11 +50,11 @@ class _OnNode:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A node: what it has, what of that is for pods, its labels as pairs."""
+    """A node: what it has, what of that is for pods, its labels as they are written."""
 
     allocatable: Resources
     overhead: Resources
-    labels: tuple[tuple[str, str], ...]
+    labels: str
     created: datetime | None
 
 
@@ -115,7 +115,7 @@ class Usage:
             if name in self._on and not self._on[name].requests.get("pods"):
                 del self._on[name]
             return
-        known = self._nodes[name] = _known(new, told=self._single_nodes)
+        known = self._nodes[name] = _known(new, single=self._single_nodes)
         _add(self._allocatable, known.allocatable, 1)
 
     # --- text ---------------------------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ class Usage:
             for node_name, known in in_steps(nodes, give_way, _STEP):
                 amounts = read(known, self._on.get(node_name, none))
                 for resource, amount in sorted(amounts.items()):
-                    own = (*known.labels, ("resource_type", resource_type(resource)))
-                    yield line(name, own, amount / units(resource))
+                    own = f'{known.labels},resource_type="{resource_type(resource)}"'
+                    yield written(name, own, amount / units(resource))
         name = "karpenter_nodes_current_lifetime_seconds"
         yield head(name, METRICS[name].about)
         for _, known in in_steps(nodes, give_way, _STEP):
             if known.created is not None:
-                yield line(name, known.labels, max((now - known.created).total_seconds(), 0.0))
+                yield written(name, known.labels, max((now - known.created).total_seconds(), 0.0))
 
 
 #: The families of each node, and where their amounts are.
@@ -204,13 +204,13 @@ def _same(old: Node, new: Node) -> bool:
     )
 
 
-def _known(node: Node, *, told: bool) -> _Known:
+def _known(node: Node, *, single: bool) -> _Known:
     try:
         allocatable = Resources.parse(node.status.allocatable)
         overhead = Resources.parse(node.status.capacity) - allocatable
     except ValueError:
         allocatable = overhead = Resources()
-    return _Known(allocatable, overhead, node_labels(node) if told else (), node.metadata.creation_timestamp)
+    return _Known(allocatable, overhead, told(node_labels(node)) if single else "", node.metadata.creation_timestamp)
 
 
 def node_labels(node: Node) -> tuple[tuple[str, str], ...]:

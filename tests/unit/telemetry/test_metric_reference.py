@@ -21,13 +21,6 @@ KARPENTERS = {
     for row in [line.split()]
 }
 HERE = {name: row for name, row in METRICS.items() if row.here}
-#: What a process has besides is the library's.
-LIBRARY = re.compile(r"process_|python_")
-
-
-def family(name: str) -> str:
-    """As the library names a metric."""
-    return name.removesuffix("_total")
 
 
 def test_every_metric_of_karpenters_is_listed_with_its_type_and_labels() -> None:
