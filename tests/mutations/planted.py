@@ -18,6 +18,7 @@ from tests.mutations import (
     planted_in_disruption,
     planted_in_flux,
     planted_in_lifecycle,
+    planted_in_metrics,
     planted_in_runtime,
     planted_in_scheduling,
 )
@@ -30,6 +31,7 @@ BUGS = (
     *planted_in_scheduling.BUGS,
     *planted_in_runtime.BUGS,
     *planted_at_night.BUGS,
+    *planted_in_metrics.BUGS,
     *planted_in_aws.BUGS,
     *planted_in_conversion.BUGS,
     *planted_in_argocd.BUGS,

@@ -219,3 +219,15 @@ def test_a_daemon_set_that_makes_no_sense_is_told_of() -> None:
     plan = plan_of(w.pool(), w.daemon_set("odd", "lots"), w.pod("p"))
     assert len(created(plan)) == 1
     assert [(r.subject, r.reason.code) for r in plan.refusals] == [("daemonset/default/odd", "Malformed")]
+
+
+def test_pods_without_a_place_are_counted_by_the_rule_that_says_so() -> None:
+    tainted = w.pool(taints=[{"key": "own", "effect": "NoSchedule"}])
+    assert _rules(plan_of(tainted, w.replicas(3, "p"))) == {"taints": 3.0}
+    assert _rules(plan_of(w.pool(), w.pod("huge", cpu="4000"))) == {"resources": 1.0}
+    assert _rules(plan_of(w.replicas(2, "p"))) == {"NoNodePool": 2.0}
+    assert _rules(plan_of(w.pool(), w.pod("p"))) == {}
+
+
+def _rules(plan: Plan) -> dict[str, float]:
+    return {labels_[0][1]: count for (name, labels_), count in plan.gauges.items() if name == "kerf_refused_pods"}
