@@ -14,6 +14,11 @@ def snake_case(text: str) -> str:
     return _WORD.sub("_", whole).lower()
 
 
+def camel_case(text: str) -> str:
+    """`instance_status` as EC2 and Karpenter's metric of it spell it: `InstanceStatus`."""
+    return "".join(word.capitalize() for word in text.split("_"))
+
+
 @cache
 def resource_type(resource: str) -> str:
     """`ephemeral-storage` as metrics spell it: `ephemeral_storage`."""

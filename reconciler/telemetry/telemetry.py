@@ -40,7 +40,7 @@ from reconciler.telemetry.logs import Logger, about, named, shortened, silent
 from reconciler.telemetry.metrics import LOOP, SOLVER, Labels, Metrics
 from reconciler.telemetry.reconciling import identities, reconcile_id, reconciling
 from reconciler.telemetry.series import ObjectSeries
-from reconciler.telemetry.spelling import resource_type, snake_case, units
+from reconciler.telemetry.spelling import camel_case, resource_type, snake_case, units
 from reconciler.telemetry.troubles import Troubles
 from reconciler.telemetry.turns import Turns
 from reconciler.telemetry.witness import Witness
@@ -344,7 +344,7 @@ class Telemetry(Troubles):
 
     def ailing(self, category: str) -> None:
         """EC2 finds something with an instance of ours, newly."""
-        self.metrics.unhealthy_instances.labels(category).inc()
+        self.metrics.unhealthy_instances.labels(camel_case(category)).inc()
 
     def close(self) -> None:
         self.events.close()

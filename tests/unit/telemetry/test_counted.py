@@ -10,6 +10,7 @@ import pytest
 from reconciler.disruption.command import Command, Failure
 from reconciler.model import kinds
 from reconciler.model.annotations import text_of
+from reconciler.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import EnsureTemplate, Event, EvictPod, LaunchInstances, PatchObject, Reason
 from reconciler.ports import Forbidden
@@ -94,6 +95,15 @@ def test_a_message_is_counted_with_how_long_it_was_in_the_queue() -> None:
     told.received("spot_interrupted", world.clock.now() - timedelta(seconds=7))
     name = "karpenter_interruption_message_queue_duration_seconds"
     assert (value(told, f"{name}_count"), value(told, f"{name}_sum")) == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("category", "spelt"),
+    [(INSTANCE_CHECK, "InstanceStatus"), (SYSTEM_CHECK, "SystemStatus"), (SCHEDULED, "EventStatus")],
+)
+def test_what_ails_an_instance_is_counted_as_karpenter_spells_it(told: Telemetry, category: str, spelt: str) -> None:
+    told.ailing(category)
+    assert value(told, "karpenter_interruption_instance_status_unhealthy_total", category=spelt) == 1
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------
