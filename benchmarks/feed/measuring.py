@@ -16,6 +16,7 @@ import msgspec
 from benchmarks.feed import promptness
 from benchmarks.feed.processes import Controller, Server
 from benchmarks.feed.store import Write
+from benchmarks.scrape import SERIES
 from benchmarks.table import Row, milliseconds, quantile
 from benchmarks.usage import Usage
 from reconciler.telemetry.turns import Turn
@@ -105,7 +106,8 @@ def _steady(controller: Controller, server: Server, load: Load) -> list[Row]:
     rows += [
         Row("CPU, worker included", f"{spent:.2f} s a second"),
         Row("pages of lists read again", ", ".join(lists) or "none", "none"),
-        Row("reading /metrics", ", ".join(f"{took:.2f} s" for took in scrapes) or "-"),
+        Row("reading /metrics", ", ".join(f"{took:.2f} s" for took, _ in scrapes) or "-"),
+        Row("  series", str(max((count for _, count in scrapes), default="-")), f"≤ {SERIES}", _few(scrapes)),
         *memory("peak memory until now", after),
         *_write_rows(server.writes(written), ended - began),
     ]
@@ -116,8 +118,12 @@ def _rates(load: Load) -> dict[str, float]:
     return {"pod_events": load.pod_events, "node_events": load.node_events}
 
 
-def _scraped(controller: Controller, until: float) -> list[float]:
-    """Let time pass, reading the metrics as Prometheus would; how long each reading took."""
+def _few(scrapes: Sequence[tuple[float, int]]) -> bool:
+    return all(count <= SERIES for _, count in scrapes)
+
+
+def _scraped(controller: Controller, until: float) -> list[tuple[float, int]]:
+    """Let time pass, reading the metrics as Prometheus would; how long each reading took, its series."""
     found = []
     while (left := until - time.time()) > 0:
         time.sleep(min(left, SCRAPE_SECONDS))

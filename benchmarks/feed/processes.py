@@ -18,6 +18,7 @@ import msgspec
 
 from benchmarks.feed.specimens import CLUSTER
 from benchmarks.feed.store import Write
+from benchmarks.scrape import series
 from benchmarks.usage import Usage, usage
 from reconciler.telemetry.turns import Turn
 from tests.cluster.processes import free_ports
@@ -100,11 +101,11 @@ class Controller:
         found = msgspec.json.decode(fetch(f"{self._metrics}/debug/turns"), type=list[Turn])
         return [turn for turn in found if turn.ended >= since]
 
-    def scrape(self) -> float:
-        """Read the metrics as Prometheus would; the seconds that it took."""
+    def scrape(self) -> tuple[float, int]:
+        """Read the metrics as Prometheus would; the seconds that it took, and how many series there were."""
         began = time.perf_counter()
-        fetch(f"{self._metrics}/metrics")
-        return time.perf_counter() - began
+        text = fetch(f"{self._metrics}/metrics")
+        return time.perf_counter() - began, len(series(text))
 
     @property
     def ready(self) -> bool:
