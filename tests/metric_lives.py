@@ -25,6 +25,7 @@ WITHOUT = {
         "karpenter_cloudprovider_instance_launch_failures_total",
         "karpenter_cloudprovider_instance_termination_failures_total",
         "karpenter_interruption_received_messages_total",
+        "karpenter_interruption_message_queue_duration_seconds",
         "karpenter_interruption_instance_status_unhealthy_total",
         "karpenter_scheduler_pending_pods_by_effective_zone_count",
         "kerf_refused_pods",
@@ -60,6 +61,9 @@ WITHOUT = {
         *(name for name in METRICS if name.startswith("operator_capacitybuffer_")),
         *(f"operator_{kind}_status_condition_count" for kind in ("node", "nodeclaim")),
         *(f"operator_{kind}_status_condition_current_status_seconds" for kind in ("node", "nodeclaim")),
+    },
+    "a kubelet may know all its conditions from the first": {
+        f"operator_node_status_condition_{what}" for what in ("transitions_total", "transition_seconds")
     },
     "there are no limits": {
         "karpenter_nodepools_limit",
@@ -114,10 +118,9 @@ def _says(row: Listed, sample: Sample) -> bool:
     return sample.name == row.name
 
 
-def missing(found: Served, *reasons: str) -> set[str]:
-    """What should have a value after such a life, and has none. `reasons` of WITHOUT that hold here; default: all."""
-    excused = {name for reason in reasons or WITHOUT for name in WITHOUT[reason]}
-    return without_value(found) - excused
+def missing(found: Served) -> set[str]:
+    """What should have a value after such a life, and has none."""
+    return without_value(found) - {name for names in WITHOUT.values() for name in names}
 
 
 def unlisted(events: Collection[tuple[str, str, str]]) -> set[tuple[str, str, str]]:

@@ -27,8 +27,9 @@ from tests.worlds import deployment, node_class, node_pool
 #: What a whole process has: requests over the network, the lease, a queue of messages, thoughts in another process.
 #: And daemons, of which there are none here; and node pools counted anew every few seconds, of which none pass here.
 OF_A_PROCESS = re.compile(
-    r"karpenter_nodes_total_daemon_requests|karpenter_nodepools_usage|client_go_|aws_sdk_go_|leader_|workqueue_|kerf_karpenter_lease"
-    r"|karpenter_interruption_message_queue|karpenter_voluntary_disruption_decision_evaluation"
+    r"client_go_|aws_sdk_go_|leader_|workqueue_|kerf_karpenter_lease"
+    r"|karpenter_voluntary_disruption_decision_evaluation"
+    r"|karpenter_nodes_total_daemon_requests|karpenter_nodepools_usage"
 )
 
 
