@@ -32,6 +32,7 @@ CONTROLLER: Final = (
     ),
     gauge("kerf_refusals", "code", "What was not done in the last look, by the code of the reason.", OWN),
     gauge("kerf_refused_pods", "rule", "Pods without a place in the latest pass, by the rule that says so.", OWN),
+    gauge("kerf_nodes", "nodepool capacity_type zone", "Nodes of node pools, by capacity type and zone.", OWN),
     gauge(
         "kerf_nodepools_unpriced_nodes",
         "nodepool",

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from reconciler.telemetry import build
 from reconciler.telemetry.collectors import Summary, Unfinished, Unsynced
 from reconciler.telemetry.conditions import ConditionGauges
+from reconciler.telemetry.fleet import Fleet
 from reconciler.telemetry.listed_libraries import WITH_CONDITIONS
 from reconciler.telemetry.listing import CONDITIONS
 from reconciler.telemetry.names import METRICS
@@ -68,7 +69,9 @@ class Metrics:
         """`details`: families with a series for each object that are told of (`listing.DETAILS`)."""
         self.registry, self.details = registry or CollectorRegistry(), frozenset(details)
         self.gauges, self.conditions = LateGauges(), ConditionGauges(everything=CONDITIONS in self.details)
-        self.registry.register(self.gauges)
+        self.fleet = Fleet()
+        for one in (self.gauges, self.fleet):
+            self.registry.register(one)
         self.gauges.replace("karpenter_cluster_state_synced", {(): 0.0})
         #: What has more series than a registry is made for writes itself.
         self.writers: list[Callable[[GiveWay], bytes]] = []

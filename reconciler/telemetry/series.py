@@ -62,6 +62,7 @@ class ObjectSeries:
             if kind is not kinds.NODE or value.metadata.labels.get(labels.NODEPOOL):
                 self._metrics.conditions.see(WITH_CONDITIONS[kind.name], value.metadata, new)
         if kind is kinds.NODE:
+            self._metrics.fleet.see(old, new)
             self._usage.see_node(old, new)
             if self._states is not None:
                 self._states.see_node(old, new)
