@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,14 +43,21 @@ class Helm:
             raise error
         return done.stdout
 
-    def template(self, *flags: str, values: Any = None, release: str = "kerf", namespace: str = "kerf") -> Objects:
-        """What charts/kerf makes of these values, for a cluster named test if they name none."""
+    def template(
+        self,
+        *flags: str,
+        values: Any = None,
+        release: str = "kerf",
+        namespace: str = "kerf",
+        known: Sequence[str] = KNOWN,
+    ) -> Objects:
+        """What charts/kerf makes of these values, for a cluster named test if they name none, with `known` kinds."""
         given = {"settings": {}} | (values or {})
         given = {**given, "settings": {"clusterName": "test", **given["settings"]}}
-        known = [flag for group in KNOWN for flag in ("--api-versions", group)]
+        apis = [flag for group in known for flag in ("--api-versions", group)]
         chart = str(ROOT / "charts/kerf")
         where = ("--namespace", namespace, "--kube-version", "1.36.0")
-        return by_name(self("template", release, chart, *where, *known, *flags, values=given))
+        return by_name(self("template", release, chart, *where, *apis, *flags, values=given))
 
 
 def by_name(text: str) -> Objects:
