@@ -25,6 +25,7 @@ from benchmarks.peers.karpenter import PeerUnavailable, find_program
 from tests.cluster import record
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 from tests.cluster.flux_programs import FluxUnavailable, find_flux
+from tests.cluster.prometheus_programs import PrometheusUnavailable, find_prometheus
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Each run ends with its slowest tests: who adds one sees what it costs.
@@ -80,12 +81,19 @@ def _with_flux() -> None:
         find_flux()
 
 
+def _with_prometheus() -> None:
+    """Where Prometheus alone cannot be had its own tests are left out, which say so, and the others run."""
+    find_binaries()
+    with suppress(PrometheusUnavailable):
+        find_prometheus()
+
+
 #: The tests on the real control plane mostly wait: in parts, each with a plane of its own, they wait together.
 FAILURES = _files("crash_points", "drills", "kube_scheduler_worlds", "leadership", "operations")
 LIFE = _files("binding", "bootstrapper", "devices", "end_to_end", "ends", "overlays")
 GIT = _files("argocd", "conversion", "deletions", "flux", "flux_health", "no_noise")
 INSTALL = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/cluster/test_chart*.py"))) + _files(
-    "adoption", "control_plane", "getting_started"
+    "adoption", "alerts", "control_plane", "dashboards", "getting_started"
 )
 
 STAGES: tuple[tuple[Tier, ...], ...] = (
@@ -115,7 +123,7 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
             (_on_the_real_one(*GIT), (*PYTEST, "tests/contract", "tests/gitops", *PARALLEL, *ON_THE_REAL_ONE)),
             needs=_with_flux,
         ),
-        Tier("real control plane: installing", (_on_the_real_one(*INSTALL),), needs=find_binaries),
+        Tier("real control plane: installing", (_on_the_real_one(*INSTALL),), needs=_with_prometheus),
         Tier(
             "real control plane: all else",
             (_on_the_real_one("tests/cluster", *(f"--ignore={path}" for path in (*FAILURES, *LIFE, *GIT, *INSTALL))),),

@@ -16,6 +16,7 @@ from .binaries import ControlPlaneUnavailable, find_binaries
 from .control_plane import ControlPlane
 from .flux_programs import find_flux
 from .processes import ComponentFailed
+from .prometheus_programs import find_prometheus
 
 CHECK_SECONDS = 1.0
 
@@ -28,6 +29,7 @@ def main() -> int:
         if options.command == "build":
             print(find_binaries())
             print(find_flux())
+            print(find_prometheus())
         else:
             _up(options.audit_log)
     except (ControlPlaneUnavailable, ComponentFailed) as problem:

@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -305,6 +306,10 @@ class Installation:
         """All that a replica, by default the first, tells Prometheus; empty while nobody answers."""
         return _asked(port or self.metrics_port, "/metrics")[1]
 
+    def webhook_metrics(self) -> str:
+        """The same of the webhook, whose certificate is for the API server; empty while nobody answers."""
+        return _asked(self._webhook_port, "/metrics", context=ssl._create_unverified_context())[1]
+
     def metric(self, name: str) -> float:
         """The sum of the series whose text begins so; 0 also while nobody answers."""
         return sum(float(line.rpartition(" ")[2]) for line in self.metrics().splitlines() if line.startswith(name))
@@ -351,9 +356,10 @@ class Installation:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
 
-def _asked(port: int, path: str) -> tuple[int, str]:
+def _asked(port: int, path: str, *, context: ssl.SSLContext | None = None) -> tuple[int, str]:
+    url = f"{'http' if context is None else 'https'}://127.0.0.1:{port}{path}"
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=5, context=context) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.read().decode()

@@ -1,8 +1,8 @@
 """Prometheus' own judges of rules and queries, built from its Go module: `promtool`, and `ask`, which is ours.
 
 `prometheus_tools/go.mod` pins it; a module of its own, so that the control plane is not built anew with it. `ask` puts
-expressions to Prometheus' engine over scrapes that were kept (`prometheus_tools/ask`). The result is kept in
-`.cache/prometheus/<hash of what was asked for>/`: built once, two or three minutes when nothing is cached, then seconds.
+expressions to Prometheus' engine over scrapes that were kept (`prometheus_tools/ask`). Both are kept in
+`.cache/prometheus/<hash of what was asked for>/`: built once, two or three minutes when nothing is cached, else seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The dashboards as Grafana takes them: panels say what they show, in which unit, of which job, and have their places."""
+"""The dashboards as Grafana takes them: panels say what they show, in which unit, of which job, and where they lie."""
 
 from __future__ import annotations
 
