@@ -2,7 +2,7 @@
 
 `prometheus_tools/go.mod` pins it; a module of its own, so that the control plane is not built anew with it. `ask` puts
 expressions to Prometheus' engine over scrapes that were kept (`prometheus_tools/ask`). Both are kept in
-`.cache/prometheus/<hash of what was asked for>/`: built once, two or three minutes when nothing is cached, else seconds.
+`.cache/prometheus/<hash of what was asked for>/`: built once, in two or three minutes, or seconds when it is cached.
 """
 
 from __future__ import annotations

@@ -60,10 +60,9 @@ NOT_HERE: Final = {
     'operator_nodeclaim_status_condition_count{job=~"kerf",karpenter_sh_nodepool=~".*",type="DeletionHeld",status="True"}',
     'kerf_actions_total{job=~"kerf",outcome!~"exists|gone|ok"}',
 }
-#: Alerts that have a reason here, if it lasted: a pod fits nowhere, nodes have just come or go.
-FOUNDED: Final = frozenset(
-    {"KerfPodsUnschedulable", "KerfNodeNotInitialized", "KerfNodeDoesNotDrain", "KerfInstanceDoesNotEnd"}
-)
+#: Alerts that have a reason here, and others that have one for a moment: nodes have just come, or go.
+FOUNDED: Final = frozenset({"KerfPodsUnschedulable", "KerfNodePoolNotReady", "KerfNodeClassNotReady"})
+PASSING: Final = frozenset({"KerfNodeNotInitialized", "KerfNodeDoesNotDrain", "KerfInstanceDoesNotEnd"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,7 @@ class Life:
 def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     with Installation(control_plane, tmp_path_factory.mktemp("dashboards"), families=("c6a", "m6a")) as installation:
         installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
+        installation.wait(lambda: _ready(installation, "general"), 60, "the pool is Ready")
         yield installation
 
 
@@ -115,6 +115,12 @@ def _targets(kerf: Installation) -> list[Target]:
     ]
 
 
+def _ready(kerf: Installation, pool: str) -> bool:
+    pools = [one for one in kerf.get("nodepools") if one["metadata"]["name"] == pool]
+    conditions = [condition for one in pools for condition in one.get("status", {}).get("conditions", [])]
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
 def _live(kerf: Installation) -> None:
     kerf.kubectl("apply", "-f", str(HERE / "dashboards.yaml"))
     kerf.kubectl("scale", "deployment/web", f"--replicas={PODS}")
@@ -125,7 +131,7 @@ def _live(kerf: Installation) -> None:
     kerf.wait(lambda: len(kerf.running()) == PODS, 120, "all pods run again")
     kerf.kubectl("scale", "deployment/web", "--replicas=0")
     kerf.wait(lambda: not kerf.get("nodeclaims"), 120, "all nodes are given back")
-    kerf.kubectl("delete", "pod", "nowhere", "--now")
+    kerf.kubectl("delete", "pod/nowhere", "nodepool/nowhere", "ec2nodeclass/nowhere", "--now")
 
 
 def _conditions(helm: Helm) -> dict[str, str]:
@@ -164,10 +170,9 @@ def test_no_panel_draws_a_series_for_each_pod_or_node(life: Life) -> None:
 
 
 def test_no_alert_is_raised_without_a_reason(life: Life, helm: Helm) -> None:
-    """Whatever happens in an ordinary life, be it for a moment, is no condition of an alert."""
+    """How long something lasts does not count here: of what alerts look for nothing may be so even for a moment."""
     holding = {name for expr, name in _conditions(helm).items() if life.answers[expr].series}
-    assert holding <= FOUNDED
-    assert "KerfPodsUnschedulable" in holding
+    assert FOUNDED <= holding <= FOUNDED | PASSING
 
 
 def test_all_alerts_are_asked(life: Life, helm: Helm) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from .binaries import FOLDER_VARIABLE, PACKAGES, ControlPlaneUnavailable, find_binaries
 from .flux_programs import FluxUnavailable, find_flux
 from .processes import Component, ComponentFailed, ProcessGroup, wait_until
+from .prometheus_programs import PrometheusUnavailable, find_prometheus
 
 
 @pytest.fixture
@@ -39,16 +40,23 @@ def test_a_chosen_folder_must_be_complete(tmp_path: Path) -> None:
     assert find_binaries(environment=environment) == tmp_path
 
 
-def test_flux_that_cannot_be_built_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("find", "missing"),
+    [(find_flux, FluxUnavailable), (find_prometheus, PrometheusUnavailable)],
+    ids=["Flux", "Prometheus"],
+)
+def test_what_cannot_be_built_says_why_and_leaves_nothing(
+    find: Callable[..., Path], missing: type[ControlPlaneUnavailable], tmp_path: Path
+) -> None:
     told: list[str] = []
-    with pytest.raises(FluxUnavailable, match="no Go toolchain"):
-        find_flux(told.append, {}, tmp_path)
+    with pytest.raises(missing, match="no Go toolchain"):
+        find(told.append, {}, tmp_path)
     broken = tmp_path / "bin" / "go"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\necho no such module >&2; exit 1\n")
     broken.chmod(0o755)
-    with pytest.raises(FluxUnavailable, match="no such module"):
-        find_flux(told.append, {"PATH": str(broken.parent)}, tmp_path / "cache")
+    with pytest.raises(missing, match="no such module"):
+        find(told.append, {"PATH": str(broken.parent)}, tmp_path / "cache")
     assert len(told) == 1
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [".lock"]
 
