@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from tests.mutations.bug import Bug
 
 ROOT = Path(__file__).resolve().parents[2]
-_COPIED = ("api", "reconciler", "webhook", "manifests", "benchmarks", "tests")
+_COPIED = ("api", "reconciler", "webhook", "charts", "docs", "manifests", "benchmarks", "tests")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__")
 _PYTEST = ("pytest", "-n0", "-q", "--tb=no", "-p", "no:cacheprovider")
 #: Wide enough that pytest says in the same line of which error a test died.

@@ -19,6 +19,7 @@ from tests.mutations import (
     planted_in_flux,
     planted_in_lifecycle,
     planted_in_metrics,
+    planted_in_monitoring,
     planted_in_runtime,
     planted_in_scheduling,
 )
@@ -37,5 +38,6 @@ BUGS = (
     *planted_in_argocd.BUGS,
     *planted_in_changes.BUGS,
     *planted_in_flux.BUGS,
+    *planted_in_monitoring.BUGS,
     *planted_in_adoption.BUGS,
 )
