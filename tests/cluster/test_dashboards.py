@@ -6,6 +6,7 @@ all panels have something to show. The others need what such a life does not bri
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from tests.unit.charts.monitoring import Query, alerts, queries
+from tests.unit.charts.monitoring import DASHBOARDS, Query, alerts, dashboard, queries
 
 from .binaries import ControlPlaneUnavailable
 from .charts import Helm
@@ -178,3 +179,20 @@ def test_no_alert_is_raised_without_a_reason(life: Life, helm: Helm) -> None:
 def test_all_alerts_are_asked(life: Life, helm: Helm) -> None:
     assert set(_conditions(helm).values()) == {alert.name for alert in alerts()}
     assert set(_conditions(helm)) <= set(life.answers)
+
+
+def test_grafana_is_given_the_files_as_they_are(helm: Helm) -> None:
+    """Helm has templates of its own, and Grafana's legends look like them."""
+    values = {"dashboards": {"enabled": True, "folder": "Nodes", "namespace": "monitoring", "label": "grafana"}}
+    rendered_maps = {name: one for (kind, name), one in helm.template(values=values).items() if kind == "ConfigMap"}
+    assert set(rendered_maps) == {f"kerf-dashboard-{path.stem}" for path in DASHBOARDS}
+    for path in DASHBOARDS:
+        one = rendered_maps[f"kerf-dashboard-{path.stem}"]
+        assert {name: json.loads(text) for name, text in one["data"].items()} == {path.name: dashboard(path)}
+        assert one["metadata"]["namespace"] == "monitoring"
+        assert one["metadata"]["labels"]["grafana"] == "1"
+        assert one["metadata"]["annotations"] == {"grafana_folder": "Nodes"}
+
+
+def test_none_is_there_unless_it_is_asked_for(helm: Helm) -> None:
+    assert not {kind for kind, _ in helm.template()} & {"ConfigMap", "PrometheusRule"}

@@ -102,6 +102,15 @@ def test_spellings_of_right_values(changes: Any) -> None:
         ({"webhook": {"url": "http://10.0.0.5"}}, "/webhook/url: 'http://10.0.0.5' does not match"),
         ({"webhook": {"timeoutSeconds": 60}}, "/webhook/timeoutSeconds: 60 is greater than"),
         ({"podLabels": {"on": True}}, "/podLabels/on: True is not of type"),
+        ({"prometheusRule": {"alerts": {"KerfNoLeeder": {}}}}, "/prometheusRule/alerts: Additional properties"),
+        (
+            {"prometheusRule": {"alerts": {"KerfNoLeader": {"threshold": 1}}}},
+            "/prometheusRule/alerts/KerfNoLeader: Additional properties",
+        ),
+        (
+            {"prometheusRule": {"alerts": {"KerfPodsWait": {"for": "5 minutes"}}}},
+            "/prometheusRule/alerts/KerfPodsWait/for: '5 minutes' does not match",
+        ),
     ],
     ids=lambda given: given.partition(":")[0] if isinstance(given, str) else "",
 )
