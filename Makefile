@@ -6,9 +6,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 WORKERS ?= 2
 SEEDS ?= 50
+IMAGE ?= kerf/controller
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/dev/null)
+ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs clean
+.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,11 +34,12 @@ demo: $(VENV)/.base  ## the main job, live, without a cluster or an AWS account
 test: $(VENV)/.dev  ## every tier this machine can run, with a summary of the tiers
 	@$(BIN)/python -m tests.tiers
 
-check: $(VENV)/.dev  ## static checks: format, lint, types, layers
+check: $(VENV)/.dev  ## static checks: format, lint, types, layers, the Dockerfile
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/hadolint Dockerfile
 
 unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 	@$(BIN)/python -m pytest tests/unit tests/laws -n $(WORKERS) --dist worksteal -m "not cluster and not long"
@@ -117,6 +122,17 @@ install-manifests: $(VENV)/.dev  ## render charts/kerf into manifests/install (n
 
 docs: $(VENV)/.dev  ## the documentation as a site, into build/site; a link that leads nowhere is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+image:  ## the container image (needs Docker with buildx): IMAGE=registry/name PLATFORMS=linux/amd64,linux/arm64 PUSH=1
+	docker buildx build --tag $(IMAGE):$(VERSION) --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+		$(if $(PLATFORMS),--platform $(PLATFORMS)) $(if $(PUSH),--push,$(if $(PLATFORMS),--output $(ARCHIVE),--load)) \
+		$(BUILD_FLAGS) .
+
+sbom: $(VENV)/.dev  ## a bill of materials of the image for each platform (CycloneDX), into build/image; needs no Docker
+	@$(BIN)/python -m image sbom build/image
+
+licenses: $(VENV)/.dev  ## the licences of all that the image holds, into build/image; fails on what may not be in it
+	@$(BIN)/python -m image licences build/image
 
 clean:  ## remove what was built here (the control plane's binaries too)
 	rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -30,7 +30,7 @@ def patterns(text: str) -> tuple[str, ...]:
 
 
 def seen(path: Path, rules: Sequence[str]) -> bool:
-    """Whether the build sees a file or folder: of the patterns that match it or a folder above it the last one counts."""
+    """Whether the build sees a file or folder: of the patterns that match it, or a folder above it, the last counts."""
     left_out = False
     for rule in rules:
         pattern = rule.removeprefix("!")

@@ -27,7 +27,9 @@ CACHE: Final = ROOT / ".cache" / "image"
 PLATFORMS: Final = ("linux/amd64", "linux/arm64")
 #: Where stages work; what another one copies is named by its path in there.
 _WORKDIR: Final = "/build/"
-_FRAME: Final = "import json, sys; print(json.dumps([sys.version_info[:3], sys.base_prefix, __import__('site').getsitepackages()]))"
+_FRAME: Final = (
+    "import json, sys; print(json.dumps([sys.version_info[:3], sys.base_prefix, __import__('site').getsitepackages()]))"
+)
 
 
 class ImageUnavailable(Exception):
@@ -88,13 +90,20 @@ def find_interpreter(recipe: Recipe, environment: Mapping[str, str] = os.environ
         if asked.returncode != 0:
             continue
         version, prefix, sites = json.loads(asked.stdout)
-        if version[:2] == [int(part) for part in minor.split(".")] and all(path.endswith("site-packages") for path in sites):
+        if version[:2] == [int(part) for part in minor.split(".")] and all(
+            path.endswith("site-packages") for path in sites
+        ):
             return Interpreter(str(program), ".".join(map(str, version)), Path(prefix))
-    raise ImageUnavailable(f"the image has Python {recipe.python}, and there is no Python {minor} here (Debian's own does not do)")
+    raise ImageUnavailable(
+        f"the image has Python {recipe.python}, and there is no Python {minor} here (Debian's own does not do)"
+    )
 
 
 def play(
-    platform: str, arguments: Mapping[str, str] | None = None, announce: Callable[[str], None] = print, cache: Path = CACHE
+    platform: str,
+    arguments: Mapping[str, str] | None = None,
+    announce: Callable[[str], None] = print,
+    cache: Path = CACHE,
 ) -> Image:
     """Play the Dockerfile for a platform such as `linux/arm64`. Raises ImageUnavailable and StepFailed."""
     recipe = read(DOCKERFILE.read_text())
@@ -106,7 +115,12 @@ class _Play:
     """One run through the stages that the last one needs."""
 
     def __init__(
-        self, recipe: Recipe, given: Mapping[str, str], interpreter: Interpreter, announce: Callable[[str], None], cache: Path
+        self,
+        recipe: Recipe,
+        given: Mapping[str, str],
+        interpreter: Interpreter,
+        announce: Callable[[str], None],
+        cache: Path,
     ) -> None:
         self._recipe = recipe
         self._stages = {stage.name: stage for stage in recipe.stages}

@@ -105,6 +105,7 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
                 _tool("ruff", "check", "--quiet", "."),
                 _tool("mypy"),
                 _tool("lint-imports"),
+                _tool("hadolint", "Dockerfile"),
             ),
         ),
     ),
