@@ -17,7 +17,6 @@ FROM ${BASE_IMAGE}${BASE_DIGEST} AS base
 # As the machine has it that builds; its pip is not in the image.
 FROM --platform=${BUILDPLATFORM} ${BASE_IMAGE}${BASE_DIGEST} AS tools
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PYTHONDONTWRITEBYTECODE=1
-SHELL ["/bin/sh", "-eux", "-c"]
 WORKDIR /build
 
 # Debian and Python without what installs Python packages, and without programs that give rights to who runs them. The
@@ -25,7 +24,8 @@ WORKDIR /build
 # standard library again. Unchecked: the files never change, so nothing needs to look whether they have.
 FROM tools AS system
 COPY --from=base / system/
-RUN rm -rf system/usr/local/lib/python3*/site-packages/* system/usr/local/lib/python3*/ensurepip \
+RUN set -eux; \
+    rm -rf system/usr/local/lib/python3*/site-packages/* system/usr/local/lib/python3*/ensurepip \
         system/usr/local/include system/usr/local/bin/pip* system/usr/local/bin/wheel; \
     find system -type f -perm /6000 -exec chmod a-s {} +; \
     echo 'kerf:x:65532:65532:Kerf:/nonexistent:/usr/sbin/nologin' >> system/etc/passwd; \
@@ -39,6 +39,7 @@ ARG TARGETARCH
 COPY constraints.txt pyproject.toml ./
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     --mount=type=cache,target=/root/.cache/pip \
+    set -eux; \
     case "${TARGETARCH}" in \
         amd64) machine=x86_64 ;; \
         arm64) machine=aarch64 ;; \
@@ -63,6 +64,7 @@ COPY reconciler reconciler/
 COPY webhook webhook/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     --mount=type=cache,target=/root/.cache/pip \
+    set -eux; \
     site="project/usr/local/lib/$(python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')/site-packages"; \
     python3 -m pip install --target setuptools --constraint constraints.txt setuptools; \
     PYTHONPATH=setuptools python3 -m pip wheel --no-deps --no-build-isolation --wheel-dir wheels .; \

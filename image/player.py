@@ -74,9 +74,9 @@ class Image:
     configuration: Configuration
 
     def unpack(self, folder: Path) -> None:
-        """Lay the layers over each other in `folder`."""
+        """Lay the layers over each other in `folder`; files are linked where that is on the same disk."""
         for layer in self.layers:
-            shutil.copytree(layer, folder, symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(layer, folder, symlinks=True, dirs_exist_ok=True, copy_function=_link)
 
 
 def find_interpreter(recipe: Recipe, environment: Mapping[str, str] = os.environ) -> Interpreter:
@@ -171,7 +171,7 @@ class _Play:
             if step.name == "COPY":
                 self._copy(step, folder)
             elif step.name == "RUN":
-                command = [*self._shell(stage), step.text]
+                command = ["/bin/sh", "-c", step.text]
                 ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
                 if ran.returncode != 0:
                     raise StepFailed(f"stage {stage.name}: {' '.join(ran.stderr.strip().splitlines()[-3:])}")
@@ -197,10 +197,6 @@ class _Play:
     def _environment(self, stage: Stage) -> dict[str, str]:
         steps = [step for each in self._lineage(stage) for step in each.instructions if step.name == "ENV"]
         return {name: value for step in steps for name, value in pairs(step.text).items()}
-
-    def _shell(self, stage: Stage) -> list[str]:
-        shells = [step.text for each in self._lineage(stage) for step in each.instructions if step.name == "SHELL"]
-        return list(json.loads(shells[-1])) if shells else ["/bin/sh", "-c"]
 
     def _values(self, stage: Stage) -> dict[str, str]:
         """What the stage's arguments are: given, else its own default, else that of the Dockerfile."""
@@ -237,6 +233,14 @@ def base_image(interpreter: Interpreter, folder: Path) -> None:
     (folder / "etc").mkdir()
     (folder / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
     (folder / "etc" / "group").write_text("root:x:0:\n")
+
+
+def _link(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target
 
 
 def _configure(configuration: Configuration, step: Instruction, values: Mapping[str, str]) -> None:

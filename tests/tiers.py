@@ -2,8 +2,8 @@
 
 The stages run one after the other, the tiers of one stage side by side. A tier that fails fails the run, but the others
 still run, so that one look shows everything. The tiers on the real control plane and beside Karpenter's scheduler need
-the Go toolchain once, to build them; without it they are left out with one visible line each, and with CI=true that is
-a failure.
+the Go toolchain once, to build them; that of the container image needs the image's Python and a package index. Without
+these they are left out with one visible line each, and with CI=true that is a failure.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.peers.karpenter import PeerUnavailable, find_program
+from image.player import ImageUnavailable
 from tests.cluster import record
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 from tests.cluster.flux_programs import FluxUnavailable, find_flux
 from tests.cluster.prometheus_programs import PrometheusUnavailable, find_prometheus
+from tests.image.images import find_images
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Each run ends with its slowest tests: who adds one sees what it costs.
@@ -130,6 +132,7 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
             (_on_the_real_one("tests/cluster", *(f"--ignore={path}" for path in (*FAILURES, *LIFE, *GIT, *INSTALL))),),
             needs=find_binaries,
         ),
+        Tier("container image", ((*PYTEST, "tests/image", "-n0", "-m", NOT_LONG),), needs=find_images),
         Tier(
             "beside Karpenter's scheduler",
             ((sys.executable, "-m", "tests.differential", "--seeds", str(SEEDS)),),
@@ -181,7 +184,7 @@ def _run(tier: Tier, out: IO[str]) -> tuple[str, str, float]:
     try:
         if tier.needs is not None:
             tier.needs()
-    except (ControlPlaneUnavailable, PeerUnavailable) as reason:
+    except (ControlPlaneUnavailable, ImageUnavailable, PeerUnavailable) as reason:
         print(f"left out: {reason}", file=out, flush=True)
         return tier.name, "skipped", time.monotonic() - started
     # All of them, whatever becomes of the first, so that one look shows everything.
