@@ -1,4 +1,4 @@
-"""What the image holds: all that Kerf needs, for the right machine, in the versions that are pinned, and nothing else."""
+"""What the image holds: all that Kerf needs, for the right machine, in pinned versions, and nothing else."""
 
 from __future__ import annotations
 
