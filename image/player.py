@@ -1,9 +1,10 @@
 """Playing the Dockerfile in a folder: its lines, run by a shell, without a container engine.
 
-Each stage is a folder. `COPY` copies, `RUN` runs in that folder, with a fresh virtual environment of the image's Python
-(the same minor version) in place of the base image's. What the base image brings along is played by that Python's own
-files, so everything above Debian is what a build makes. A stage whose lines and files are what they were is kept in
-`.cache/image`. Secrets and caches that a line mounts are left to the machine: pip is configured here as it is.
+Each stage is a folder. `COPY` copies, `RUN` runs in that folder, with a Python of the image's minor version in place of
+the base image's; what is installed for that one itself is out of sight, for all lines install into folders. What the base
+image brings along is played by that Python's own files, so everything above Debian is what a build makes. A stage whose
+lines and files are what they were is kept in `.cache/image`. Secrets and caches that a line mounts are left to the
+machine: pip is configured here as it is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -104,9 +106,13 @@ def play(
     arguments: Mapping[str, str] | None = None,
     announce: Callable[[str], None] = print,
     cache: Path = CACHE,
+    recipe: Recipe | None = None,
 ) -> Image:
-    """Play the Dockerfile for a platform such as `linux/arm64`. Raises ImageUnavailable and StepFailed."""
-    recipe = read(DOCKERFILE.read_text())
+    """Play the Dockerfile, or another one, for a platform such as `linux/arm64`.
+
+    Raises ImageUnavailable, NotUnderstood and StepFailed.
+    """
+    recipe = recipe or read(DOCKERFILE.read_text())
     given = {"TARGETARCH": platform.partition("/")[2], "BUILDPLATFORM": "", **(arguments or {})}
     return _Play(recipe, given, find_interpreter(recipe), announce, cache).last()
 
@@ -156,17 +162,20 @@ class _Play:
             with tempfile.TemporaryDirectory(prefix=".playing-", dir=self._cache) as temporary:
                 staging = Path(temporary) / name
                 staging.mkdir()
-                self._perform(stage, staging, Path(temporary) / "venv")
+                self._perform(stage, staging, Path(temporary) / "bin")
                 # Two runs at a time may make the same; the first to be ready counts.
                 if not folder.is_dir():
                     staging.rename(folder)
         return folder
 
-    def _perform(self, stage: Stage, folder: Path, venv: Path) -> None:
-        subprocess.run([self._interpreter.program, "-m", "venv", str(venv)], check=True)
+    def _perform(self, stage: Stage, folder: Path, programs: Path) -> None:
+        programs.mkdir()
+        # No link: a Python finds what belongs to it by the path that it was started by.
+        (programs / "python3").write_text(f'#!/bin/sh\nexec {shlex.quote(self._interpreter.program)} "$@"\n')
+        (programs / "python3").chmod(0o755)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment |= self._environment(stage) | self._values(stage)
-        environment["PATH"] = f"{venv / 'bin'}:{os.environ['PATH']}"
+        environment["PATH"] = f"{programs}:{os.environ['PATH']}"
         for step in stage.instructions:
             if step.name == "COPY":
                 self._copy(step, folder)
