@@ -1,10 +1,10 @@
 """Playing the Dockerfile in a folder: its lines, run by a shell, without a container engine.
 
-Each stage is a folder. `COPY` copies, `RUN` runs in that folder, with a Python of the image's minor version in place of
-the base image's; what is installed for that one itself is out of sight, for all lines install into folders. What the base
-image brings along is played by that Python's own files, so everything above Debian is what a build makes. A stage whose
-lines and files are what they were is kept in `.cache/image`. Secrets and caches that a line mounts are left to the
-machine: pip is configured here as it is.
+Each stage is a folder. `COPY` copies, `RUN` runs in that folder, with a Python of the image's minor version in place
+of the base image's; what is installed for that one itself is out of sight, for all lines install into folders. What
+the base image brings along is played by that Python's own files, so everything above Debian is what a build makes. A
+stage whose lines and files are what they were is kept in `.cache/image`. Secrets and caches that a line mounts are
+left to the machine: pip is configured here as it is.
 """
 
 from __future__ import annotations
