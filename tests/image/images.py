@@ -80,10 +80,10 @@ class Container:
         )
 
     def run(self, *arguments: str, folder: Path, more: Mapping[str, str] | None = None) -> tuple[int, str]:
-        """Run it to its end, a minute at most: the exit code, and what it said."""
+        """Run it to its end, four minutes at most on a busy machine: the exit code, and what it said."""
         with self.start(*arguments, folder=folder, more=more) as process:
             try:
-                said, _ = process.communicate(timeout=60)
+                said, _ = process.communicate(timeout=240)
             finally:
                 process.kill()
             return process.returncode, said
