@@ -59,6 +59,8 @@ class Markets:
         if isinstance(action, EnsureTemplate) and error is None:
             self._user_data(action.template)
         if isinstance(action, LaunchInstances):
+            for template in action.request.templates if error is None else ():
+                self._user_data(template)
             self._metrics.batch_size.labels("create_fleet").observe(len(action.claims))
         if isinstance(action, LaunchInstances) and isinstance(value, FleetResult):
             zone_ids = {override.zone: override.zone_id for override in action.request.overrides}

@@ -10,7 +10,7 @@ import pytest
 from reconciler.disruption.command import Command, Failure
 from reconciler.model import kinds
 from reconciler.model.annotations import text_of
-from reconciler.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK
+from reconciler.model.cloud import INSTANCE_CHECK, SCHEDULED, SYSTEM_CHECK, FleetRequest
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import EnsureTemplate, Event, EvictPod, LaunchInstances, PatchObject, Reason
 from reconciler.ports import Forbidden
@@ -76,16 +76,27 @@ def test_replacements_of_a_command_that_failed_are_counted(told: Telemetry) -> N
 
 
 # --- AWS --------------------------------------------------------------------------------------------------------
-def test_a_fleet_call_is_counted_with_how_many_it_is_for_and_user_data_with_its_size(told: Telemetry) -> None:
-    asked = request(ec2_claim("a", typed("m5.large")))
+@pytest.fixture
+def asked() -> FleetRequest:
+    return request(ec2_claim("a", typed("m5.large")))
+
+
+def test_a_fleet_call_is_counted_with_how_many_it_is_for(told: Telemetry, asked: FleetRequest) -> None:
     told.done(LaunchInstances(reason=WHY, request=asked, claims=("a", "b", "c")), "ok", None, None, None)
     assert value(told, "karpenter_cloudprovider_batcher_batch_size_sum", batcher="create_fleet") == 3
+
+
+def test_the_size_of_user_data_is_that_of_the_template_that_was_made(told: Telemetry, asked: FleetRequest) -> None:
+    """Whether it was made ahead of the launch or with it."""
     (template,) = asked.templates
-    told.done(EnsureTemplate(reason=WHY, template=template), "unavailable", None, Forbidden("no"), None)
-    assert value(told, "karpenter_ec2nodeclasses_userdata_bytes", nodeclass="default") is None
-    told.done(EnsureTemplate(reason=WHY, template=template), "ok", None, None, None)
     size = len(template.user_data.encode())
-    assert value(told, "karpenter_ec2nodeclasses_userdata_bytes", nodeclass="default") == size > 100
+    launch = LaunchInstances(reason=WHY, request=asked, claims=("a",))
+    for action in (EnsureTemplate(reason=WHY, template=template), launch):
+        told.metrics.user_data.clear()
+        told.done(action, "unavailable", None, Forbidden("no"), None)
+        assert value(told, "karpenter_ec2nodeclasses_userdata_bytes", nodeclass="default") is None
+        told.done(action, "ok", None, None, None)
+        assert value(told, "karpenter_ec2nodeclasses_userdata_bytes", nodeclass="default") == size > 100
 
 
 def test_a_message_is_counted_with_how_long_it_was_in_the_queue() -> None:
