@@ -9,23 +9,29 @@ A target that does not answer is left out of that round.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from .prometheus_programs import Scrape
 
-EVERY_SECONDS = 1.0
+EVERY_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whom to ask: the labels that Prometheus would add, and what gives the text (empty: nobody answers)."""
+    """Whom to ask: the labels that Prometheus would add, and what gives the text (empty: nobody answers).
+
+    Of rounds it takes part in the first, in one of `one_in`, and in the last.
+    """
 
     labels: Mapping[str, str]
     text: Callable[[], str]
+    one_in: int = 1
 
 
 class Scraper:
@@ -45,17 +51,18 @@ class Scraper:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._round()
+        self._round(0)
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            self._round()
-            self._stop.wait(EVERY_SECONDS)
+        for count in itertools.count():
+            self._round(count)
+            if self._stop.wait(EVERY_SECONDS):
+                return
 
-    def _round(self) -> None:
+    def _round(self, count: int) -> None:
         millis = int(time.time() * 1000)
         for number, target in enumerate(self._targets):
-            text = target.text()
+            text = target.text() if count % target.one_in == 0 else ""
             if text:
                 path = self._folder / f"{millis}-{number}.txt"
                 path.write_text(text, encoding="utf-8")

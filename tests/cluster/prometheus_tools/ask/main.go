@@ -101,6 +101,8 @@ func run(in io.Reader, out io.Writer) error {
 	found := told{Metrics: names}
 	engine, reader := newEngine()
 	step := time.Duration(question.StepMillis) * time.Millisecond
+	// So that the last scrape is asked about as well.
+	first = last.Add(-last.Sub(first) / step * step)
 	for _, expression := range question.Expressions {
 		found.Answers = append(found.Answers, ask(engine, reader, database, expression, first, last, step))
 	}
