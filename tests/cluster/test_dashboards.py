@@ -37,8 +37,6 @@ PODS: Final = 60
 UNSEEN: Final = {
     "apiserver_admission_webhook_fail_open_count": "the installation has failurePolicy Fail: nothing passes unchecked",
     "apiserver_admission_webhook_rejection_count": "the API server has it once a webhook has refused something",
-    "karpenter_interruption_message_queue_duration_seconds_bucket": "Karpenter's name; Kerf does not measure it yet",
-    "karpenter_nodepools_cost_total": "Karpenter's name; Kerf does not tell it yet",
     "kerf_deletion_held": "nobody deletes many nodes: test_deletions.py",
     "kerf_garbage_collection_held": "no instance is without a claim: tests/simulation",
 }
