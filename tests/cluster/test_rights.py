@@ -54,13 +54,13 @@ def values() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def kerf(helm: Helm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """On a control plane of its own; where there is none, there is no Helm either."""
     folder, families = tmp_path_factory.mktemp("rights"), ("c6a", "m6a")
-    plane = ControlPlane(binaries=control_plane.binaries, extra_flags={"kube-apiserver": PLUGIN})
-    with (
-        plane as own,
-        Installation(own, folder, webhook=False, families=families, proxied=True, values=values()) as kerf,
-    ):
+    plane = ControlPlane(extra_flags={"kube-apiserver": PLUGIN})
+    # Kept running: a machine that stalls takes the lease from the controller, which then ends.
+    how: dict[str, Any] = {"webhook": False, "proxied": True, "kept_running": True}
+    with plane as own, Installation(own, folder, families=families, values=values(), **how) as kerf:
         own.kubectl("create", "namespace", record.PEOPLE)
         _wait_for_the_plugin(kerf, folder)
         yield kerf
@@ -164,15 +164,19 @@ def _verbs(kerf: Installation) -> set[Grant]:
 # --- owners -------------------------------------------------------------------------------------------------------
 def test_whose_finalizers_may_not_be_updated_nobody_may_own(kerf: Installation) -> None:
     """A NodePool owns its claims, a claim its node, and both stay until what they own has gone."""
-    rules, claims = kerf.rules(), len(kerf.get("nodeclaims"))
+    rules, known = kerf.rules(), _claims(kerf)
     with kerf.allowed_only(_without(rules, "nodepools/finalizers")):
-        kerf.kubectl("scale", "deployment/web", "--replicas=60")
+        kerf.kubectl("scale", "deployment/web", "--replicas=20")
         kerf.wait(lambda: _refused(kerf, "create", "nodeclaims"), 60, "no claim may have an owner")
-        assert len(kerf.get("nodeclaims")) == claims
+        assert _claims(kerf) <= known
     with kerf.allowed_only(_without(rules, "nodeclaims/finalizers")):
-        kerf.wait(lambda: len(kerf.get("nodeclaims")) > claims, 120, "claims are made")
+        kerf.wait(lambda: not _claims(kerf) <= known, 120, "claims are made")
         kerf.wait(lambda: _refused(kerf, "patch", "nodes"), 120, "no node may have an owner")
-    kerf.wait(lambda: len(kerf.running()) == 60, 180, "all pods run")
+    kerf.wait(lambda: len(kerf.running()) == 20, 180, "all pods run")
+
+
+def _claims(kerf: Installation) -> set[str]:
+    return {one["metadata"]["name"] for one in kerf.get("nodeclaims")}
 
 
 def _without(rules: list[dict[str, Any]], resource: str) -> list[dict[str, Any]]:
@@ -244,7 +248,7 @@ def _nothing_more_was_given(role: str, kerf: Installation) -> None:
 def test_nothing_else_was_refused_here_and_nothing_allowed_beside_the_chart(kerf: Installation, helm: Helm) -> None:
     found = rights.Comparison(rights.given(helm))
     found.take(kerf.control_plane.record)
-    print(f"\n{len(found.used)} of {len(found.given)} rights needed in {found.calls} calls; not here:")
+    print(f"\n{len(found.given & found.used)} of {len(found.given)} rights needed in {found.calls} calls; not here:")
     print("\n".join(map(str, sorted(found.given - found.used))))
     assert found.wrong == {}
     assert found.refused > 0
