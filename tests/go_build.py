@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 
 class GoBuildFailed(Exception):
     """The toolchain could not build it; the message is the last line of what it said."""
+
+
+class NoToolchain(Exception):
+    """Go is not on the path."""
+
+
+def fingerprint(files: Iterable[Path], *texts: str) -> str:
+    """A hash of what is asked for: the contents of files, and texts such as flags; on machines of this kind."""
+    asked_for = [path.read_bytes() for path in files]
+    asked_for += [text.encode() for text in (*texts, platform.system(), platform.machine())]
+    return hashlib.sha256(b"\0".join(asked_for)).hexdigest()[:16]
+
+
+def filled(
+    folder: Path, fill: Callable[[str, Path], None], announce: Callable[[], None], environment: Mapping[str, str]
+) -> Path:
+    """`folder`; if it is not there `fill` makes it, given the toolchain and where to. Raises NoToolchain."""
+    if not folder.is_dir():
+        go = shutil.which("go", path=environment.get("PATH", ""))
+        if go is None:
+            raise NoToolchain
+        build_once(folder, partial(fill, go), announce)
+    return folder
 
 
 def build_once(folder: Path, build: Callable[[Path], None], announce: Callable[[], None]) -> None:

@@ -8,17 +8,13 @@ the Go toolchain builds them: minutes the first time, seconds when Go's build ca
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import re
-import shutil
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.go_build import GoBuildFailed, build_once, go_build
+from tests.go_build import GoBuildFailed, NoToolchain, filled, fingerprint, go_build
 
 TOOLS: Final = Path(__file__).resolve().parent / "tools"
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache" / "control-plane"
@@ -50,10 +46,13 @@ def find_binaries(announce: Callable[[str], None] = print, environment: Mapping[
     chosen = environment.get(FOLDER_VARIABLE)
     if chosen:
         return _complete_folder(Path(chosen))
-    folder = CACHE / _fingerprint()
-    if not folder.is_dir():
-        _build(folder, announce)
-    return folder
+    modules = (TOOLS / "go.mod", TOOLS / "go.sum")
+    folder = CACHE / fingerprint(modules, _linker_flags(), COMPILER_FLAGS, *PACKAGES)
+    try:
+        return filled(folder, _fill, lambda: announce(_ANNOUNCED.format(kubernetes_version())), environment)
+    except NoToolchain:
+        words = f"no Go toolchain to build the control plane with, and {FOLDER_VARIABLE} is unset"
+        raise ControlPlaneUnavailable(words) from None
 
 
 def kubernetes_version() -> str:
@@ -80,24 +79,7 @@ def _linker_flags() -> str:
     return " ".join(["-s", "-w", *stamps])
 
 
-def _fingerprint() -> str:
-    asked_for = [(TOOLS / "go.mod").read_bytes(), (TOOLS / "go.sum").read_bytes()]
-    asked_for += [
-        text.encode() for text in (_linker_flags(), COMPILER_FLAGS, platform.system(), platform.machine(), *PACKAGES)
-    ]
-    return hashlib.sha256(b"\0".join(asked_for)).hexdigest()[:16]
-
-
-def _build(folder: Path, announce: Callable[[str], None]) -> None:
-    go = shutil.which("go")
-    if go is None:
-        raise ControlPlaneUnavailable(
-            f"no Go toolchain to build the control plane with, and {FOLDER_VARIABLE} is unset"
-        )
-    build_once(folder, partial(_go_build, go), lambda: announce(_ANNOUNCED.format(kubernetes_version())))
-
-
-def _go_build(go: str, staging: Path) -> None:
+def _fill(go: str, staging: Path) -> None:
     flags = ["-p", "2", "-trimpath", "-gcflags", COMPILER_FLAGS, "-ldflags", _linker_flags(), "-o", f"{staging}/"]
     try:
         go_build(go, [*flags, *PACKAGES.values()], TOOLS, {"CGO_ENABLED": "0"})

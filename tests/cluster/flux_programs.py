@@ -7,18 +7,15 @@ Its definitions and those of source-controller, which it watches, are taken out 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.go_build import GoBuildFailed, build_once, go_build
+from tests.go_build import GoBuildFailed, NoToolchain, filled, fingerprint, go_build
 
 from .binaries import COMPILER_FLAGS, ControlPlaneUnavailable
 
@@ -45,19 +42,12 @@ def find_flux(
     announce: Callable[[str], None] = print, environment: Mapping[str, str] = os.environ, cache: Path = CACHE
 ) -> Path:
     """Return the folder with `PROGRAM` and `DEFINITIONS`, making it first if need be. Raises FluxUnavailable."""
-    folder = cache / _fingerprint()
-    if not folder.is_dir():
-        go = shutil.which("go", path=environment.get("PATH", ""))
-        if go is None:
-            raise FluxUnavailable("no Go toolchain to build Flux's kustomize-controller with")
-        build_once(folder, partial(_fill, go), lambda: announce(_ANNOUNCED))
-    return folder
-
-
-def _fingerprint() -> str:
-    asked_for = [(TOOLS / name).read_bytes() for name in ("go.mod", "go.sum")]
-    texts = (COMPILER_FLAGS, _LINKER_FLAGS, _SOURCES, _SOURCES_SUM, platform.system(), platform.machine())
-    return hashlib.sha256(b"\0".join([*asked_for, *(text.encode() for text in texts)])).hexdigest()[:16]
+    modules = (TOOLS / name for name in ("go.mod", "go.sum"))
+    folder = cache / fingerprint(modules, COMPILER_FLAGS, _LINKER_FLAGS, _SOURCES, _SOURCES_SUM)
+    try:
+        return filled(folder, _fill, lambda: announce(_ANNOUNCED), environment)
+    except NoToolchain:
+        raise FluxUnavailable("no Go toolchain to build Flux's kustomize-controller with") from None
 
 
 def _fill(go: str, staging: Path) -> None:

@@ -7,19 +7,15 @@ expressions to Prometheus' engine over scrapes that were kept (`prometheus_tools
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import platform
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tests.go_build import GoBuildFailed, build_once, go_build
+from tests.go_build import GoBuildFailed, NoToolchain, filled, fingerprint, go_build
 
 from .binaries import COMPILER_FLAGS, ControlPlaneUnavailable
 
@@ -42,19 +38,12 @@ def find_prometheus(
     announce: Callable[[str], None] = print, environment: Mapping[str, str] = os.environ, cache: Path = CACHE
 ) -> Path:
     """Return the folder with `PROMTOOL` and `ASK`, building them first if need be. Raises PrometheusUnavailable."""
-    folder = cache / _fingerprint()
-    if not folder.is_dir():
-        go = shutil.which("go", path=environment.get("PATH", ""))
-        if go is None:
-            raise PrometheusUnavailable("no Go toolchain to build promtool with")
-        build_once(folder, partial(_fill, go), lambda: announce(_ANNOUNCED))
-    return folder
-
-
-def _fingerprint() -> str:
-    asked_for = [path.read_bytes() for path in (TOOLS / "go.mod", TOOLS / "go.sum", *sorted(TOOLS.glob("ask/*.go")))]
-    texts = (COMPILER_FLAGS, _LINKER_FLAGS, _TAGS, platform.system(), platform.machine())
-    return hashlib.sha256(b"\0".join([*asked_for, *(text.encode() for text in texts)])).hexdigest()[:16]
+    sources = (TOOLS / "go.mod", TOOLS / "go.sum", *sorted(TOOLS.glob("ask/*.go")))
+    folder = cache / fingerprint(sources, COMPILER_FLAGS, _LINKER_FLAGS, _TAGS)
+    try:
+        return filled(folder, _fill, lambda: announce(_ANNOUNCED), environment)
+    except NoToolchain:
+        raise PrometheusUnavailable("no Go toolchain to build promtool with") from None
 
 
 def _fill(go: str, staging: Path) -> None:
