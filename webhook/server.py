@@ -43,7 +43,7 @@ class Options:
 def parse_options(arguments: Sequence[str] | None = None) -> Options:
     """Read a command line (that of the process by default). Exits with a message when it is wrong."""
     standard = Options()
-    parser = argparse.ArgumentParser(prog="python -m webhook", description="Kerf's admission webhook.")
+    parser = argparse.ArgumentParser(prog="kerf webhook", description="Kerf's admission webhook.")
     parser.add_argument("--bind", default=standard.bind, help="address and port to listen on (default %(default)s)")
     parser.add_argument("--cert-file", type=Path, help="TLS certificate chain, PEM; read again when it changes")
     parser.add_argument("--key-file", type=Path, help="TLS private key, PEM; read again when it changes")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from urllib.parse import parse_qsl
@@ -83,6 +84,11 @@ def _handler(
         protocol_version = "HTTP/1.1"
         #: A client that says nothing does not keep a thread.
         timeout = 30
+
+        def handle(self) -> None:
+            # Who hangs up early (a scraper whose time is over) is nothing to tell of.
+            with suppress(ConnectionError):
+                super().handle()
 
         def do_GET(self) -> None:
             self._answer("GET")

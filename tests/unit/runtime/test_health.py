@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import http.client
+import socket
+import struct
+import threading
 from collections.abc import Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
-from reconciler.runtime.health import Server, check, metrics
+from reconciler.runtime.health import TEXT, Answer, Server, check, metrics
 
 
 class Probe:
@@ -52,3 +55,26 @@ def test_a_probe_passes_or_says_what_is_missing(server: Server, probe: Probe) ->
 def test_metrics_and_unknown_paths(server: Server) -> None:
     assert b"seen_total 1.0" in get(server, "/metrics")[1]
     assert get(server, "/debug")[0] == 404
+
+
+def test_who_hangs_up_before_the_answer_is_nothing_to_tell_of(capfd: pytest.CaptureFixture[str]) -> None:
+    """A scraper whose time is over; a traceback for each would fill the log."""
+    hung_up, answered = threading.Event(), threading.Event()
+
+    def late() -> Answer:
+        hung_up.wait(5)
+        answered.set()
+        return 200, TEXT, bytes(8_000_000)
+
+    server = Server(0, {"/metrics": late, "/livez": lambda: (200, TEXT, b"ok")}, "127.0.0.1")
+    with socket.create_connection(("127.0.0.1", server.port)) as scraper:
+        # Closed with a reset: what is written afterwards fails at once.
+        scraper.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    hung_up.set()
+    assert answered.wait(5)
+    assert get(server, "/livez") == (200, b"ok")
+    for thread in [one for one in threading.enumerate() if "process_request_thread" in one.name]:
+        thread.join(5)
+    server.close()
+    assert capfd.readouterr().err == ""
