@@ -23,8 +23,6 @@ a real control plane, reads what the controller serves, and holds it against thi
 There is no series for each pod, and one for each node claim, unless you ask for more. `DETAILED_METRICS`
 (`settings.detailedMetrics` of the chart) names what is to have one for each object, by comma, or `all`:
 
-| word | what comes with it | how many series |
-|---|---|---|
 {details}
 `DISABLE_CLUSTER_STATE_OBSERVABILITY` leaves out what is about single pods, and the resources of single nodes, whatever
 is named there. Single metrics are dropped by the chart's `serviceMonitor.metricRelabelings`, as with Karpenter.

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,12 @@ def test_links_of_the_readme_lead_somewhere() -> None:
 def test_what_it_names_in_the_repository_is_there(page: Path) -> None:
     named = {name.rstrip("/.") for name in NAMED.findall(page.read_text(encoding="utf-8"))}
     assert [name for name in sorted(named) if not (ROOT / name).exists() and not list(ROOT.glob(name))] == []
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_no_line_of_a_page_stands_twice_in_a_row_and_no_table_has_two_heads(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    rules = [number for number, line in enumerate(lines) if re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", line)]
+    heads = [number for number in rules if number > 1 and lines[number - 2].startswith("|")]
+    twice = [line for line, after in pairwise(lines) if line == after and line.startswith("|")]
+    assert ([lines[number - 1] for number in heads], twice) == ([], [])
