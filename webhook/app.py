@@ -7,7 +7,7 @@ and checked before anything reads them, and whatever goes wrong is an answer in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
@@ -118,7 +118,15 @@ def _json(code: int, content: object) -> Response:
 
 def _refused(code: int, message: str, metrics: Metrics) -> Response:
     metrics.rejected.labels(str(code)).inc()
+    _drain()
     return _json(code, {"error": message})
+
+
+def _drain() -> None:
+    """Read what nobody has read of the body. A connection that is closed on unread bytes is reset, and then the answer
+    may be lost on its way; who sends more than we take has to bear that."""
+    with suppress(HTTPException, OSError, ParseException):
+        request.get_data(cache=False)
 
 
 def _http(problem: HTTPException, settings: Settings, metrics: Metrics) -> Response:

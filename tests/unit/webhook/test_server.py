@@ -119,6 +119,31 @@ def test_reviews_over_tls_on_one_connection(server: Server) -> None:
     assert not ask(connection, "/mutate", review(changed("NodePool", "spec.weight", 0)))["allowed"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "type_", "status"),
+    [
+        ("DELETE", "/validate", "application/json", 405),
+        ("POST", "/nowhere", "application/json", 404),
+        ("POST", "/mutate", "text/plain", 415),
+    ],
+)
+def test_who_is_refused_for_something_else_than_the_body_reads_so(
+    server: Server, method: str, path: str, type_: str, status: int
+) -> None:
+    """The second half comes when the refusal is decided. Closed on it, the connection would be reset."""
+    half, connection = bytes(200_000), server.connect()
+    connection.putrequest(method, path)
+    connection.putheader("Content-Type", type_)
+    connection.putheader("Content-Length", str(2 * len(half)))
+    connection.endheaders(half)
+    time.sleep(0.1)
+    connection.send(half)
+    answer = connection.getresponse()
+    answer.read()
+    assert (answer.status, answer.will_close) == (status, False)
+    assert get(connection, "/readyz") == 200
+
+
 def test_a_new_certificate_is_served_without_a_restart_and_old_connections_go_on(server: Server) -> None:
     before = server.connect()
     assert served_name(before) == "first"
