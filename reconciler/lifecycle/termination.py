@@ -151,10 +151,11 @@ def _stages(progress: Progress, nodes: tuple[Node, ...]) -> Progress:
     deadline = deadline_of(claim)
     if deadline is not None:
         progress = progress.also(Plan(events=tuple(_expiring(node, deadline) for node in nodes)))
-    reason = Reason("Terminating", f"node claim {claim.name} is being deleted")
-    taints = [patch for node in nodes for patch in changed(node, _tainted(node), "TaintNode", reason)]
-    if taints:
-        return progress.also(act(*taints))
+    untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]
+    if untainted:
+        reason = Reason("Terminating", f"node claim {claim.name} is being deleted")
+        patches = [changed(node, tainted, "TaintNode", reason) for node, tainted in untainted]
+        return progress.also(act(*(patch for some in patches for patch in some)))
     if claim.is_true("InstanceTerminating"):
         return _instance_stage(progress, nodes)
     progress, drained = _drain_stage(progress, nodes, deadline)
