@@ -21,21 +21,21 @@ from reconciler.telemetry.names import METRICS
 from reconciler.telemetry.precedence import GiveWay, in_steps
 from reconciler.telemetry.spelling import resource_type, units
 
-#: Sums of what pods of one shape take are remembered for so many shapes.
-_SHAPES: Final = 20_000
 #: Nodes that are written in one step: about a millisecond.
 _STEP: Final = 50
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 _Sums = dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Amounts:
-    """What a pod takes. `parts` are what it was worked out from: they stay, so that no other has their place."""
+    """What each of `pods` pods takes that are alike. `parts` are what it was worked out from: they stay as long as it
+    does, so that no other has their place."""
 
     requests: Resources
     limits: Resources
     parts: tuple[object, ...]
+    pods: int = 0
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Usage:
                 self._count(pod, name, sign)
 
     def _count(self, pod: Pod, name: str, sign: int) -> None:
-        amounts = self._amounts(pod)
+        amounts = self._amounts(pod, sign)
         _add(self._requests, amounts.requests, sign)
         if not self._single_nodes:
             return
@@ -92,14 +92,16 @@ class Usage:
         if name not in self._nodes and not on.requests.get("pods"):
             del self._on[name]
 
-    def _amounts(self, pod: Pod) -> _Amounts:
+    def _amounts(self, pod: Pod, sign: int) -> _Amounts:
+        """What it takes; known for as long as there are pods like it."""
         parts = _parts(pod.spec)
         key = tuple(map(id, parts))
         found = self._shapes.get(key)
         if found is None:
-            if len(self._shapes) >= _SHAPES:
-                self._shapes.clear()
             found = self._shapes[key] = _Amounts(_parsed(pods.requests, pod), _parsed(_limits, pod), parts)
+        found.pods += sign
+        if found.pods <= 0:
+            del self._shapes[key]
         return found
 
     def see_node(self, old: Node | None, new: Node | None) -> None:
