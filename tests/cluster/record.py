@@ -63,7 +63,8 @@ def path_for(plane: Path) -> Path:
 class Mark:
     """From when until when which rights were missing, and to which test that happened.
 
-    None of them in particular: the API server was starting, which knows no Roles until it has read them.
+    None of them in particular: the API server was starting, which knows no Roles until it has read them; or the Roles
+    had gone with their release, and the controller was about to end.
     """
 
     test: str

@@ -174,7 +174,7 @@ def test_a_real_drift_replaces_the_nodes_of_one_class_and_no_other(kerf: Install
     _patch(kerf, "nodepool", CHANGED, {"spec": {"disruption": {"budgets": [{"nodes": "50%"}]}}})
     _patch(kerf, "ec2nodeclass", CHANGED, {"spec": {"tags": {"team": "other"}}})
     ours = {uid for uid, pool in before.items() if pool == CHANGED}
-    took = kerf.wait(lambda: not ours & _uids(kerf) and _whole(kerf), 240, "the ten nodes of one class are replaced")
+    took = kerf.wait(lambda: not ours & _uids(kerf) and _whole(kerf), 420, "the ten nodes of one class are replaced")
     print(f"\nthe nodes of one class were replaced in {took:.0f} s")
     assert {uid for uid, pool in before.items() if pool != CHANGED} <= _uids(kerf)
     assert not any(is_true(claim, "Drifted") for claim in _claims(kerf))

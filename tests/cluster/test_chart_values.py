@@ -74,6 +74,7 @@ GIVEN: Final[dict[str, Any]] = {
     "settings.clusterEndpoint": "https://given.example.com",
     "settings.consolidationMinimumSaving": "5%",
     "settings.deletionGuardPercent": "20",
+    "settings.detailedMetrics": "nodes,pods",
     "settings.karpenterLeases": "kube-system,karpenter/given",
     "settings.minValuesPolicy": "BestEffort",
     "settings.preferencePolicy": "Ignore",

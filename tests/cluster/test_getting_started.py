@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
+from . import record
 from .control_plane import ControlPlane
 from .flux_installation import nested
 from .installation import CLUSTER_NAME, ROOT, Installation
@@ -30,7 +32,8 @@ def commands() -> list[str]:
 
 
 class Started(Installation):
-    """Kerf as who reads the guide installs it; `rest` are the commands that come afterwards."""
+    """Kerf as who reads the guide installs it; `rest` are the commands that come afterwards. From `uninstalled` on the
+    controller, which runs on until the test is over, has no rights."""
 
     def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
         super().__init__(control_plane, folder, values={"webhook.deletionGuard": "true"})
@@ -39,6 +42,7 @@ class Started(Installation):
         for name in ("charts", "manifests"):
             (self._place / name).symlink_to(ROOT / name)
         self.rest: list[str] = []
+        self.uninstalled: datetime | None = None
 
     def _install_charts(self, values: Mapping[str, str]) -> None:
         self.person = Person(self.control_plane, self._folder / "bin", self._place, self.aws.environment())
@@ -72,6 +76,8 @@ OURS = [{"Name": "tag:karpenter.sh/discovery", "Values": [CLUSTER_NAME]}]
 def kerf(own_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     with Started(own_control_plane, tmp_path_factory.mktemp("started")) as installation:
         yield installation
+    if installation.uninstalled is not None:
+        record.mark(own_control_plane.record, installation.uninstalled, None)
 
 
 def test_from_an_empty_cluster_to_nodes_and_back(kerf: Started) -> None:
@@ -82,6 +88,8 @@ def test_from_an_empty_cluster_to_nodes_and_back(kerf: Started) -> None:
             assert done.returncode != 0
             assert "KERF-" in done.stdout
             continue
+        if command.startswith("helm uninstall"):
+            kerf.uninstalled = kerf.uninstalled or record.now()
         told[command] = kerf.person.does(command, timeout=330)
         print(command, told[command], sep="\n")
     assert len(told) >= 14
