@@ -174,7 +174,7 @@ def test_a_real_drift_replaces_the_nodes_of_one_class_and_no_other(kerf: Install
     _patch(kerf, "nodepool", CHANGED, {"spec": {"disruption": {"budgets": [{"nodes": "50%"}]}}})
     _patch(kerf, "ec2nodeclass", CHANGED, {"spec": {"tags": {"team": "other"}}})
     ours = {uid for uid, pool in before.items() if pool == CHANGED}
-    took = kerf.wait(lambda: not ours & _uids(kerf) and _whole(kerf), 420, "the ten nodes of one class are replaced")
+    took = kerf.wait(lambda: not ours & _uids(kerf) and _whole(kerf), 240, "the ten nodes of one class are replaced")
     print(f"\nthe nodes of one class were replaced in {took:.0f} s")
     assert {uid for uid, pool in before.items() if pool != CHANGED} <= _uids(kerf)
     assert not any(is_true(claim, "Drifted") for claim in _claims(kerf))
@@ -186,7 +186,7 @@ def test_it_is_given_back_as_karpenter_expects_it(kerf: Installation, lease: Hel
     kerf.wait(lambda: "only watching" in kerf.readiness()[1], 10, "Kerf has noticed")
     objects = _objects(kerf)
     claims = {name: one for name, one in objects.items() if one["kind"] == "NodeClaim"}
-    assert len(claims) == 3 * sample.EACH
+    assert 2 * sample.EACH < len(claims) <= 3 * sample.EACH
     for one in claims.values():
         pool = objects[f"NodePool/{_pool(one)}"]
         of_class = objects[f"EC2NodeClass/{one['spec']['nodeClassRef']['name']}"]
@@ -241,9 +241,10 @@ def _uids(kerf: Installation) -> set[str]:
 
 
 def _whole(kerf: Installation) -> bool:
+    """Nothing is on its way, and all pods run: on as many nodes as before, or on fewer and larger ones."""
     claims = _claims(kerf)
     ready = [c for c in claims if is_true(c, "Initialized") and "deletionTimestamp" not in c["metadata"]]
-    return len(ready) == len(claims) == 3 * sample.EACH and len(kerf.running(CHANGED)) == sample.EACH
+    return len(ready) == len(claims) <= 3 * sample.EACH and len(kerf.running(CHANGED)) == sample.EACH
 
 
 def _objects(kerf: Installation) -> dict[str, dict[str, Any]]:
