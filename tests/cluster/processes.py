@@ -27,6 +27,7 @@ LOG_TAIL_LINES: Final = 15
 # Below the range from which Linux hands out ports to outgoing connections: a component that restarts must find its
 # port still free.
 PORTS: Final = range(20_000, 30_000)
+_claims: Final[list[socket.socket]] = []
 
 REAPER: Final = 'cat >/dev/null; trap "" TERM; kill -TERM 0; sleep 1; rm -rf "$1"; kill -KILL 0'
 
@@ -146,12 +147,12 @@ def wait_until(done: Callable[[], bool], complaint: Callable[[], str], seconds: 
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct loopback TCP ports that nobody listens on just now."""
+    """Distinct loopback TCP ports that nobody listens on, and that no other run of tests here is given meanwhile."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
         if len(found) == count:
             break
-        if _is_free(port):
+        if _is_free(port) and _is_claimed(port):
             found.append(port)
     return found
 
@@ -162,4 +163,20 @@ def _is_free(port: int) -> bool:
             probe.bind(("127.0.0.1", port))
         except OSError:
             return False
+    return True
+
+
+def _is_claimed(port: int) -> bool:
+    """Claim the number for this process until it ends: its UDP port, which nothing here listens on, is the claim.
+
+    Seconds pass between the choice of a port and its program's listening on it. Test runs beside each other that only
+    looked for a listener were given the same port now and then.
+    """
+    claim = socket.socket(type=socket.SOCK_DGRAM)
+    try:
+        claim.bind(("127.0.0.1", port))
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)
     return True

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from . import processes
 from .binaries import FOLDER_VARIABLE, PACKAGES, ControlPlaneUnavailable, find_binaries
 from .flux_programs import FluxUnavailable, find_flux
 from .processes import Component, ComponentFailed, ProcessGroup, wait_until
@@ -101,6 +102,23 @@ def test_nothing_outlives_a_test_run_that_was_killed(tmp_path: Path) -> None:
     sleeper = Path("/proc") / ran.stdout.strip()
     assert ran.stdout.strip()
     wait_until(lambda: not folder.exists() and not _is_alive(sleeper), lambda: "something is left", seconds=10)
+
+
+def test_no_port_is_given_to_two_runs_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PORTS", range(30_000, 30_050))
+    ours = processes.free_ports(30)
+    script = (
+        "from tests.cluster import processes\n"
+        "processes.PORTS = range(30_000, 30_050); print(*processes.free_ports(50))\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True, timeout=30
+    )
+    theirs = {int(port) for port in ran.stdout.split()}
+    assert len(ours) == 30
+    assert 0 < len(theirs) <= 20
+    assert theirs.isdisjoint(ours)
 
 
 def _is_alive(process: Path) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import ssl
 import time
 import urllib.request
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from image.recipe import ROOT
+from tests.cluster.processes import free_ports
 from tests.unit.webhook.certificates import self_signed
 
 from .images import Container
@@ -71,7 +71,7 @@ def test_the_webhook_serves_with_the_arguments_of_the_chart(container: Container
     certificate, key = scratch / "tls.crt", scratch / "tls.key"
     for path, pem in zip((certificate, key), self_signed("webhook"), strict=True):
         path.write_bytes(pem)
-    port = _free_port()
+    (port,) = free_ports(1)
     arguments = _webhook_arguments(port, certificate, key)
     process = container.start(*arguments, folder=scratch)
     try:
@@ -118,12 +118,6 @@ def _webhook_arguments(port: int, certificate: Path, key: Path) -> list[str]:
         assert any(theirs in argument for argument in arguments)
         arguments = [argument.replace(theirs, own) for argument in arguments]
     return arguments
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _answer(url: str, trusted: ssl.SSLContext) -> int:
