@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from flask import Flask, Response, request
 from gunicorn.http.errors import ParseException
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from werkzeug.exceptions import HTTPException
 
 from api import lint
@@ -41,7 +41,7 @@ class Settings:
 class Metrics:
     """Counts and times of one app, in a registry of its own, so that two apps in one process do not meet."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate_ends: Callable[[], float] | None) -> None:
         self.registry: Final = CollectorRegistry()
         self.reviews: Final = Counter(
             "kerf_webhook_reviews_total",
@@ -62,6 +62,12 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        if certificate_ends is not None:
+            Gauge(
+                "kerf_webhook_certificate_expiry_timestamp_seconds",
+                "When the certificate expires that the webhook serves.",
+                registry=self.registry,
+            ).set_function(certificate_ends)
 
     @contextmanager
     def timed(self, path: str) -> Iterator[None]:
@@ -73,10 +79,13 @@ class Metrics:
             self.seconds.labels(path).observe(perf_counter() - began)
 
 
-def create_app(settings: Settings | None = None) -> Flask:
-    """The app, ready to answer: every rule is compiled before it returns."""
+def create_app(settings: Settings | None = None, certificate_ends: Callable[[], float] | None = None) -> Flask:
+    """The app, ready to answer: every rule is compiled before it returns.
+
+    `certificate_ends` tells when the certificate expires that it is served with, in Unix seconds, for the metrics.
+    """
     chosen = settings or Settings()
-    metrics = Metrics()
+    metrics = Metrics(certificate_ends)
     lint.prepare()
     app = Flask("webhook", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = chosen.body_bytes

@@ -8,6 +8,7 @@ the old certificate is served until both are there.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import ssl
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
+
+from cryptography import x509
 
 Stamp = tuple[int, int, int]
 
@@ -34,6 +37,7 @@ class _Context(ssl.SSLContext):
 class _Loaded:
     stamps: tuple[Stamp, Stamp]
     context: ssl.SSLContext
+    ends: float
 
 
 class Certificate:
@@ -50,21 +54,37 @@ class Certificate:
 
         Raises OSError (ssl.SSLError is one) when no usable certificate has ever been there.
         """
+        return self._fresh().context
+
+    def ends(self) -> float:
+        """When the certificate of the next connection expires, in Unix seconds; NaN if that cannot be read.
+
+        Raises OSError as context() does.
+        """
+        return self._fresh().ends
+
+    def _fresh(self) -> _Loaded:
         with self._lock:
             try:
                 stamps = _stamp(self._cert_file), _stamp(self._key_file)
                 if self._loaded is None or self._loaded.stamps != stamps:
-                    self._loaded = _Loaded(stamps, self._load())
+                    self._loaded = _Loaded(stamps, self._load(), self._read_end())
             except OSError:
                 if self._loaded is None:
                     raise
-            return self._loaded.context
+            return self._loaded
 
     def _load(self) -> ssl.SSLContext:
         context = _Context(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self._cert_file, self._key_file)
         return context
+
+    def _read_end(self) -> float:
+        try:
+            return x509.load_pem_x509_certificate(self._cert_file.read_bytes()).not_valid_after_utc.timestamp()
+        except ValueError:  # what OpenSSL takes is served all the same
+            return math.nan
 
 
 def _stamp(path: Path) -> Stamp:

@@ -10,6 +10,7 @@ import argparse
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Final
@@ -59,19 +60,21 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
 def run(options: Options | Sequence[str] | None = None, settings: Settings | None = None) -> None:
     """Serve until a signal ends the process. Takes options, a command line, or by default that of the process."""
     chosen = options if isinstance(options, Options) else parse_options(options)
-    _Server(chosen, lambda: create_app(settings)).run()
+    certificate = Certificate(chosen.cert_file, chosen.key_file) if chosen.cert_file and chosen.key_file else None
+    make_app = partial(create_app, settings, certificate.ends if certificate else None)
+    _Server(configuration(chosen, certificate), make_app).run()
 
 
 class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn, configured by our options and by nothing else: no configuration file, no environment."""
 
-    def __init__(self, options: Options, make_app: Callable[[], Flask]) -> None:
-        self._options = options
+    def __init__(self, configuration: Mapping[str, Any], make_app: Callable[[], Flask]) -> None:
+        self._configuration = configuration
         self._make_app = make_app
         super().__init__()
 
     def load_config(self) -> None:
-        for name, value in configuration(self._options).items():
+        for name, value in self._configuration.items():
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
@@ -83,8 +86,8 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         return app
 
 
-def configuration(options: Options) -> Mapping[str, Any]:
-    """gunicorn's settings for our options."""
+def configuration(options: Options, certificate: Certificate | None = None) -> Mapping[str, Any]:
+    """gunicorn's settings for our options, and the certificate of their files."""
     result: dict[str, Any] = {
         "bind": options.bind,
         "workers": options.workers,
@@ -96,8 +99,7 @@ def configuration(options: Options) -> Mapping[str, Any]:
         "preload_app": True,
         "worker_tmp_dir": str(_IN_MEMORY) if _IN_MEMORY.is_dir() else None,
     }
-    if options.cert_file and options.key_file:
-        certificate = Certificate(options.cert_file, options.key_file)
+    if certificate is not None:
         result |= {"certfile": str(options.cert_file), "keyfile": str(options.key_file)}
         result["ssl_context"] = _fresh(certificate)
     return result

@@ -114,6 +114,12 @@ WEBHOOK: Final = tuple(
             OWN,
             buckets=_REVIEWS,
         ),
+        gauge(
+            "kerf_webhook_certificate_expiry_timestamp_seconds",
+            "",
+            "When the certificate expires that the webhook serves.",
+            OWN,
+        ),
     )
 )
 

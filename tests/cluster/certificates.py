@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 SERVER_NAMES: Final = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
-LIFETIME: Final = datetime.timedelta(days=7)
+LIFETIME: Final = datetime.timedelta(days=90)  # no alert warns of its end
 CLOCK_SKEW: Final = datetime.timedelta(hours=1)
 SIGNS_CERTIFICATES: Final = x509.KeyUsage(
     digital_signature=False,

@@ -56,7 +56,7 @@ def test_what_is_renamed_names_what_there_is() -> None:
 
 def test_what_a_process_registers_is_in_the_table_and_is_as_that_says() -> None:
     """Of what has series at all; what writes itself is read in test_series.py."""
-    for metrics, process in ((Metrics(), "controller"), (WebhookMetrics(), "webhook")):
+    for metrics, process in ((Metrics(), "controller"), (WebhookMetrics(lambda: 0.0), "webhook")):
         for found in metrics.registry.collect():
             name = f"{found.name}_total" if found.type == "counter" else found.name
             assert (HERE[name].kind, HERE[name].process) == (found.type, process)

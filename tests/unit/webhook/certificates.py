@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def self_signed(name: str) -> tuple[bytes, bytes]:
-    """A certificate for 127.0.0.1 and its key, as PEM. `name` is the common name."""
+def self_signed(name: str, hours: float = 1) -> tuple[bytes, bytes]:
+    """A certificate for 127.0.0.1 and its key, as PEM. `name` is the common name; it ends after so many hours."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -25,7 +25,7 @@ def self_signed(name: str) -> tuple[bytes, bytes]:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=hours))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
         .sign(key, hashes.SHA256())
     )

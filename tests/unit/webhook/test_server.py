@@ -76,6 +76,15 @@ def get(connection: http.client.HTTPSConnection, path: str) -> int:
     return answer.status
 
 
+def certificate_end(connection: http.client.HTTPSConnection) -> float:
+    connection.request("GET", "/metrics")
+    name = "kerf_webhook_certificate_expiry_timestamp_seconds "
+    (value,) = (
+        line[len(name) :] for line in connection.getresponse().read().decode().splitlines() if line.startswith(name)
+    )
+    return float(value)
+
+
 def ask(connection: http.client.HTTPSConnection, path: str, question: Any) -> dict[str, Any]:
     connection.request("POST", path, json.dumps(question), {"Content-Type": "application/json"})
     answer = connection.getresponse()
@@ -158,6 +167,15 @@ def test_a_new_certificate_is_served_without_a_restart_and_old_connections_go_on
     assert ask(before, "/validate", review(NODEPOOL))["allowed"]
 
 
+def test_the_metrics_say_when_the_certificate_ends(server: Server) -> None:
+    connection = server.connect()
+    hours = (certificate_end(connection) - time.time()) / 3600
+    assert 0.9 < hours < 1.1
+    server.use(*self_signed("second", hours=48))
+    hours = (certificate_end(connection) - time.time()) / 3600  # of what new connections meet, not of this one's own
+    assert 47.9 < hours < 48.1
+
+
 def test_certificates_change_under_load_and_no_request_is_lost(server: Server) -> None:
     """Every request is on a connection of its own, so that each meets the certificate of its moment."""
     trusted = server.cert_file.read_bytes()
@@ -225,7 +243,7 @@ def test_the_command_line() -> None:
     assert parse_options([]) == Options()
     found = parse_options(["--bind", "[::]:9443", "--cert-file", "a", "--key-file", "b", "--workers", "2"])
     assert found == Options(bind="[::]:9443", cert_file=Path("a"), key_file=Path("b"), workers=2)
-    assert "ssl_context" in configuration(found)
+    assert "ssl_context" in configuration(found, Certificate(Path("a"), Path("b")))
     assert "ssl_context" not in configuration(Options())
 
 
