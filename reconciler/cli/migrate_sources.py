@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
@@ -13,7 +12,7 @@ from reconciler.cli import cluster_files, sources
 from reconciler.kube.client import KubeClient
 from reconciler.model.cloud import ClassFacts, ClusterFacts, Image, Region, SecurityGroup, Subnet
 from reconciler.model.snapshot import InstanceIndex, Snapshot
-from reconciler.ports import AlreadyGone, Forbidden, Throttled
+from reconciler.ports import AlreadyGone, Forbidden
 from reconciler.runtime import connecting, looking
 from reconciler.runtime.clock import SystemClock
 from reconciler.runtime.options import Options
@@ -32,10 +31,6 @@ PATHS: Final = {
     "Deployment": "/apis/apps/v1/deployments",
     "ServiceAccount": "/api/v1/serviceaccounts",
 }
-
-#: How often, and for how long at a time, is waited for an API server that is too busy to answer.
-_PATIENCE: Final = 5
-_LONGEST_SECONDS: Final = 5.0
 
 
 class Cluster(Protocol):
@@ -72,7 +67,7 @@ class LiveCluster:
         self.withheld: list[str] = []
         for kind, path in PATHS.items():
             try:
-                items = _items(kube, path)
+                items = kube.request("GET", path)["items"]
             except Forbidden:
                 self.withheld.append(kind)
                 continue
@@ -92,20 +87,10 @@ class LiveCluster:
         yield from account.look(connecting.clients(options), options)
 
 
-def _items(kube: KubeClient, path: str) -> list[Manifest]:
-    """What is there. An API server that asks for patience gets some: it has only just learned of a kind, or is busy."""
-    for _ in range(_PATIENCE):
-        try:
-            return list(kube.request("GET", path)["items"])
-        except Throttled as problem:
-            time.sleep(min(problem.retry_after_seconds or 1.0, _LONGEST_SECONDS))
-    return list(kube.request("GET", path)["items"])
-
-
 def live(kubeconfig: str, context: str) -> LiveCluster:
     """Raises PortError."""
     where = connecting.Where(kubeconfig, context)
-    return LiveCluster(connecting.client(Options(), where, lambda kind, problem: None))
+    return LiveCluster(connecting.client(Options(), where, lambda kind, problem: None, patience=connecting.PATIENCE))
 
 
 # --- files ------------------------------------------------------------------------------------------------------

@@ -78,7 +78,8 @@ def _look(options: Options, kubeconfig: str, kube_context: str) -> Iterator[Find
         """Told of each object where it matters."""
 
     try:
-        kube = connecting.client(options, connecting.Where(kubeconfig, kube_context), poisoned)
+        where = connecting.Where(kubeconfig, kube_context)
+        kube = connecting.client(options, where, poisoned, patience=connecting.PATIENCE)
     except PortError as error:
         yield Finding("API server", WRONG, str(error), "name the cluster: --kubeconfig, --context")
         return

@@ -49,7 +49,8 @@ def _client(kubeconfig: str, kube_context: str) -> KubeClient:
     from reconciler.runtime import connecting
     from reconciler.runtime.options import Options
 
-    return connecting.client(Options(), connecting.Where(kubeconfig, kube_context), lambda kind, problem: None)
+    where = connecting.Where(kubeconfig, kube_context)
+    return connecting.client(Options(), where, lambda kind, problem: None, patience=connecting.PATIENCE)
 
 
 def _released(kube: KubeClient, *, yes: bool) -> bool:

@@ -132,7 +132,8 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
         typer.echo(f"kerf why: a {kind.name} cannot be read: {problem}", err=True)
 
     clock = SystemClock()
-    kube = connecting.client(options, connecting.Where(kubeconfig, kube_context), poisoned)
+    where = connecting.Where(kubeconfig, kube_context)
+    kube = connecting.client(options, where, poisoned, patience=connecting.PATIENCE)
     try:
         cloud = connecting.cloud(options, kube, clock)
     except SettingsError as error:

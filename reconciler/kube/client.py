@@ -60,9 +60,16 @@ class KubeClient:
         burst: int = 300,
         on_warning: Callable[[str], None] = lambda text: None,
         watched: Watched | None = None,
+        patience: int = 0,
     ) -> None:
         self._transport = Transport(
-            load, user_agent=user_agent, qps=qps, burst=burst, on_warning=on_warning, watched=watched
+            load,
+            user_agent=user_agent,
+            qps=qps,
+            burst=burst,
+            on_warning=on_warning,
+            watched=watched,
+            patience=patience,
         )
         self._decoders = {kind.name: KindDecoder(kind, on_poison) for kind in kinds.KNOWN}
         self._count = itertools.count()

@@ -1,7 +1,7 @@
 """HTTP to the API server: the official client's configuration and pool, one request at a time, each with a time-out.
 
-Nothing is retried, but for a request that was refused for its credentials: those are read again (a token file may have
-been rotated), and the request, which had no effect, is made once more.
+What had no effect is made again: once, when it was refused for its credentials, after those are read again (a token
+file may have been rotated); and for a patient caller when the server was too busy. Nothing else is.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 
 from reconciler.kube.errors import translate
-from reconciler.ports import Unavailable
+from reconciler.ports import Throttled, Unavailable
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
 CONNECTIONS = 64
+#: A patient caller waits no longer at a time, whatever the server asks for.
+LONGEST_WAIT_SECONDS = 5.0
 #: Code, agent and text, as RFC 7234 has them; several may be in one header.
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -84,7 +86,8 @@ class Transport:
     """See the module. `load` reads the configuration anew, but never more often than `reload_every_seconds`.
 
     `on_warning` is told what the server warns of beside an answer: fields that it does not know, versions that go;
-    `watched` of each request.
+    `watched` of each request. A request that the server is too busy for is sent again, `patience` times at most: for
+    callers who have no next look.
     """
 
     def __init__(
@@ -97,7 +100,9 @@ class Transport:
         reload_every_seconds: float = 5.0,
         on_warning: Callable[[str], None] = lambda text: None,
         watched: Watched | None = None,
+        patience: int = 0,
     ) -> None:
+        self._patience = patience
         self._on_warning, self._watched = on_warning, watched or Unwatched()
         self._load, self._user_agent, self._reload_every = load, user_agent, reload_every_seconds
         self._limiter = Limiter(qps, burst)
@@ -126,6 +131,22 @@ class Transport:
         read_seconds: float = READ_SECONDS,
     ) -> bytes:
         """The answer's body. Raises PortError for every answer of 400 or above, and when there is none."""
+        for _ in range(self._patience):
+            try:
+                return self._request(method, path, query, body, content_type, read_seconds)
+            except Throttled as busy:
+                time.sleep(min(busy.retry_after_seconds or 1.0, LONGEST_WAIT_SECONDS))
+        return self._request(method, path, query, body, content_type, read_seconds)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Any,
+        content_type: str,
+        read_seconds: float,
+    ) -> bytes:
         with self.open(method, path, query, body, content_type=content_type, read_seconds=read_seconds) as answer:
             try:
                 return answer.data

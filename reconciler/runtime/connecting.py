@@ -25,6 +25,8 @@ from reconciler.runtime.starting import patiently
 from reconciler.telemetry.logs import Logger
 from reconciler.telemetry.precedence import GiveWay, at_once
 
+#: How often what a person has asked for is asked again of an API server that is too busy.
+PATIENCE = 5
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -42,10 +44,11 @@ def client(
     on_poison: Callable[[Kind, str], None],
     on_warning: Callable[[str], None] = lambda text: None,
     watched: Watched | None = None,
+    patience: int = 0,
 ) -> KubeClient:
-    """`on_poison` is told of what cannot be read, `on_warning` of what the API server warns, `watched` of each request.
-    Raises PortError."""
-    told: dict[str, Any] = {"on_poison": on_poison, "on_warning": on_warning, "watched": watched}
+    """`on_poison` is told of what cannot be read, `on_warning` of what the API server warns, `watched` of each request;
+    one that the server is too busy for is sent again, `patience` times at most. Raises PortError."""
+    told: dict[str, Any] = {"on_poison": on_poison, "on_warning": on_warning, "watched": watched, "patience": patience}
     told |= {"qps": float(options.kube_client_qps), "burst": options.kube_client_burst}
     if where.kubeconfig or where.context or not NAMESPACE_FILE.exists():
         path, context = where.kubeconfig or None, where.context or None

@@ -15,8 +15,6 @@ from typer.testing import CliRunner
 
 from reconciler.cli import migrate_page
 from reconciler.cli.app import app
-from reconciler.cli.migrate_sources import PATHS, LiveCluster
-from reconciler.kube.client import KubeClient
 from reconciler.model import kinds
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import InstanceIndex, Snapshot
@@ -26,7 +24,6 @@ from reconciler.runtime.preflight.findings import Finding
 from reconciler.runtime.settings import Options
 from tests.adoption import sample
 from tests.adoption.world import Adopted
-from tests.unit.kube.api_double import ApiDouble, Handler
 
 Manifest = dict[str, Any]
 
@@ -333,23 +330,3 @@ def test_nodes_that_would_be_consolidated(play: Adopted) -> None:
     assert nodes["Consolidation"].how == "doubtful"
     assert "less an hour" in nodes["Consolidation"].seen
     assert "web-0000" in nodes["Consolidation"].seen
-
-
-# --- a cluster that is busy ---------------------------------------------------------------------------------------
-def test_an_api_server_that_asks_for_patience_is_asked_again() -> None:
-    """As one does that has only just learned of a kind."""
-    asked: list[str] = []
-
-    def listed(handler: Handler) -> tuple[int, object]:
-        asked.append(handler.path)
-        if handler.path == PATHS["NodeOverlay"] and asked.count(handler.path) == 1:
-            said = {"kind": "Status", "code": 429, "message": "storage is (re)initializing"}
-            return 429, {**said, "details": {"retryAfterSeconds": 1}}
-        return 200, {"items": [{"metadata": {"name": "one"}}]}
-
-    with ApiDouble() as api:
-        api.routes |= {f"GET {path}": listed for path in PATHS.values()}
-        cluster = LiveCluster(KubeClient(api.configuration))
-    assert asked.count(PATHS["NodeOverlay"]) == 2
-    assert len(asked) == len(PATHS) + 1
-    assert set(cluster.manifests) == set(PATHS)

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
@@ -302,6 +303,31 @@ def test_credentials_are_read_again_when_they_are_refused(api: ApiDouble) -> Non
     transport = Transport(load, user_agent="x", reload_every_seconds=0.0)
     assert b"items" in transport.request("GET", PODS)
     assert len(api.requests) == 2
+
+
+@pytest.mark.parametrize(("patience", "refusals", "heard"), [(5, 2, True), (1, 2, False), (0, 1, False)])
+def test_a_busy_server_is_asked_again_by_who_is_patient(
+    api: ApiDouble, monkeypatch: pytest.MonkeyPatch, patience: int, refusals: int, heard: bool
+) -> None:
+    """As one is that has only just learned of a kind; a writer is refused before anything is done, too."""
+    waits = list[float]()
+    monkeypatch.setattr("reconciler.kube.transport.time.sleep", waits.append)
+
+    def busy(request: Handler) -> tuple[int, Any]:
+        if len(api.requests) > refusals:
+            return 200, {"metadata": {"resourceVersion": "1"}, "items": []}
+        said = {"kind": "Status", "code": 429, "message": "storage is (re)initializing"}
+        return 429, {**said, "details": {"retryAfterSeconds": 60 if waits else 2}}
+
+    api.routes |= {f"GET {PODS}": busy, f"POST {PODS}": busy}
+    for method in ("GET", "POST"):
+        api.requests.clear()
+        waits.clear()
+        client = KubeClient(api.configuration, patience=patience)
+        with nullcontext() if heard else pytest.raises(Throttled, match="initializing"):
+            client.request(method, PODS)
+        assert len(api.requests) == min(refusals, patience) + 1
+        assert waits == [2.0, 5.0][: min(refusals, patience)]
 
 
 def test_what_the_server_warns_of_is_told(api: ApiDouble) -> None:
