@@ -25,7 +25,7 @@ MOMENTS = (
     Moment(60.0, 30, 30, 8_300_000, 2, 200, 190, 4.0, 2**21),
     Moment(70.4, 29, 29, 8_200_000, 2, 210, 200, 5.0, 2**21),
 )
-FOUND = Figures(BEFORE, 1.02, 8_000_000.0, MOMENTS, rested=True)
+FOUND = Figures(BEFORE, 1.02, 8_000_000.0, MOMENTS, unrest="")
 
 
 def line(verb: str, subresource: str = "", code: int = 201, resource: str = "pods", name: str = "a") -> bytes:
@@ -117,10 +117,12 @@ def test_what_is_to_be_reached(change: dict[str, Any], missed: list[str]) -> Non
     assert [row.what.rpartition(", ")[2] for row in targets(found) if not row.met] == missed
 
 
-def test_a_cluster_that_never_rests_misses_the_time() -> None:
-    found = replace(FOUND, rested=False)
+@pytest.mark.parametrize("unrest", ["not within 600", "597 of 600 pods run"])
+def test_a_cluster_that_never_rests_or_lacks_pods_misses_the_time(unrest: str) -> None:
+    found = replace(FOUND, unrest=unrest)
+    assert next((row.met, row.measured) for row in targets(found)) == (False, unrest)
     assert [row.met for row in targets(found)] == [False, True, True]
-    assert "not within 600" in cells("Kerf", found)
+    assert unrest in cells("Kerf", found)
 
 
 def test_figures_and_a_timeline_of_what_changed(tmp_path: Path) -> None:
