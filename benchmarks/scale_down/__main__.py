@@ -34,6 +34,7 @@ from reconciler.kube.client import KubeClient
 from reconciler.model import kinds
 from reconciler.model.objects import Pod
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.fleet import is_true
 from tests.cluster.processes import wait_until
 
 Side = Callable[[ControlPlane, Path, Sequence[Json]], AbstractContextManager[Running]]
@@ -116,13 +117,9 @@ def idle(kube: KubeClient) -> list[str]:
     told = [
         (pod["metadata"]["name"], pod["spec"].get("nodeName", "unbound"), json.dumps(pod["status"]))
         for pod in found
-        if _ready(pod).get("status") != "True"
+        if not is_true(pod, "Ready")
     ]
     return [" ".join(one) for one in told]
-
-
-def _ready(pod: Json) -> Json:
-    return next((one for one in pod["status"].get("conditions", ()) if one["type"] == "Ready"), {})
 
 
 def say(text: str) -> None:
