@@ -62,6 +62,8 @@ class Record:
         return int(self.manifest["metadata"]["resourceVersion"])
 
 
+#: Changes an object before it is stored, as a mutating admission plugin does.
+Plugin = Callable[[Kind, Manifest], Manifest]
 #: Called after each change with the record before (None: created) and after (None: removed).
 Listener = Callable[[Record | None, Record | None], None]
 
@@ -74,6 +76,7 @@ class ApiServer:
         self._objects: dict[str, dict[Key, Record]] = {}
         self._histories: dict[str, History] = {}
         self._listeners: list[Listener] = []
+        self._plugins: list[Plugin] = []
         self._made = 0
         #: Every kind that is served, by name.
         self.kinds: dict[str, Kind] = dict(kinds.BY_NAME)
@@ -83,6 +86,10 @@ class ApiServer:
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
+
+    def admit(self, plugin: Plugin) -> None:
+        """Let the plugin change each object that is created or changed from now on."""
+        self._plugins.append(plugin)
 
     # --- reading --------------------------------------------------------------------------------------------------
     def records(self, kind: Kind, namespace: str = "") -> Iterator[Record]:
@@ -140,7 +147,7 @@ class ApiServer:
         if namespace:
             meta["namespace"] = namespace
         stored = admission.on_create(kind, {**fresh, "metadata": meta})
-        return self._store(kind, stored, None)
+        return self._store(kind, self._plugged(kind, stored), None)
 
     def patch(
         self,
@@ -210,12 +217,17 @@ class ApiServer:
                 after.pop("status", None)
                 after |= {"status": before["status"]} if "status" in before else {}
             after["metadata"] = _kept(before["metadata"], wanted.get("metadata") or {})
-            after = admission.on_change(old.kind, after, before)
+            after = dict(self._plugged(old.kind, admission.on_change(old.kind, after, before)))
         if after == before:
             return old
         if _spec(after) != _spec(before):
             after["metadata"] = {**after["metadata"], "generation": before["metadata"].get("generation", 1) + 1}
         return self._settle(old, after)
+
+    def _plugged(self, kind: Kind, manifest: Manifest) -> Manifest:
+        for plugin in self._plugins:
+            manifest = plugin(kind, manifest)
+        return manifest
 
     def _settle(self, old: Record, manifest: Mapping[str, Any]) -> Record:
         """Store the manifest, or remove the object when nothing holds it any more."""

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 from api import labels
 from reconciler.model import kinds
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Node, Pod
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.volumes import EBS, Volumes
 
 
 class NodeDrivers:
-    """See the module. `most` is what a driver says of each node."""
+    """See the module. `most` is the number of volumes that a node attaches."""
 
-    def __init__(self, server: ApiServer, volumes: Volumes, most: int) -> None:
+    def __init__(self, server: ApiServer, volumes: Volumes, most: Callable[[Node], int]) -> None:
         self._server, self._volumes, self._most = server, volumes, most
         self._joined: dict[str, None] = {}
         server.listen(self._heard)
@@ -63,7 +63,7 @@ class NodeDrivers:
             "name": EBS,
             "nodeID": node.value.spec.provider_id.rpartition("/")[2] or name,
             "topologyKeys": [labels.ZONE],
-            "allocatable": {"count": self._most},
+            "allocatable": {"count": self._most(node.value)},
         }
         meta = {"name": name, "ownerReferences": [owner]}
         self._server.create(kinds.CSI_NODE, {"metadata": meta, "spec": {"drivers": [driver]}})

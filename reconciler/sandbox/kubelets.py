@@ -24,6 +24,7 @@ from reconciler.ports import AlreadyExists
 from reconciler.sandbox import user_data
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import Agenda
+from reconciler.sandbox.differences import Differences
 from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.manifests import timestamp
@@ -48,8 +49,16 @@ _AT_ONCE = ("cpu", "memory", "ephemeral-storage", "pods")
 class Kubelets:
     """All of them. `alive` is what the node lifecycle asks."""
 
-    def __init__(self, server: ApiServer, ec2: Ec2, agenda: Agenda, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        server: ApiServer,
+        ec2: Ec2,
+        differences: Differences,
+        agenda: Agenda,
+        now: Callable[[], datetime],
+    ) -> None:
         self._server, self._ec2, self._agenda, self._now = server, ec2, agenda, now
+        self._differences = differences
         self._machines: dict[str, Machine] = {}
         self._waiting: dict[str, dict[tuple[str, str], str]] = {}
         server.listen(self._heard)
@@ -74,7 +83,8 @@ class Kubelets:
             return
         name = f"ip-10-0-{machine.number >> 8}-{machine.number & 255}.{self._ec2.region.name}.compute.internal"
         settings, info = user_data.read(machine.user_data), self._ec2.region.types[machine.instance_type]
-        full, usable = _room(info, settings, machine)
+        full, planned = _room(info, settings, machine)
+        usable = self._differences.allocatable(machine, planned)
         taints = [encode(taint) for taint in settings.taints]
         self._machines[name] = machine
         node = {
@@ -90,6 +100,7 @@ class Kubelets:
             self._server.create(kinds.NODE, node)
         except AlreadyExists:
             return
+        self._differences.registered(name, machine)
         self._agenda.after(self._ec2.weather.ready_seconds, lambda: self._make_ready(name, full, usable))
 
     def _unfit(self, machine: Machine) -> bool:

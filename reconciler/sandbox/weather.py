@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +38,19 @@ class Weather:
     #: How long the scheduler takes to look; and whether it takes any node that will do instead of the emptiest.
     scheduling_seconds: float = 0.0
     scattered: bool = False
+    #: Nodes that differ from their plan: the share of all nodes, and only of these instance types and NodePools (empty:
+    #: all). Each of the rows below applies to these nodes.
+    differing_share: float = 1.0
+    differing_types: Sequence[str] = ()
+    differing_nodepools: Sequence[str] = ()
+    #: By resource, the amount that the allocatable of the node lacks: a quantity, or a percentage (`10%`).
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    #: The number of volumes that the node cannot attach of `attachable_volumes`.
+    lacking_attachments: int = 0
+    #: Keys of labels that an admission plugin of the cluster removes from each write of the Node.
+    missing_labels: Sequence[str] = ()
+    #: A taint (`key=value:Effect`) that an agent adds so many seconds after the registration; the seconds until the
+    #: agent removes the taint (0: never).
+    late_taint: str = ""
+    late_taint_after_seconds: float = 1.0
+    late_taint_seconds: float = 0.0

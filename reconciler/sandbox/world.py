@@ -27,6 +27,7 @@ from reconciler.sandbox.clock import START, Agenda, VirtualClock
 from reconciler.sandbox.cloud import SandboxCloud
 from reconciler.sandbox.csi import NodeDrivers
 from reconciler.sandbox.daemon_sets import DaemonSets
+from reconciler.sandbox.differences import Differences
 from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.eviction import DisruptionController
 from reconciler.sandbox.faults import Faults
@@ -88,9 +89,10 @@ class World:
         self.ec2 = Ec2(self.clock.now, self.agenda, region, subnets, self.weather, seed)
         self.kube = SandboxKube(self.server, self.clock.now, self.faults)
         self.cloud = SandboxCloud(self.ec2, self.clock, self.faults, cluster_name)
-        self.kubelets = Kubelets(self.server, self.ec2, self.agenda, self.clock.now)
+        differences = Differences(self.server, self.ec2, self.agenda, seed)
+        self.kubelets = Kubelets(self.server, self.ec2, differences, self.agenda, self.clock.now)
         volumes = Volumes(self.server, self.agenda, zones, self.weather.detach_seconds)
-        drivers = NodeDrivers(self.server, volumes, self.weather.attachable_volumes)
+        drivers = NodeDrivers(self.server, volumes, differences.attachable)
         self._parts: tuple[Part, ...] = (
             GarbageCollector(self.server),
             NodeLifecycle(self.server, self.ec2, self.kubelets, self.agenda, self.clock.now),

@@ -13,7 +13,8 @@ A scenario is a list of steps. Verbs:
   pod of it is), `in POOL`, or `not NAME` (a claim that is not among those remembered);
 - `stock_out`, `withdraw` (a type), `reclaim`, `rebalance`, `impair` and `recover` (what EC2 says of instances),
   `end_instance`, `stray` (an instance that has no claim), `sicken` (so many nodes of those that are well), `cure` (all
-  of them), `condition` (of a node), `weather`;
+  of them), `condition` (of a node), `weather` (fields of `reconciler/sandbox/weather.py`; with `lacking`,
+  `lacking_attachments`, `missing_labels` and `late_taint` the nodes that register from then on differ from their plan);
 - `run` (virtual time), `until` (a day and hour in UTC), `idle` (time in which nothing may be written or told),
   `restart` (another controller takes over);
 - `remember` (the claims as they are now), `expect` (must hold at once; with `within` the world runs until it does),
