@@ -1,13 +1,15 @@
 """From a planned node to the NodeClaim that asks for it.
 
-The name is a hash of what the claim is for, so that a decision that is repeated before its first write shows makes the
-same claim again and meets AlreadyExists, instead of making a second one.
+The name is a hash of the claim's purpose: a repeat of a decision, before the first write is visible, makes the same
+name and meets AlreadyExists instead of a second claim. While a claim with that name exists, the next number goes into
+the hash. So there is always another name, and none is longer than 63 characters.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +27,7 @@ from reconciler.scheduling.solution import NewNode
 #: Hex digits of a name's hash, and of a planned pod's mark.
 _NAME_DIGITS = 8
 _MARK_DIGITS = 6
+#: With a hyphen and the digits it is 63 characters, the longest value of a label.
 _LONGEST_POOL_PART = 54
 
 
@@ -50,8 +53,13 @@ def member_claim(snapshot: Snapshot, pool: NodePool, name: str) -> NodeClaim:
 
 def member_name(pool: NodePool, which: object) -> str:
     """`<pool>-<hash>` for the members of a static pool: their number, or whose successors they are."""
-    digest = hashlib.sha256(f"member\n{pool.metadata.uid}\n{which}".encode()).hexdigest()
-    return f"{pool.name[:_LONGEST_POOL_PART]}-{digest[:_NAME_DIGITS]}"
+    return _name(pool.name, f"member\n{pool.metadata.uid}\n{which}")
+
+
+def _name(pool_name: str, purpose: str) -> str:
+    """`<pool>-<hash of the purpose>`; a long pool name is cut."""
+    digest = hashlib.sha256(purpose.encode()).hexdigest()
+    return f"{pool_name[:_LONGEST_POOL_PART].rstrip('-.')}-{digest[:_NAME_DIGITS]}"
 
 
 def _claim(
@@ -79,10 +87,9 @@ def _claim(
 
 
 def claim_name(snapshot: Snapshot, node: NewNode, salt: str) -> str:
-    """`<pool>-<hash>` over the salt and the pods' UIDs; a longer hash where a living claim has the short one."""
-    uids = sorted(_uids(snapshot, node))
-    digest = hashlib.sha256("\n".join([salt, node.pool, *uids]).encode()).hexdigest()
-    names = (f"{node.pool[:_LONGEST_POOL_PART]}-{digest[:digits]}" for digits in range(_NAME_DIGITS, len(digest)))
+    """`<pool>-<hash>` over the salt and the pods' UIDs, and the number of the first name that no claim has."""
+    purpose = "\n".join([salt, node.pool, *sorted(_uids(snapshot, node))])
+    names = (_name(node.pool, f"{purpose}\n{number}" if number else purpose) for number in count())
     return next(name for name in names if name not in snapshot.node_claims)
 
 

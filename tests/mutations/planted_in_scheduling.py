@@ -49,9 +49,9 @@ BUGS = (
         (
             Edit(
                 "reconciler/scheduling/claims.py",
-                '    digest = hashlib.sha256("\\n".join([salt, node.pool, *uids]).encode()).hexdigest()\n',
+                '    purpose = "\\n".join([salt, node.pool, *sorted(_uids(snapshot, node))])\n',
                 "    once = snapshot.now.isoformat()\n"
-                '    digest = hashlib.sha256("\\n".join([once, salt, node.pool, *uids]).encode()).hexdigest()\n',
+                '    purpose = "\\n".join([once, salt, node.pool, *sorted(_uids(snapshot, node))])\n',
             ),
         ),
         (rule("test_a_creation_whose_answer_was_lost_meets_its_own_name"),),

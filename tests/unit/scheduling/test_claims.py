@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
 from api import labels
-from reconciler.scheduling.claims import pod_mark, to_claim
+from api.v1.nodeclaim import NodeClaim
+from reconciler.scheduling.claims import member_name, pod_mark, to_claim
 from reconciler.scheduling.solve import Solution, solve
 from tests.unit.scheduling import worlds as w
+
+SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 
 def planned(*objects: Any, **facts: Any) -> tuple[Any, Solution]:
@@ -83,8 +91,32 @@ def test_the_same_decision_has_the_same_names_and_another_salt_others() -> None:
     assert not set(names) & {to_claim(snapshot, n, salt="t").name for n in solution.new_nodes}
 
 
-def test_a_living_claims_name_is_not_taken_again() -> None:
+@pytest.mark.parametrize("pool", ["default", "a" * 63, "a" * 53 + "." + "b" * 9, "a" * 50 + "----" + "b" * 9])
+def test_names_for_the_same_pods_never_run_out_and_fit_a_label(pool: str) -> None:
+    snapshot, solution = planned(w.pool(pool), w.pod("p"))
+    claims: list[NodeClaim] = []
+    for _ in range(200):
+        later = w.world(w.pool(pool), w.pod("p"), claims)
+        claim = to_claim(later, solution.new_nodes[0], salt="s")
+        assert claim.name == to_claim(later, solution.new_nodes[0], salt="s").name
+        claims.append(claim)
+    names = {claim.name for claim in claims}
+    assert len(names) == 200
+    assert all(len(name) <= 63 and re.fullmatch(SUBDOMAIN, name) for name in names)
+    gone = w.world(w.pool(pool), w.pod("p"), claims[1:])
+    assert to_claim(gone, solution.new_nodes[0], salt="s").name == claims[0].name
+    assert member_name(snapshot.node_pools[pool], 0) not in names
+    assert re.fullmatch(SUBDOMAIN, member_name(snapshot.node_pools[pool], 0))
+
+
+def test_claims_with_the_longer_hashes_of_earlier_versions_are_followed() -> None:
+    """Up to 64 digits; the pods of such a claim go there, and the next claim for the same pods has a short name."""
     snapshot, solution = planned(w.pool(), w.pod("p"))
-    first = to_claim(snapshot, solution.new_nodes[0], salt="s")
-    later = w.world(w.pool(), w.pod("p"), first)
-    assert to_claim(later, solution.new_nodes[0], salt="s").name not in later.node_claims
+    short = to_claim(snapshot, solution.new_nodes[0], salt="provisioned")
+    (pod,) = snapshot.pods.values()
+    digest = hashlib.sha256(f"provisioned\ndefault\n{pod.metadata.uid}".encode()).hexdigest()
+    assert short.name == f"default-{digest[:8]}"
+    old = [replace(short, metadata=replace(short.metadata, name=f"default-{digest[:n]}")) for n in range(8, 64)]
+    again = w.world(w.pool(), w.pod("p"), old)
+    assert solve(again, list(again.pods.pending.values())).placed == {"default/p": short.name}
+    assert len(to_claim(again, solution.new_nodes[0], salt="provisioned").name) == len(short.name)
