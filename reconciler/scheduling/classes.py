@@ -226,6 +226,7 @@ def _parts(pod: Pod) -> tuple[int, ...]:
         id(spec.init_containers) if spec.init_containers else 0,
         id(spec.overhead) if spec.overhead else 0,
         id(spec.resources) if spec.resources else 0,
+        int(spec.host_network),
     )
 
 
@@ -235,9 +236,10 @@ def shape_of(pod: Pod) -> Shape:
     wishes = (spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints)
     takes = (
         [(c.resources.requests, c.resources.limits, c.ports) for c in spec.containers],
-        [(c.resources.requests, c.resources.limits, c.restart_policy) for c in spec.init_containers],
+        [(c.resources.requests, c.resources.limits, c.restart_policy, c.ports) for c in spec.init_containers],
         spec.overhead,
         spec.resources,
+        spec.host_network,
     )
     return _encode(wishes), _encode(takes)
 

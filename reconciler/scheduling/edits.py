@@ -19,6 +19,7 @@ from api.v1.nodepool import NodePool
 from reconciler.model import pods
 from reconciler.model.objects import (
     Affinity,
+    Container,
     NodeSelector,
     NodeSelectorTerm,
     Pod,
@@ -157,11 +158,15 @@ class DropPort(PodEdit):
     port: HostPort
 
     def made(self, pod: Pod) -> Pod:
-        containers = tuple(
-            replace(container, ports=tuple(p for p in container.ports if (p.host_port, p.protocol) != self.port[1:]))
-            for container in pod.spec.containers
+        spec = replace(
+            pod.spec,
+            containers=tuple(map(self._without, pod.spec.containers)),
+            init_containers=tuple(map(self._without, pod.spec.init_containers)),
         )
-        return pod if containers == pod.spec.containers else replace(pod, spec=replace(pod.spec, containers=containers))
+        return pod if spec == pod.spec else replace(pod, spec=spec)
+
+    def _without(self, container: Container) -> Container:
+        return replace(container, ports=tuple(p for p in container.ports if (p.host_port, p.protocol) != self.port[1:]))
 
     def __str__(self) -> str:
         return f"remove its host port {self.port[1]}/{self.port[2]}"

@@ -75,7 +75,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     83: (
         "Host ports count only where an address is given.",
-        (Edit("reconciler/scheduling/ports.py", "if port.host_port\n", "if port.host_ip\n"),),
+        (Edit("reconciler/scheduling/ports.py", "(number := _number(pod, port)) > 0", "(number := _number(pod, port)) and port.host_ip"),),
     ),
     86: (
         "Daemon sets take nothing of new nodes.",

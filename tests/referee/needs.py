@@ -10,7 +10,7 @@ from reconciler.model.objects import Container, Pod
 
 #: Address, port, protocol.
 HostPort = tuple[str, int, str]
-_EVERY_ADDRESS = ("0.0.0.0", "::")
+_EVERY_ADDRESS = "0.0.0.0"
 
 
 def requests(pod: Pod) -> Resources:
@@ -55,11 +55,21 @@ def claims_devices(pod: Pod) -> bool:
 
 
 def host_ports(pod: Pod) -> frozenset[HostPort]:
-    """Those of its regular containers; no address means every address."""
-    every = (p for one in pod.spec.containers for p in one.ports)
-    return frozenset((p.host_ip or _EVERY_ADDRESS[0], p.host_port, p.protocol or "TCP") for p in every if p.host_port)
+    """Those of the containers that run as long as the pod does; no address means every address.
+
+    A container on the host's network has its ports on the host, whether they are named so or not.
+    """
+    found = set()
+    lasting = [*pod.spec.containers, *(c for c in pod.spec.init_containers if c.restart_policy == "Always")]
+    for port in (port for container in lasting for port in container.ports):
+        number = port.host_port
+        if number == 0 and pod.spec.host_network:
+            number = port.container_port
+        if number:
+            found.add((port.host_ip or _EVERY_ADDRESS, number, port.protocol or "TCP"))
+    return frozenset(found)
 
 
 def clash(a: HostPort, b: HostPort) -> bool:
-    """Whether two ports are one: the same number and protocol, on one address or on every address."""
-    return a[1:] == b[1:] and (a[0] == b[0] or a[0] in _EVERY_ADDRESS or b[0] in _EVERY_ADDRESS)
+    """Whether two ports are one: the same number and protocol, on one address or on every address of IPv4."""
+    return a[1:] == b[1:] and (a[0] == b[0] or a[0] == _EVERY_ADDRESS or b[0] == _EVERY_ADDRESS)
