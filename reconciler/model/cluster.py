@@ -178,6 +178,14 @@ class Cluster:
         node: Node | None = self._objects[kinds.NODE.name].get(node_name)
         return tuple(self._claims_of.get(node.spec.provider_id, ())) if node is not None else ()
 
+    def expected_on(self, node_name: str) -> Mapping[str, Pod]:
+        """Pods that are not bound and are expected on a Node, by key; it need not exist."""
+        return self._nominated.get(node_name, {})
+
+    def pending(self, pod: Pod) -> bool:
+        """Whether a pod waits for a place."""
+        return pods.provisionable(pod, self._objects[kinds.NODE.name])
+
     @property
     def pending_count(self) -> int:
         """How many pods wait for a place."""
@@ -228,8 +236,17 @@ class Cluster:
             self._nominated.setdefault(name, {})[key] = new
         if new.spec.node_name:
             self._by_node.setdefault(new.spec.node_name, {})[key] = new
-        elif pods.provisionable(new):
+        elif self.pending(new):
             self._pending[key] = new
+            self._journal.touch("pending", key)
+
+    def _index_expected(self, node_name: str) -> None:
+        """A Node came or went: pods that are expected on it are pending as long as it does not exist."""
+        for key, pod in self.expected_on(node_name).items():
+            if self.pending(pod):
+                self._pending[key] = pod
+            else:
+                self._pending.pop(key, None)
             self._journal.touch("pending", key)
 
     def _index_claim(self, old: NodeClaim | None, new: NodeClaim | None) -> None:
@@ -245,6 +262,8 @@ class Cluster:
             self._stand(_bare(old.name), None)
         if new is not None:
             self._stand(_bare(new.name), StateNode(None, new))
+        if old is None or new is None:
+            self._index_expected((new or old).name)  # type: ignore[union-attr]
         for provider in dict.fromkeys(value.spec.provider_id for value in (old, new) if value is not None):
             self._pair(provider)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from api import durations, labels
@@ -21,6 +21,10 @@ def terminal(pod: Pod) -> bool:
 
 def terminating(pod: Pod) -> bool:
     return pod.metadata.deleting
+
+
+def ready(pod: Pod) -> bool:
+    return any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
 
 
 def active(pod: Pod) -> bool:
@@ -83,10 +87,15 @@ def tolerates_disruption(pod: Pod) -> bool:
     return tolerates(pod, DISRUPTED)
 
 
-def provisionable(pod: Pod) -> bool:
-    """Pending, looked at and refused by the kube-scheduler, not preempting, and no daemon or static pod."""
+def provisionable(pod: Pod, nodes: Mapping[str, object] | None = None) -> bool:
+    """Pending, refused by the kube-scheduler, not expected on a node, and no daemon or static pod.
+
+    `nodes` are the Nodes that exist, by name (None: they may all exist). A nomination outlives its node: of a pod
+    with preemptionPolicy Never the kube-scheduler never clears it.
+    """
     refused = any(c.type == "PodScheduled" and c.reason == "Unschedulable" for c in pod.status.conditions)
-    placed = pod.spec.node_name or pod.status.nominated_node_name
+    expected = pod.status.nominated_node_name
+    placed = pod.spec.node_name or (expected and (nodes is None or expected in nodes))
     return refused and not placed and active(pod) and not of_daemon_set(pod) and not of_node(pod)
 
 

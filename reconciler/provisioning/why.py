@@ -6,6 +6,7 @@ now from the same snapshot.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.model import pods
@@ -41,7 +42,7 @@ def why(snapshot: Snapshot, key: str) -> Answer:
     pod = snapshot.pods.get(key)
     if pod is None:
         return Answer(key, UNKNOWN, "there is no such pod", _similar(snapshot, key))
-    outside = left_out(pod)
+    outside = left_out(pod, snapshot.nodes)
     if outside:
         return Answer(key, LEFT_OUT, outside)
     pending, refused = pending_pods(snapshot)
@@ -54,8 +55,8 @@ def why(snapshot: Snapshot, key: str) -> Answer:
     return _decided(snapshot, solution, key)
 
 
-def left_out(pod: Pod) -> str:
-    """Why no node is made for a pod, whatever the cluster is like; empty when one may be."""
+def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:
+    """Why no node is made for a pod, whatever the cluster is like; empty when one may be. `nodes` are by name."""
     spec = pod.spec
     if pods.terminating(pod):
         return "is being deleted"
@@ -70,10 +71,10 @@ def left_out(pod: Pod) -> str:
     if spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in spec.scheduling_gates[:_MOST_NAMES])
         return f"is gated ({gates}): no scheduler looks at it before its scheduling gates are removed"
-    if pod.status.nominated_node_name:
+    if pod.status.nominated_node_name in nodes:
         expected = f"is expected on node {pod.status.nominated_node_name}, where room is kept for it"
         return f"{expected}: that node was made for it, or other pods make way for it there (preemption)"
-    if not pods.provisionable(pod):
+    if not pods.provisionable(pod, nodes):
         return f"has not been looked at: its scheduler ({spec.scheduler_name}) has not said that it is Unschedulable"
     return ""
 

@@ -268,7 +268,7 @@ class State:
                 self.catalogues.forget(old.name)
 
     def _noticed_pod(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
-        if new is not None and pods.provisionable(new):
+        if new is not None and self.cluster.pending(new):
             self.batch.trigger(new.metadata.uid, now)
             if old is not None and (name := pods.expected_on(old)):
                 self._expects_no_more(name, now)
@@ -283,10 +283,11 @@ class State:
             self._nominated[claim.name] = max(self._nominated.get(claim.name, until), until)
 
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
-        """The pods of a node that is going want places elsewhere."""
-        if new is not None:
-            for claim in self.cluster.claims_of(new.name):
-                self.catalogues.learned.seen(claim, new, now)
+        """The pods of a node that is going want places elsewhere, and those that are expected on one that is gone."""
+        for claim in self.cluster.claims_of(new.name) if new is not None else ():
+            self.catalogues.learned.seen(claim, new, now)
+        for pod in self.cluster.expected_on(old.name).values() if old is not None and new is None else ():
+            self._noticed_pod(None, pod, now)
         if new is not None and any(t.matches(pods.DISRUPTED) for t in new.spec.taints):
             self.batch.trigger(new.metadata.uid, now)
         elif (old or new) is not None:

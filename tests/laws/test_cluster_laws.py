@@ -172,7 +172,7 @@ def survivors(cluster: Cluster) -> list[Any]:
 def by_the_book(values: list[Any]) -> dict[str, Any]:
     """The same view, written down from the definitions and without an index."""
     of: Mapping[type, list[Any]] = {kind.type: [v for v in values if isinstance(v, kind.type)] for kind in KINDS}
-    all_pods = {pod.key: pod for pod in of[Pod]}
+    all_pods, nodes = {pod.key: pod for pod in of[Pod]}, {node.name: node for node in of[Node]}
     taken, state = set(), {}
     for claim in of[NodeClaim]:
         provider = claim.status.provider_id
@@ -182,7 +182,7 @@ def by_the_book(values: list[Any]) -> dict[str, Any]:
     state |= {f"node/{node.name}": StateNode(None, node) for node in of[Node] if node.name not in taken}
     return {
         "pods": all_pods,
-        "pending": {k: p for k, p in all_pods.items() if not p.spec.node_name and pods.provisionable(p)},
+        "pending": {k: p for k, p in all_pods.items() if not p.spec.node_name and pods.provisionable(p, nodes)},
         "by node": {
             name: {k: p for k, p in all_pods.items() if p.spec.node_name == name}
             for name in {p.spec.node_name for p in all_pods.values()} - {""}
@@ -191,7 +191,7 @@ def by_the_book(values: list[Any]) -> dict[str, Any]:
             name: {k: p for k, p in all_pods.items() if not p.spec.node_name and p.status.nominated_node_name == name}
             for name in {p.status.nominated_node_name for p in all_pods.values() if not p.spec.node_name} - {""}
         },
-        "nodes": {node.name: node for node in of[Node]},
+        "nodes": nodes,
         "claims": {claim.name: claim for claim in of[NodeClaim]},
         "state nodes": state,
     }

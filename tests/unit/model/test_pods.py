@@ -221,6 +221,13 @@ def test_provisionable(expected: bool, one: Pod) -> None:
     assert pods.provisionable(one) is expected
 
 
+def test_a_nomination_counts_as_long_as_its_node_exists() -> None:
+    """The kube-scheduler never clears that of a pod with preemptionPolicy Never."""
+    one = pod(status={**REFUSED, "nominatedNodeName": "n"}, preemptionPolicy="Never")
+    assert not pods.provisionable(one, {"n": object()})
+    assert pods.provisionable(one, {"m": object()})
+
+
 @pytest.mark.parametrize(
     ("value", "started", "expected"),
     [

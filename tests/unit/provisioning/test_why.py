@@ -27,7 +27,7 @@ def changed(pod: Pod, part: str, **fields: Any) -> Pod:
 
 
 def asked(pod: Pod, *rest: Any, **facts: Any) -> Answer:
-    return why(w.world(w.pool(), pod, *rest, **facts), pod.key)
+    return why(w.world(w.pool(), w.node("n2", cpu="0"), pod, *rest, **facts), pod.key)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def asked(pod: Pod, *rest: Any, **facts: Any) -> Answer:
         (w.pod("p", owner=DAEMON), "belongs to a DaemonSet"),
         (w.pod("p", owner=MIRROR), "is a static pod of its node's kubelet"),
         (w.pod("p", schedulingGates=[{"name": "a.io/x"}, {"name": "b.io/y"}]), "is gated (a.io/x, b.io/y)"),
-        (changed(w.pod("p"), "status", nominatedNodeName="n1"), "is expected on node n1, where room is kept for it"),
+        (changed(w.pod("p"), "status", nominatedNodeName="n2"), "is expected on node n2, where room is kept for it"),
         (changed(w.pod("p"), "status", conditions=[]), "its scheduler (default-scheduler) has not said"),
         (
             changed(w.pod("p", schedulerName="volcano"), "status", conditions=[]),

@@ -196,6 +196,21 @@ def test_a_node_on_which_a_pod_is_expected_no_more_is_kept_until_the_pod_has_bee
     assert not known.snapshot(after(1)).nominated_until
 
 
+def test_a_pod_waits_again_when_the_node_that_it_is_expected_on_is_gone() -> None:
+    known = state()
+    node = decode(Node, {"metadata": {"name": "n", "uid": "u-n", "resourceVersion": "1"}})
+    known.take(Changed(kinds.NODE, node), NOW)
+    known.take(Changed(kinds.POD, waiting("1", "n")), NOW)
+    before = known.snapshot(NOW)
+    assert (before.batch, list(before.pods.pending)) == (None, [])
+    known.take(Removed(kinds.NODE, "", "n", "u-n"), NOW)
+    after_ = known.snapshot(NOW)
+    assert after_.batch is not None
+    assert list(after_.pods.pending) == ["default/web"]
+    known.take(Changed(kinds.NODE, decode(Node, {"metadata": {"name": "n", "uid": "u-2", "resourceVersion": "2"}})), NOW)
+    assert not known.snapshot(NOW).pods.pending
+
+
 def test_what_consolidation_promised_is_remembered_until_a_plan_says_otherwise() -> None:
     known, open_ = state(), Accounts({"c": Account("c", NOW, 1, {}, (), {})})
     known.planned(Plan(accounts=open_), NOW)
