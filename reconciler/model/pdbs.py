@@ -1,7 +1,8 @@
 """What PodDisruptionBudgets say about a pod: whether it may be evicted now, and whether it ever may.
 
 Only pods that the drain would evict are asked about. A budget's status changes with every pod, but what it says of
-evictions seldom does, and only that is told to the journal. Source: disruption reference §1.3.
+evictions seldom does, and only that is told to the journal. Sources: disruption reference §1.3, and the API server's
+eviction subresource, whose rule this is.
 """
 
 from __future__ import annotations
@@ -19,28 +20,33 @@ from reconciler.model.selectors import Selector, selector_of
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A PodDisruptionBudget as far as evictions go. `key` is `namespace/name`; `closed`: it never allows any."""
+    """A PodDisruptionBudget as far as evictions go. `key` is `namespace/name`; `closed`: it never allows any.
+
+    `frees_unready`: pods that are not ready may go now, whatever it allows. So it is with AlwaysAllow; with
+    IfHealthyBudget while the application is healthy.
+    """
 
     key: str
     selector: Selector
     allows: bool
     closed: bool
-    spares_unready: bool
+    frees_unready: bool
 
     @classmethod
     def of(cls, pdb: PodDisruptionBudget) -> Budget:
+        status = pdb.status
         return cls(
             f"{pdb.metadata.namespace}/{pdb.metadata.name}",
             selector_of(pdb.spec.selector, {}, ()),
-            pdb.status.disruptions_allowed != 0,
+            status.disruptions_allowed > 0 and status.observed_generation >= pdb.metadata.generation,
             str(pdb.spec.max_unavailable) in ("0", "0%") or pdb.spec.min_available == "100%",
-            pdb.spec.unhealthy_pod_eviction_policy != "AlwaysAllow",
+            pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+            or status.current_healthy >= status.desired_healthy > 0,
         )
 
-    def forgives(self, pod: Pod) -> bool:
-        """AlwaysAllow lets pods go that are not ready anyway."""
-        unready = any(c.type == "Ready" and c.status == "False" for c in pod.status.conditions)
-        return unready and not self.spares_unready
+    def frees(self, pod: Pod) -> bool:
+        """Whether the pod may go without being counted, because it is not ready."""
+        return self.frees_unready and not pods.ready(pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +86,17 @@ class Pdbs:
         found = self._matching(pod, now)
         if len(found) > 1:
             return tuple(budget.key for budget in found)
-        return tuple(budget.key for budget in found if not budget.allows and not budget.forgives(pod))
+        return tuple(budget.key for budget in found if not budget.allows and not budget.frees(pod))
 
     def forbids(self, pod: Pod, now: datetime) -> bool:
         """Whether no eviction of the pod can ever be allowed: the budget allows none at all, or there are several."""
         found = self._matching(pod, now)
-        return len(found) > 1 or any(budget.closed and not budget.forgives(pod) for budget in found)
+        return len(found) > 1 or any(budget.closed and not budget.frees(pod) for budget in found)
 
     def _matching(self, pod: Pod, now: datetime) -> list[Budget]:
-        """By key."""
+        """By key. A pod in phase Pending is under no budget: it has not begun to serve."""
+        if pod.status.phase == "Pending":
+            return []
         rows = self.selectors.get(pod.metadata.namespace)
         found = rows.matching(pod.metadata.labels) if rows is not None else []
         return [self.budgets[key] for key in found] if found and pods.evictable(pod, now) else []

@@ -285,7 +285,7 @@ class State:
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """The pods of a node that is going want places elsewhere, and those that are expected on one that is gone."""
         for claim in self.cluster.claims_of(new.name) if new is not None else ():
-            self.catalogues.learned.seen(claim, new, now)
+            self.catalogues.learned.seen(claim, new, now)  # type: ignore[arg-type]
         for pod in self.cluster.expected_on(old.name).values() if old is not None and new is None else ():
             self._noticed_pod(None, pod, now)
         if new is not None and any(t.matches(pods.DISRUPTED) for t in new.spec.taints):

@@ -67,7 +67,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     71: (
         "A budget holds pods that are not ready, whatever it says of those.",
-        (Edit("reconciler/model/pdbs.py", 'pdb.spec.unhealthy_pod_eviction_policy != "AlwaysAllow"', "True"),),
+        (Edit("reconciler/model/pdbs.py", "self.frees_unready and not pods.ready(pod)", "False"),),
     ),
     72: (
         "A replacement counts as what its cheapest zone asks.",

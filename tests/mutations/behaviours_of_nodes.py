@@ -75,7 +75,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     83: (
         "Host ports count only where an address is given.",
-        (Edit("reconciler/scheduling/ports.py", "(number := _number(pod, port)) > 0", "(number := _number(pod, port)) and port.host_ip"),),
+        (
+            Edit(
+                "reconciler/scheduling/ports.py",
+                "(number := _number(pod, port)) > 0",
+                "(number := _number(pod, port)) and port.host_ip",
+            ),
+        ),
     ),
     86: (
         "Daemon sets take nothing of new nodes.",

@@ -11,8 +11,10 @@ from api import labels
 from reconciler.disruption import costs
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.model.objects import Pod
-from tests.unit.disruption.worlds import PROTECTED, claim, code, judged, node, pdb, pod, pool, torn
+from reconciler.model.pdbs import Pdbs
+from tests.unit.disruption.worlds import PROTECTED, claim, code, judged, node, pdb, pod, pool, snapshot, torn
 
+READY_TRUE = [{"type": "Ready", "status": "True"}]
 READY_FALSE = [{"type": "Ready", "status": "False"}]
 
 
@@ -68,6 +70,45 @@ def test_a_pool_without_instance_types_blocks() -> None:
 )
 def test_pod_disruption_budgets(expected: str, a_pod: dict[str, Any], budgets: list[Any]) -> None:
     assert code(*plain(), pod("web", "a", **a_pod), *budgets) == expected
+
+
+@pytest.mark.parametrize(
+    ("blocks", "policy", "a_pod", "healthy", "desired", "budgets"),
+    [
+        (True, "IfHealthyBudget", {"pod_conditions": READY_TRUE}, 2, 2, 1),
+        (False, "IfHealthyBudget", {"pod_conditions": READY_FALSE}, 2, 2, 1),
+        (False, "IfHealthyBudget", {}, 2, 2, 1),
+        (True, "IfHealthyBudget", {"pod_conditions": READY_FALSE}, 1, 2, 1),
+        (True, "IfHealthyBudget", {"pod_conditions": READY_FALSE}, 0, 0, 1),
+        (True, "IfHealthyBudget", {"pod_conditions": READY_FALSE}, 2, 2, 2),
+        (False, "AlwaysAllow", {}, 0, 2, 1),
+        (True, "AlwaysAllow", {"pod_conditions": READY_TRUE}, 0, 2, 1),
+        (True, "AlwaysAllow", {"pod_conditions": READY_FALSE}, 2, 2, 2),
+        (False, "IfHealthyBudget", {"phase": "Pending"}, 0, 2, 1),
+        (False, "IfHealthyBudget", {"phase": "Pending"}, 0, 2, 2),
+    ],
+)
+def test_budgets_hold_a_pod_as_the_eviction_api_does(
+    blocks: bool, policy: str, a_pod: dict[str, Any], healthy: int, desired: int, budgets: int
+) -> None:
+    """It lets a pod go that is not ready while the application is healthy, and knows no budget of a Pending one."""
+    rows = [pdb(f"b{n}", unhealthyPodEvictionPolicy=policy, minAvailable=2) for n in range(budgets)]
+    status = replace(rows[0].status, current_healthy=healthy, desired_healthy=desired)
+    rows = [replace(one, status=status) for one in rows]
+    world = (*plain(), pod("web", "a", **a_pod), *rows)
+    assert (code(*world) == "PodDisruptionBudget") is blocks
+    found = snapshot(world)
+    pdbs = Pdbs(found.pdb_selectors, found.pdb_budgets)
+    (one,) = found.pods.on("node-a")
+    assert bool(pdbs.blocking(one, found.now)) is blocks
+    assert pdbs.forbids(one, found.now) is (blocks and budgets == 2)
+
+
+def test_a_budget_that_was_edited_lets_nothing_go_until_its_status_follows() -> None:
+    budget = pdb("one", 1)
+    edited = replace(budget, metadata=replace(budget.metadata, generation=2))
+    assert code(*plain(), pod("web", "a"), edited) == "PodDisruptionBudget"
+    assert code(*plain(), pod("web", "a"), replace(edited, status=replace(edited.status, observed_generation=2))) == ""
 
 
 def test_the_annotation_of_any_pod_comes_before_the_budget_of_another() -> None:

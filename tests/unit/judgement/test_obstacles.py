@@ -121,9 +121,9 @@ def test_a_node_without_a_price_says_so() -> None:
 # --- the others -------------------------------------------------------------------------------------------------
 def test_a_pod_disruption_budget_says_what_it_asks_for_and_what_there_is() -> None:
     budget = pdb("x", minAvailable=2)
-    counts = replace(budget.status, current_healthy=2, desired_healthy=2, expected_pods=3)
+    counts = replace(budget.status, current_healthy=1, desired_healthy=2, expected_pods=3)
     world = judged(on_demand(), machine("a"), worker("w", "a", "500m"), replace(budget, status=counts))
-    assert facts(world, "PodDisruptionBudget") == ("minAvailable 2: 2 of 3 pods are healthy, 2 must be",)
+    assert facts(world, "PodDisruptionBudget") == ("minAvailable 2: 1 of 3 pods are healthy, 2 must be",)
 
 
 def test_a_pod_disruption_budget_of_which_nothing_is_known_yet() -> None:

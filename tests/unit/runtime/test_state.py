@@ -207,7 +207,9 @@ def test_a_pod_waits_again_when_the_node_that_it_is_expected_on_is_gone() -> Non
     after_ = known.snapshot(NOW)
     assert after_.batch is not None
     assert list(after_.pods.pending) == ["default/web"]
-    known.take(Changed(kinds.NODE, decode(Node, {"metadata": {"name": "n", "uid": "u-2", "resourceVersion": "2"}})), NOW)
+    known.take(
+        Changed(kinds.NODE, decode(Node, {"metadata": {"name": "n", "uid": "u-2", "resourceVersion": "2"}})), NOW
+    )
     assert not known.snapshot(NOW).pods.pending
 
 
