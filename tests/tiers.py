@@ -1,9 +1,10 @@
 """`make test`: every tier that this machine can run, and at the end what ran and what did not.
 
 The stages run one after the other, the tiers of one stage side by side. A tier that fails fails the run, but the others
-still run, so that one look shows everything. The tiers on the real control plane and beside Karpenter's scheduler need
-the Go toolchain once, to build them; that of the container image needs the image's Python and a package index. Without
-these they are left out with one visible line each, and with CI=true that is a failure.
+still run, so that one look shows everything. The tiers on the real control plane, beside Karpenter's scheduler and
+beside the kube-scheduler's plugins need the Go toolchain once, to build them; that of the container image needs the
+image's Python and a package index. Without these they are left out with one visible line each, and with CI=true that is
+a failure.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 from tests.cluster.flux_programs import FluxUnavailable, find_flux
 from tests.cluster.prometheus_programs import PrometheusUnavailable, find_prometheus
 from tests.image.images import find_images
+from tests.oracle.binaries import find_oracle
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Each run ends with its slowest tests: who adds one sees what it costs.
@@ -137,6 +139,11 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
             "beside Karpenter's scheduler",
             ((sys.executable, "-m", "tests.differential", "--seeds", str(SEEDS)),),
             needs=find_program,
+        ),
+        Tier(
+            "beside the kube-scheduler's plugins",
+            ((*PYTEST, "tests/oracle", "-n0", "-m", NOT_LONG),),
+            needs=find_oracle,
         ),
     ),
     (

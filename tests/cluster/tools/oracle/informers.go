@@ -1,0 +1,122 @@
+package main
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+)
+
+// apiServer is where nothing is: the plugins that this program runs read from informers alone.
+var apiServer clientset.Interface = fake.NewClientset()
+
+// fed is an informer that is filled by hand: it lists and watches nothing and starts no goroutine. The methods of the
+// interface that it does not have are those of a running informer.
+type fed struct {
+	cache.SharedIndexInformer
+	indexer  cache.Indexer
+	handlers []cache.ResourceEventHandler
+}
+
+func newFed() *fed {
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return &fed{indexer: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexers)}
+}
+
+func (f *fed) put(one any) error {
+	before, present, err := f.indexer.Get(one)
+	if err != nil {
+		return err
+	}
+	if err := f.indexer.Update(one); err != nil {
+		return err
+	}
+	for _, handler := range f.handlers {
+		if present {
+			handler.OnUpdate(before, one)
+		} else {
+			handler.OnAdd(one, false)
+		}
+	}
+	return nil
+}
+
+func (f *fed) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	f.handlers = append(f.handlers, handler)
+	for _, one := range f.indexer.List() {
+		handler.OnAdd(one, true)
+	}
+	return registered{}, nil
+}
+
+func (f *fed) AddEventHandlerWithResyncPeriod(
+	handler cache.ResourceEventHandler, _ time.Duration,
+) (cache.ResourceEventHandlerRegistration, error) {
+	return f.AddEventHandler(handler)
+}
+
+func (f *fed) AddEventHandlerWithOptions(
+	handler cache.ResourceEventHandler, _ cache.HandlerOptions,
+) (cache.ResourceEventHandlerRegistration, error) {
+	return f.AddEventHandler(handler)
+}
+
+func (f *fed) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+
+func (f *fed) GetStore() cache.Store                     { return f.indexer }
+func (f *fed) GetIndexer() cache.Indexer                 { return f.indexer }
+func (f *fed) AddIndexers(indexers cache.Indexers) error { return f.indexer.AddIndexers(indexers) }
+func (f *fed) HasSynced() bool                           { return true }
+func (f *fed) IsStopped() bool                           { return false }
+func (f *fed) LastSyncResourceVersion() string           { return "" }
+
+// filled makes an informer factory whose informers hold the world. An informer of another kind is empty.
+func filled(w *world) (informers.SharedInformerFactory, *fed, error) {
+	factory := informers.NewSharedInformerFactory(apiServer, 0)
+	claims := newFed()
+	for _, err := range []error{
+		fill(factory, w.Nodes), fill(factory, w.Pods), fill(factory, w.Namespaces), fill(factory, w.PersistentVolumes),
+		fill(factory, w.PersistentVolumeClaims), fill(factory, w.StorageClasses), fill(factory, w.CSINodes),
+		fill(factory, w.CSIDrivers), fill(factory, w.CSIStorageCapacities), fill(factory, w.VolumeAttachments),
+		fill(factory, w.ResourceSlices), fill(factory, w.DeviceClasses), fill(factory, w.PodDisruptionBudgets),
+		fill(factory, w.Services), fill(factory, w.ReplicaSets), fill(factory, w.StatefulSets),
+		fill(factory, []*corev1.ReplicationController{}), fillInto(factory, claims, w.ResourceClaims),
+	} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return factory, claims, nil
+}
+
+func fill[T object](factory informers.SharedInformerFactory, objects []T) error {
+	return fillInto(factory, newFed(), objects)
+}
+
+func fillInto[T object](factory informers.SharedInformerFactory, informer *fed, objects []T) error {
+	factory.InformerFor(
+		*new(T), func(clientset.Interface, time.Duration) cache.SharedIndexInformer { return informer },
+	)
+	for _, one := range objects {
+		if err := informer.put(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reserved writes an allocation into a claim, as the kube-scheduler does when it binds a pod, and the API server sends.
+func reserved(claim *resourcev1.ResourceClaim, allocation *resourcev1.AllocationResult, pod *corev1.Pod) *resourcev1.ResourceClaim {
+	written := claim.DeepCopy()
+	if written.Status.Allocation == nil {
+		written.Status.Allocation = allocation
+	}
+	consumer := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
+	written.Status.ReservedFor = append(written.Status.ReservedFor, consumer)
+	written.ResourceVersion = newer(written.ResourceVersion)
+	return written
+}

@@ -1,0 +1,24 @@
+"""The oracle that all tests of a process share, built when the first of them asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.oracle.binaries import OracleUnavailable
+from tests.oracle.client import Oracle
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """The oracle of the newest version; without one the tests are skipped, except in CI, where that is a failure."""
+    try:
+        started = Oracle.started()
+    except OracleUnavailable as reason:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no oracle: {reason}", pytrace=False)
+        pytest.skip(f"no oracle: {reason}")
+    with started:
+        yield started
