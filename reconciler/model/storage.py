@@ -11,6 +11,7 @@ from reconciler.model.objects import NodeSelector
 class PersistentVolumeClaimSpec(Value, frozen=True, kw_only=True):
     volume_name: str = ""
     storage_class_name: str | None = None
+    access_modes: tuple[str, ...] = ()
 
 
 class PersistentVolumeClaimStatus(Value, frozen=True, kw_only=True):

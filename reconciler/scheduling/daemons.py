@@ -13,9 +13,15 @@ from api.requirements import IN, Requirements, requirement
 from api.resources import Resources
 from api.v1.meta import Taint
 from reconciler.model import pods
-from reconciler.model.objects import DaemonSet, NodeSelectorTerm, Pod, PodSpec, Toleration
+from reconciler.model.objects import DaemonSet, NodeSelectorTerm, Pod, Toleration
 from reconciler.scheduling.ports import HostPort, host_ports
-from reconciler.scheduling.requirements_of import selector_requirements, term_requirements, tolerates_all
+from reconciler.scheduling.requirements_of import (
+    required_terms,
+    selector_requirements,
+    selects_nothing,
+    term_requirements,
+    tolerates_all,
+)
 
 _SOFT = Toleration(operator="Exists", effect="PreferNoSchedule")
 #: What a new node will be by the time daemon pods look at it.
@@ -51,12 +57,14 @@ def daemons_of(
 ) -> tuple[Daemon, ...]:
     """All daemon sets by key; `newest` maps keys to the newest controlled pod. Malformed ones are left out.
 
-    So are, with `ignore_devices`, those that claim devices.
+    So are those whose node affinity selects no node and, with `ignore_devices`, those that claim devices.
     """
     found = []
     for key in sorted(daemon_sets):
         daemon_set, living = daemon_sets[key], newest.get(key)
         try:
+            if selects_nothing(_speaker(daemon_set, None)):
+                continue
             if not (ignore_devices and pods.claims_devices(_speaker(daemon_set, living))):
                 found.append(_daemon(key, daemon_set, living))
         except ValueError:
@@ -79,7 +87,7 @@ def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
     if daemon_set.metadata.unreadable:
         raise ValueError(f"cannot be read: {daemon_set.metadata.unreadable}")
     pod = _speaker(daemon_set, living)
-    terms = _terms(daemon_set.spec.template.spec) or _terms(pod.spec) or (NodeSelectorTerm(),)
+    terms = required_terms(_speaker(daemon_set, None)) or required_terms(pod) or (NodeSelectorTerm(),)
     base = selector_requirements(pod.spec.node_selector)
     return Daemon(
         key,
@@ -94,8 +102,3 @@ def _speaker(daemon_set: DaemonSet, living: Pod | None) -> Pod:
     """The pod that stands for a daemon set."""
     template = daemon_set.spec.template
     return living if living is not None else Pod(metadata=template.metadata, spec=template.spec)
-
-
-def _terms(spec: PodSpec) -> tuple[NodeSelectorTerm, ...]:
-    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
-    return affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()

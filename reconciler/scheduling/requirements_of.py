@@ -16,6 +16,7 @@ from api.v1.meta import Taint
 from reconciler.model.boundaries import broken
 from reconciler.model.objects import (
     Affinity,
+    NodeSelector,
     NodeSelectorTerm,
     Pod,
     PodAffinityTerm,
@@ -63,14 +64,30 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
     return Requirements(_rows(term))
 
 
+def filled(terms: Iterable[NodeSelectorTerm]) -> tuple[NodeSelectorTerm, ...]:
+    """Those that may select a node: an empty term selects none."""
+    return tuple(term for term in terms if term.match_expressions or term.match_fields)
+
+
 def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+    """The alternatives of its required node affinity that may select a node."""
+    required = _required(pod)
+    return filled(required.node_selector_terms) if required is not None else ()
+
+
+def selects_nothing(pod: Pod) -> bool:
+    """Whether it has a required node affinity of which no term can select a node."""
+    return _required(pod) is not None and not required_terms(pod)
+
+
+def _required(pod: Pod) -> NodeSelector | None:
     node = _affinity(pod).node_affinity
-    return node.required.node_selector_terms if node is not None and node.required is not None else ()
+    return node.required if node is not None else None
 
 
 def asks_for_nodes(pod: Pod) -> bool:
-    """Whether its selector or a required term asks anything of a node's labels."""
-    return bool(pod.spec.node_selector or required_terms(pod))
+    """Whether its selector or its required affinity asks anything of a node's labels."""
+    return bool(pod.spec.node_selector) or _required(pod) is not None
 
 
 def asked_labels(pod: Pod) -> frozenset[str]:
@@ -88,7 +105,9 @@ def accepted_by_node(pod: Pod, node_labels: Requirements, undefined_ok: frozense
     if not node_labels.compatible(selector_requirements(pod.spec.node_selector), undefined_ok):
         return False
     terms = required_terms(pod)
-    return not terms or any(node_labels.compatible(term_requirements(term), undefined_ok) for term in terms)
+    if not terms:
+        return not selects_nothing(pod)
+    return any(node_labels.compatible(term_requirements(term), undefined_ok) for term in terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +180,7 @@ def _demand(pod: Pod, wishes: _Wishes) -> Demand:
         hard + wishes.soft_spreads,
         near + tuple(w.pod_affinity_term for w in wishes.affinity),
         far + tuple(w.pod_affinity_term for w in wishes.anti_affinity),
-        not contradicts((*rows, *preferred)),
+        not contradicts((*rows, *preferred)) and not selects_nothing(pod),
     )
 
 
@@ -202,6 +221,8 @@ def _problems(pod: Pod) -> Iterator[str]:
     pool = first.get(labels.NODEPOOL)
     if pool is not None and not pool.complement and not pool.values:
         yield ""
+    if selects_nothing(pod):
+        yield "its required node affinity selects no node: an empty term of nodeSelectorTerms matches nothing"
     keys = set(pod.spec.node_selector)
     for term in required_terms(pod):
         if term.match_fields:

@@ -68,6 +68,7 @@ def solve(
     devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
     claiming = device_refusals(asked.values()) if ignored else devices.refusals() if devices is not None else {}
     volumes, broken = _volumes(snapshot, [pod for key, pod in asked.items() if key not in claiming])
+    broken |= shared.sole_users.refusals(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     volumes |= devices.demands(volumes) if devices is not None else {}
     found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     bound = [pod for pod in found if pod.spec.node_name]

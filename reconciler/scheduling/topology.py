@@ -17,7 +17,7 @@ from reconciler.scheduling.groups import (
     term_group,
     withstands,
 )
-from reconciler.scheduling.requirements_of import Demand, required_terms
+from reconciler.scheduling.requirements_of import Demand, required_terms, selects_nothing
 from reconciler.scheduling.tallies import Tallies, less
 from reconciler.scheduling.template import Template
 
@@ -126,4 +126,4 @@ def _filter_identity(pod: Pod, affinity: bool, taints: bool) -> tuple[object, ..
     """What of the owner the node filter depends on, as something that compares."""
     terms = tuple(str(term) for term in required_terms(pod)) if affinity else ()
     selector = tuple(sorted(pod.spec.node_selector.items())) if affinity else ()
-    return (selector, terms, pod.spec.tolerations if taints else ())
+    return (selector, terms, affinity and selects_nothing(pod), pod.spec.tolerations if taints else ())

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from api import labels
-from api.requirements import EMPTY, IN, Requirements, requirement
+from api.requirements import DOES_NOT_EXIST, EMPTY, IN, Requirements, requirement
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from reconciler.scheduling.requirements_of import term_requirements
+from reconciler.scheduling.requirements_of import contradicts, filled, term_requirements
 
 #: A volume as its driver sees it: the driver's name, and the key of the claim by which pods ask for the volume.
 Attachment = tuple[str, str]
@@ -23,6 +23,13 @@ _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 #: Kubernetes says so of a claim once the claim and its volume name each other.
 _BOUND = "pv.kubernetes.io/bind-completed"
 _EBS = "ebs.csi.aws.com"
+#: The labels of a PersistentVolume that bind it to nodes, and how nodes spell them; several values have `__` between.
+_PLACES = {
+    labels.ZONE: labels.ZONE,
+    labels.REGION: labels.REGION,
+    "failure-domain.beta.kubernetes.io/zone": labels.ZONE,
+    "failure-domain.beta.kubernetes.io/region": labels.REGION,
+}
 #: Provisioners that were part of Kubernetes, and the drivers that serve their volumes now.
 _MIGRATED = {
     "kubernetes.io/aws-ebs": _EBS,
@@ -103,10 +110,38 @@ def _of_volume(snapshot: Snapshot, claim: PersistentVolumeClaim) -> tuple[Requir
     volume = snapshot.volumes.get(claim.spec.volume_name)
     if volume is None or volume.metadata.deleting:
         raise ValueError(f'persistentvolume "{claim.spec.volume_name}" is missing or being deleted')
+    places = _labelled(volume)
+    found = [place & term for term in _affinity_terms(volume) for place in places if place.conflict(term) is None]
+    if not found:
+        raise ValueError(
+            f'persistentvolume "{claim.spec.volume_name}" can be on no node: its node affinity has no match'
+        )
+    return tuple(found)
+
+
+def _affinity_terms(volume: PersistentVolume) -> list[Requirements]:
+    """The alternatives of its node affinity; an empty term selects no node."""
     required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
-    terms = required.node_selector_terms if required is not None else ()
-    found = (term_requirements(term) for term in terms)
-    return tuple(t.without(labels.HOSTNAME) if _is_local(volume) else t for t in found) or (EMPTY,)
+    if required is None:
+        return [EMPTY]
+    found = [term_requirements(term) for term in filled(required.node_selector_terms)]
+    return [term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else found
+
+
+def _labelled(volume: PersistentVolume) -> tuple[Requirements, ...]:
+    """The nodes that its labels of zone and region allow: those with the same labels, and those that have none at all.
+
+    A label with an empty value among its values counts for nothing. Source: the kube-scheduler's plugin VolumeZone.
+    """
+    rows = []
+    for key in sorted(volume.metadata.labels.keys() & _PLACES.keys()):
+        values = [value.strip() for value in volume.metadata.labels[key].split("__")]
+        if all(values):
+            rows.append(requirement(_PLACES[key], IN, values))
+    if not rows:
+        return (EMPTY,)
+    none = Requirements(requirement(key, DOES_NOT_EXIST, ()) for key in (labels.ZONE, labels.REGION))
+    return (none,) if contradicts(rows) else (Requirements(rows), none)
 
 
 def _is_local(volume: PersistentVolume) -> bool:

@@ -24,6 +24,7 @@ from reconciler.scheduling.daemons import Daemon, daemons_of
 from reconciler.scheduling.default_spread import DefaultSpread
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.sites import sites
+from reconciler.scheduling.sole_users import SoleUsers
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.tallies import Tallies
 from reconciler.scheduling.targets import Surveyor, tried
@@ -64,6 +65,7 @@ class Ground:
     pools: tuple[tuple[Template, Usage], ...]
     problems: Mapping[str, PodRefusal]
     daemons: tuple[Daemon, ...]
+    sole_users: SoleUsers
 
     def beside(self, new: Mapping[str, StateNode]) -> Ground:
         """The same with nodes more, which are empty."""
@@ -103,7 +105,9 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming)
     pools, problems = _pools(snapshot, columns, tables, daemons)
     places = Places.of(surveyor.targets(), columns)
-    return Ground(columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems, daemons)
+    return Ground(
+        columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems, daemons, SoleUsers(snapshot)
+    )
 
 
 def _columns(snapshot: Snapshot) -> Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from api.resources import total
@@ -17,8 +17,10 @@ from tests.referee.places import Place
 from tests.referee.selecting import affinity_holds, selector_holds, untolerated
 
 
-def problems(snapshot: Snapshot, kinds: Kinds, places: Iterable[Place]) -> Iterator[Violation]:
+def problems(snapshot: Snapshot, kinds: Kinds, places: Sequence[Place]) -> Iterator[Violation]:
     """What is wrong on each node by itself; of pods that are alike one is named."""
+    for words in volumes.shared(snapshot, places):
+        yield Violation("volume", words)
     known: dict[tuple[Kind, int], tuple[tuple[str, str], ...]] = {}
     for place in places:
         for kind, pod in {kinds.of(pod): pod for pod in reversed(place.coming)}.items():
@@ -43,7 +45,7 @@ def _labels(snapshot: Snapshot, pod: Pod, place: Place) -> Iterator[tuple[str, s
     if not all(affinity_holds(pod, place.name, outcome) for outcome in place.outcomes):
         yield "node-affinity", "its node affinity"
     if pod.spec.volumes:
-        every = (why for outcome in place.outcomes for why in volumes.problems(snapshot, pod, place.name, outcome))
+        every = (why for outcome in place.outcomes for why in volumes.problems(snapshot, pod, outcome))
         first = next(every, None)
         if first is not None:
             yield "volume", first

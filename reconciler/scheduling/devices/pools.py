@@ -13,7 +13,7 @@ from api import quantity
 from api.requirements import EMPTY, Requirements
 from reconciler.model.devices import ResourceSliceSpec, SliceDevice
 from reconciler.model.objects import NodeSelector
-from reconciler.scheduling.requirements_of import term_requirements
+from reconciler.scheduling.requirements_of import filled, term_requirements
 
 #: Driver, pool and name of a device.
 DeviceId = tuple[str, str, str]
@@ -162,7 +162,7 @@ def _reaches(own: SliceDevice | ResourceSliceSpec, planned: bool) -> tuple[Reach
 def reaches_of(selector: NodeSelector) -> tuple[Reach, ...]:
     """The alternatives of a node selector. Raises ValueError on one that cannot be read."""
     found: list[Reach] = []
-    for term in selector.node_selector_terms:
+    for term in filled(selector.node_selector_terms):
         names = [""]
         for row in term.match_fields:
             if row.key != _NODE_NAME or row.operator != "In":

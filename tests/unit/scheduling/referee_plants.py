@@ -148,20 +148,32 @@ def cordoned(name: str) -> objects.Node:
 
 
 def volume_claim(
-    name: str, volume: str = "", storage: str | None = None, *, bound: bool = True, phase: str = ""
+    name: str,
+    volume: str = "",
+    storage: str | None = None,
+    *,
+    bound: bool = True,
+    phase: str = "",
+    modes: tuple[str, ...] = (),
 ) -> PersistentVolumeClaim:
     """`bound`: to the volume that it names."""
     notes = {"pv.kubernetes.io/bind-completed": "yes"} if volume and bound else {}
     meta = {"name": name, "namespace": "default", "annotations": notes}
-    spec = {"volumeName": volume, "storageClassName": storage}
+    spec = {"volumeName": volume, "storageClassName": storage, "accessModes": list(modes)}
     return decode(PersistentVolumeClaim, {"metadata": meta, "spec": spec, "status": {"phase": phase}})
 
 
 def volume(name: str, key: str, *values: str, source: str = "csi") -> PersistentVolume:
-    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+    """An empty `key` makes an empty term."""
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}] if key else []}]
     made = {"csi": {"driver": "ebs.csi.aws.com"}, "awsElasticBlockStore": {"volumeID": "vol-1"}}[source]
     spec = {source: made, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
     return decode(PersistentVolume, {"metadata": {"name": name}, "spec": spec})
+
+
+def labelled_volume(name: str, key: str, value: str) -> PersistentVolume:
+    """Without a node affinity."""
+    return decode(PersistentVolume, {"metadata": {"name": name, "labels": {key: value}}, "spec": {}})
 
 
 def storage_class(name: str, *zones: str, mode: str = "WaitForFirstConsumer") -> StorageClass:

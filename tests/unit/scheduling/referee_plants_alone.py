@@ -13,6 +13,7 @@ from tests.unit.scheduling.referee_plants import (
     csi_node,
     going,
     in_flight,
+    labelled_volume,
     mounts,
     new,
     put,
@@ -176,6 +177,7 @@ PORTS = [
 ZONES = (w.node("n", "z1"), w.node("m", "z2"))
 EPHEMERAL = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "disks"}}}}]
 SPACE = w.pod("p", volumes=mounts("data"))
+SOLE = volume_claim("data", "pv", modes=("ReadWriteOncePod",))
 VOLUMES = [
     two_nodes("a bound volume", "volume", *ZONES, SPACE, volume_claim("data", "pv"), volume("pv", labels.ZONE, "z2")),
     two_nodes(
@@ -220,6 +222,42 @@ VOLUMES = [
         (*ZONES, SPACE, volume_claim("data", storage="disks", phase="Lost"), storage_class("disks")),
         put(),
         put(p="n"),
+    ),
+    two_nodes(
+        "a volume that is only labelled with its zone",
+        "volume",
+        *(*ZONES, SPACE, volume_claim("data", "pv"), labelled_volume("pv", "topology.kubernetes.io/zone", "z2__z3")),
+    ),
+    two_nodes(
+        "a volume that is only labelled with its zone, in the old spelling",
+        "volume",
+        *(
+            *ZONES,
+            SPACE,
+            volume_claim("data", "pv"),
+            labelled_volume("pv", "failure-domain.beta.kubernetes.io/zone", "z2"),
+        ),
+    ),
+    Plant(
+        "a volume whose node affinity has only an empty term",
+        "volume",
+        (*ZONES, SPACE, volume_claim("data", "pv"), volume("pv", "")),
+        put(),
+        put(p="n"),
+    ),
+    Plant(
+        "a claim for one pod that another uses",
+        "volume",
+        (*ZONES, SPACE, SOLE, volume("pv", labels.ZONE, "z1"), w.pod("old", node="n", volumes=mounts("data"))),
+        put(),
+        put(p="n"),
+    ),
+    Plant(
+        "a claim for one pod, and two pods",
+        "volume",
+        (*ZONES, SPACE, SOLE, volume("pv", labels.ZONE, "z1"), w.pod("q", volumes=mounts("data"))),
+        put(p="n"),
+        put(p="n", q="n"),
     ),
     Plant(
         "a claim that only names its volume",

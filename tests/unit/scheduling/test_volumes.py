@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api import labels
 from api.v1.meta import decode
 from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.scheduling.solve import solve
 from tests.unit.scheduling import worlds as w
 
 
@@ -82,3 +84,79 @@ def test_anti_affine_pods_with_alternatives_take_different_zones() -> None:
 def test_a_volume_that_cannot_be_had_stops_only_its_pod(objects: list[Any]) -> None:
     solution = w.solved(w.pool(), objects, using(), w.pod("other"))
     assert list(solution.unplaced) == ["default/p"]
+
+
+# --- labels of zone and region -------------------------------------------------------------------------------------
+OLD = "failure-domain.beta.kubernetes.io"
+
+
+def labelled(name: str = "v", **more: Any) -> PersistentVolume:
+    own = {"topology.kubernetes.io/zone": "z3"} if not more else {k.replace("OLD", OLD): v for k, v in more.items()}
+    return decode(PersistentVolume, {"metadata": {"name": name, "labels": own}, "spec": {}})
+
+
+@pytest.mark.parametrize(
+    ("own", "zones"),
+    [
+        ({"topology.kubernetes.io/zone": "z3"}, {"z3"}),
+        ({f"{OLD}/zone": "z3"}, {"z3"}),
+        ({"topology.kubernetes.io/zone": "z3__z2"}, {"z2", "z3"}),
+        ({"topology.kubernetes.io/zone": "z3__ z2 "}, {"z2", "z3"}),
+        ({"topology.kubernetes.io/zone": "z3__"}, {"z1", "z2", "z3"}),
+        ({"topology.kubernetes.io/zone": ""}, {"z1", "z2", "z3"}),
+        ({"topology.kubernetes.io/zone": "z3", f"{OLD}/zone": "z2__z3"}, {"z3"}),
+        ({"topology.kubernetes.io/zone": "z3", f"{OLD}/zone": "z2"}, set()),
+        ({"topology.ebs.csi.aws.com/zone": "z3"}, {"z1", "z2", "z3"}),
+        ({"example.com/zone": "z3"}, {"z1", "z2", "z3"}),
+    ],
+)
+def test_the_labels_of_a_volume_say_where_it_is(own: dict[str, str], zones: set[str]) -> None:
+    done = w.solved(w.pool(), claim(volume="v"), labelled(**own), using())
+    assert {zone for node in done.new_nodes for zone in node.zones} == zones
+
+
+def test_a_node_without_zone_and_region_takes_a_labelled_volume() -> None:
+    """The kube-scheduler asks for the labels only where the node has one of them."""
+    bare = w.node("n")
+    there = {key: value for key, value in bare.metadata.labels.items() if key != labels.ZONE}
+    bare = replace(bare, metadata=replace(bare.metadata, labels=there))
+    world = (claim(volume="v"), labelled(), using())
+    assert w.solved(bare, *world).placed == {"default/p": "node/n"}
+    regional = replace(bare, metadata=replace(bare.metadata, labels={**there, labels.REGION: "r"}))
+    assert w.solved(regional, *world).unplaced
+    assert w.solved(w.node("n", "z3"), *world).placed
+
+
+@pytest.mark.parametrize("terms", [[], [{}], [{"matchExpressions": []}], [{}, {"matchExpressions": []}]])
+def test_a_volume_whose_node_affinity_matches_nothing_can_be_nowhere(terms: list[Any]) -> None:
+    spec = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+    lost = decode(PersistentVolume, {"metadata": {"name": "v"}, "spec": spec})
+    (refusal,) = w.solved(w.pool(), claim(volume="v"), lost, using()).unplaced.values()
+    assert "can be on no node" in refusal.text
+
+
+# --- claims for one pod ---------------------------------------------------------------------------------------------
+def sole(mode: str = "ReadWriteOncePod") -> list[Any]:
+    one = claim(volume="v")
+    return [replace(one, spec=replace(one.spec, access_modes=(mode,))), volume("v", "z1")]
+
+
+def test_no_second_pod_gets_a_node_for_a_claim_that_is_for_one_pod() -> None:
+    for users, nodes in ((using("a", node="n"), 0), (using("a"), 1)):
+        done = w.solved(w.pool(), w.node("n"), *sole(), users, using("b", cpu="5"))
+        assert len(done.new_nodes) == 0 if nodes == 0 else done.placed == {"default/a": "node/n"}
+        assert str(done.unplaced["default/b"]) == 'persistentvolumeclaim "c" is ReadWriteOncePod: pod default/a uses it'
+    assert not w.solved(w.pool(), w.node("n"), *sole("ReadWriteOnce"), using("a", node="n"), using("b")).unplaced
+
+
+def test_a_claim_for_one_pod_is_free_when_its_pod_has_ended_or_moves() -> None:
+    user = using("a", node="n")
+    ended = replace(user, status=replace(user.status, phase="Succeeded"))
+    assert not w.solved(w.pool(), w.node("n"), *sole(), ended, using("b")).unplaced
+    snapshot = w.world(w.pool(), w.node("n"), w.node("m"), *sole(), user)
+    assert solve(snapshot, [user], exclude=frozenset({"node/n"})).placed == {"default/a": "node/m"}
+
+
+def test_the_more_important_pod_has_a_claim_for_one_pod() -> None:
+    done = w.solved(w.pool(), *sole(), using("a"), using("b", priority=5), using("z", volumes=("other",)))
+    assert done.unplaced.keys() == {"default/a", "default/z"}
