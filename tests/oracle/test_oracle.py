@@ -321,3 +321,15 @@ def test_the_volumes_of_a_queue_are_counted(oracle: Oracle) -> None:
     answer = oracle.ask(world, queue=["default/a", "default/b", "default/c"])
     assert [one.node for one in answer.queue] == ["n1", "n2", ""]
     assert {one.plugin for one in answer.queue[2].refusals.values()} == {"NodeVolumeLimits"}
+
+
+def test_a_volume_that_is_provisioned_for_one_pod_of_a_queue_has_the_zone_of_its_node(oracle: Oracle) -> None:
+    world = {
+        "nodes": [node("n1", labels=IN_B), node("n2", labels=IN_A), node("n3", labels=IN_B)],
+        "pods": [pod(name, volumes=mounts("data"), requests={"cpu": "3"}) for name in ("a", "b", "c")],
+        "persistentVolumeClaims": [claim("data")],
+        "storageClasses": [storage_class()],
+    }
+    answer = oracle.ask(world, queue=["default/a", "default/b", "default/c"])
+    assert [one.node for one in answer.queue] == ["n1", "n3", ""]
+    assert answer.queue[2].refusals["n2"].plugin == "VolumeBinding"

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -74,23 +73,38 @@ func (f *fed) HasSynced() bool                           { return true }
 func (f *fed) IsStopped() bool                           { return false }
 func (f *fed) LastSyncResourceVersion() string           { return "" }
 
+// kinds are the informers whose objects change while a queue of pods is bound, or say how they do.
+type kinds struct {
+	devices, claims, volumes, classes, csiNodes *fed
+}
+
 // filled makes an informer factory whose informers hold the world. An informer of another kind is empty.
-func filled(w *world) (informers.SharedInformerFactory, *fed, error) {
+func filled(w *world) (informers.SharedInformerFactory, *kinds, error) {
 	factory := informers.NewSharedInformerFactory(apiServer, 0)
-	claims := newFed()
+	k := &kinds{devices: newFed(), claims: newFed(), volumes: newFed(), classes: newFed(), csiNodes: newFed()}
 	for _, err := range []error{
-		fill(factory, w.Nodes), fill(factory, w.Pods), fill(factory, w.Namespaces), fill(factory, w.PersistentVolumes),
-		fill(factory, w.PersistentVolumeClaims), fill(factory, w.StorageClasses), fill(factory, w.CSINodes),
+		fill(factory, w.Nodes), fill(factory, w.Pods), fill(factory, w.Namespaces),
+		fillInto(factory, k.volumes, w.PersistentVolumes), fillInto(factory, k.claims, w.PersistentVolumeClaims),
+		fillInto(factory, k.classes, w.StorageClasses), fillInto(factory, k.csiNodes, w.CSINodes),
 		fill(factory, w.CSIDrivers), fill(factory, w.CSIStorageCapacities), fill(factory, w.VolumeAttachments),
-		fill(factory, w.ResourceSlices), fill(factory, w.DeviceClasses), fill(factory, w.PodDisruptionBudgets),
-		fill(factory, w.Services), fill(factory, w.ReplicaSets), fill(factory, w.StatefulSets),
-		fill(factory, []*corev1.ReplicationController{}), fillInto(factory, claims, w.ResourceClaims),
+		fillInto(factory, k.devices, w.ResourceClaims), fill(factory, w.ResourceSlices),
+		fill(factory, w.DeviceClasses), fill(factory, w.PodDisruptionBudgets), fill(factory, w.Services),
+		fill(factory, w.ReplicaSets), fill(factory, w.StatefulSets),
+		fill(factory, []*corev1.ReplicationController{}),
 	} {
 		if err != nil {
 			return nil, nil, err
 		}
 	}
-	return factory, claims, nil
+	return factory, k, nil
+}
+
+func get[T any](from *fed, key string) (*T, bool, error) {
+	found, present, err := from.indexer.GetByKey(key)
+	if err != nil || !present {
+		return nil, false, err
+	}
+	return found.(*T), true, nil
 }
 
 func fill[T object](factory informers.SharedInformerFactory, objects []T) error {
@@ -107,16 +121,4 @@ func fillInto[T object](factory informers.SharedInformerFactory, informer *fed, 
 		}
 	}
 	return nil
-}
-
-// reserved writes an allocation into a claim, as the kube-scheduler does when it binds a pod, and the API server sends.
-func reserved(claim *resourcev1.ResourceClaim, allocation *resourcev1.AllocationResult, pod *corev1.Pod) *resourcev1.ResourceClaim {
-	written := claim.DeepCopy()
-	if written.Status.Allocation == nil {
-		written.Status.Allocation = allocation
-	}
-	consumer := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
-	written.Status.ReservedFor = append(written.Status.ReservedFor, consumer)
-	written.ResourceVersion = newer(written.ResourceVersion)
-	return written
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
@@ -44,8 +45,8 @@ type judge struct {
 	framework framework.Framework
 	cache     internalcache.Cache
 	snapshot  *internalcache.Snapshot
-	devices   fwk.SharedDRAManager
-	claims    *fed
+	devices   *devices
+	informers *kinds
 	nominated *nominator
 	nodes     []string
 	pending   map[string]*corev1.Pod
@@ -55,20 +56,22 @@ func newJudge(ctx context.Context, plugins *profile, w *world) (*judge, error) {
 	if err := w.complete(); err != nil {
 		return nil, err
 	}
-	factory, claims, err := filled(w)
+	factory, informers, err := filled(w)
 	if err != nil {
 		return nil, err
 	}
 	j := &judge{
-		ctx: ctx, cache: newCache(ctx), snapshot: internalcache.NewEmptySnapshot(), claims: claims,
+		ctx: ctx, cache: newCache(ctx), snapshot: internalcache.NewEmptySnapshot(), informers: informers,
 		nominated: &nominator{}, pending: map[string]*corev1.Pod{},
 	}
 	if err := j.load(w); err != nil {
 		return nil, err
 	}
-	if j.devices, err = newDevices(ctx, factory); err != nil {
+	manager, err := newDeviceManager(ctx, factory)
+	if err != nil {
 		return nil, err
 	}
+	j.devices = newDevices(manager)
 	options := []frameworkruntime.Option{
 		frameworkruntime.WithClientSet(apiServer),
 		frameworkruntime.WithInformerFactory(factory),
@@ -274,25 +277,35 @@ func (a *attempt) assume(node string) (*refusal, error) {
 	if err := j.allocate(pod); err != nil {
 		return nil, err
 	}
+	if err := j.provision(pod, node); err != nil {
+		return nil, err
+	}
 	return nil, j.cache.UpdateSnapshot(logger, j.snapshot)
 }
 
-// allocate writes the devices that a pod was given into its claims, so that the next pod finds them there.
+// allocate writes the devices that a pod was given into its claims, as the kube-scheduler does when it binds the pod, so
+// that the next pod finds them there.
 func (j *judge) allocate(pod *corev1.Pod) error {
-	tracker := j.devices.ResourceClaims()
 	for position := range pod.Spec.ResourceClaims {
 		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[position])
 		if err != nil || name == nil {
 			continue
 		}
-		claim, err := tracker.Get(pod.Namespace, *name)
+		claim, err := j.devices.claims.Get(pod.Namespace, *name)
 		if err != nil {
 			return err
 		}
-		if err := j.claims.put(reserved(claim, pendingAllocation(tracker, claim.UID), pod)); err != nil {
+		written := claim.DeepCopy()
+		if written.Status.Allocation == nil {
+			written.Status.Allocation = j.devices.claims.pending[claim.UID]
+		}
+		consumer := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
+		written.Status.ReservedFor = append(written.Status.ReservedFor, consumer)
+		written.ResourceVersion = newer(written.ResourceVersion)
+		if err := j.informers.devices.put(written); err != nil {
 			return err
 		}
-		endPendingAllocation(tracker, claim.UID)
+		endPendingAllocation(j.devices.claims, claim.UID)
 	}
 	return nil
 }
@@ -304,7 +317,7 @@ func newer(version string) string {
 
 // nominator knows the pods that wait for a node which preemption, or another controller, chose for them.
 type nominator struct {
-	fwk.PodNominator
+	podNominator
 	pods map[string][]fwk.PodInfo
 }
 

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
@@ -22,6 +21,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
+type (
+	claimTracker  = fwk.ResourceClaimTracker
+	deviceManager = fwk.SharedDRAManager
+	podNominator  = fwk.PodNominator
+)
+
 func newCache(ctx context.Context) internalcache.Cache {
 	return internalcache.New(ctx, nil, feature.DefaultFeatureGate.Enabled(features.GenericWorkload))
 }
@@ -35,8 +40,8 @@ func releaseOptions(factory informers.SharedInformerFactory, known internalcache
 	}
 }
 
-// newDevices makes the manager of device claims as the kube-scheduler does.
-func newDevices(ctx context.Context, factory informers.SharedInformerFactory) (fwk.SharedDRAManager, error) {
+// newDeviceManager makes the manager of device claims as the kube-scheduler does.
+func newDeviceManager(ctx context.Context, factory informers.SharedInformerFactory) (deviceManager, error) {
 	resources := factory.Resource().V1()
 	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), resources.ResourceClaims().Informer(), "ResourceClaim", "", nil)
 	options := resourceslicetracker.Options{
@@ -61,15 +66,11 @@ func newDevices(ctx context.Context, factory informers.SharedInformerFactory) (f
 	return manager, nil
 }
 
-func pendingAllocation(tracker fwk.ResourceClaimTracker, claim types.UID) *resourcev1.AllocationResult {
-	return tracker.GetPendingAllocation(claim)
-}
-
-func endPendingAllocation(tracker fwk.ResourceClaimTracker, claim types.UID) {
+func endPendingAllocation(tracker claimTracker, claim types.UID) {
 	tracker.MaybeRemoveClaimPendingAllocation(claim, true)
 }
 
-// registered is what an informer that is always up to date returns for a handler.
+// registered is returned for a handler by an informer that is always up to date.
 type registered struct{}
 
 func (registered) HasSynced() bool                     { return true }

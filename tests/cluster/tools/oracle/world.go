@@ -127,7 +127,7 @@ func (w *world) claimVolumes() error {
 	}
 	for _, pod := range w.Pods {
 		for _, volume := range pod.Spec.Volumes {
-			name := pod.Name + "-" + volume.Name
+			name := ephemeralClaim(pod, volume)
 			if volume.Ephemeral == nil || volume.Ephemeral.VolumeClaimTemplate == nil || present[pod.Namespace+"/"+name] {
 				continue
 			}
@@ -140,6 +140,10 @@ func (w *world) claimVolumes() error {
 		}
 	}
 	return nil
+}
+
+func ephemeralClaim(pod *corev1.Pod, volume corev1.Volume) string {
+	return pod.Name + "-" + volume.Name
 }
 
 // claimDevices makes the claims of the pods' templates, as their controller does.
