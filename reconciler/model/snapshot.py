@@ -164,6 +164,9 @@ class PodIndex(Mapping[str, objects.Pod]):
     def __getitem__(self, key: str) -> objects.Pod:
         return self.by_key[key]
 
+    def __contains__(self, key: object) -> bool:
+        return key in self.by_key
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.by_key)
 

@@ -8,8 +8,9 @@ as long as one in which nothing is wrong, never more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from api.v1.meta import ObjectMeta
@@ -32,6 +33,9 @@ _PLAINEST: Final = Pod(metadata=ObjectMeta(name="plainest"), spec=PodSpec(tolera
 
 #: Pods of one shape.
 Kind = Sequence[Pod]
+#: Reasons by the names of NodePools or the keys of pods.
+Problems = Mapping[str, PodRefusal]
+NO_PROBLEMS: Final[Problems] = MappingProxyType({})
 
 
 def solve_apart(
@@ -42,12 +46,17 @@ def solve_apart(
     accounts: int = ACCOUNTS,
     spend: int = SPEND,
     only: str = "",
+    without: Problems = NO_PROBLEMS,
 ) -> Solution:
     """A solution for all pods and pools but those with which there is none; these are refused, with the error.
 
-    So many classes without a place get a full account; `spend` and `only` are as in `with_fixes`.
+    So many classes without a place get a full account; `spend` and `only` are as in `with_fixes`. NodePools that are
+    left out (`without`) make no nodes.
     """
     ground = survey(snapshot, turn)
+    if without:
+        pools = tuple(pair for pair in ground.pools if pair[0].name not in without)
+        ground = replace(ground, pools=pools, problems={**ground.problems, **without})
     try:
         solution = solve(snapshot, pods, improve=snapshot.settings.improve, ground=ground, accounts=accounts)
         return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from api.v1 import conditions
@@ -16,10 +17,10 @@ from api.v1.capacitybuffer import CapacityBuffer, CapacityBufferStatus
 from api.v1.conditions import FALSE, TRUE
 from api.v1.meta import Condition, encode
 from reconciler.model import kinds
-from reconciler.model.boundaries import MALFORMED
+from reconciler.model.boundaries import MALFORMED, Boundary
 from reconciler.model.memory import Turn
 from reconciler.model.objects import Pod
-from reconciler.model.plan import PatchObject, Plan, Reason, Refusal
+from reconciler.model.plan import NOTHING, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.buffers import PROVISIONING, Resolution, resolutions
 from reconciler.scheduling.solve import PodRefusal, Solution
@@ -34,14 +35,20 @@ _YIELDED = PodRefusal("YieldedToPods", "pods that wait need all the room that No
 
 def reports(turn: Turn, solution: Solution | None = None) -> Plan:
     """The buffers' statuses, as far as they differ; what a pass found out is in its `solution`."""
-    snapshot, actions, refusals = turn.snapshot, [], []
-    for key, resolution in resolutions(turn).items():
-        buffer = snapshot.capacity_buffers[key]
-        actions += _written(buffer, _status(snapshot, buffer, resolution, solution))
-        problem = _problem(resolution, solution)
-        if problem is not None:
-            refusals.append(Refusal(f"capacitybuffer/{key}", problem))
-    return Plan(actions=tuple(actions), refusals=(*refusals, *_unreadable(snapshot)))
+    snapshot, boundary = turn.snapshot, Boundary()
+    plans = [
+        boundary.run(f"capacitybuffer/{key}", partial(_report, snapshot, key, resolution, solution), NOTHING)
+        for key, resolution in resolutions(turn).items()
+    ]
+    return joined((*plans, Plan(refusals=(*boundary.refusals, *_unreadable(snapshot)))))
+
+
+def _report(snapshot: Snapshot, key: str, resolution: Resolution, solution: Solution | None) -> Plan:
+    buffer, problem = snapshot.capacity_buffers[key], _problem(resolution, solution)
+    return Plan(
+        actions=tuple(_written(buffer, _status(snapshot, buffer, resolution, solution))),
+        refusals=(Refusal(f"capacitybuffer/{key}", problem),) if problem is not None else (),
+    )
 
 
 def buffered(turn: Turn, solution: Solution) -> Plan:

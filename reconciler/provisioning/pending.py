@@ -6,6 +6,7 @@ Source: scheduling reference §1.4 to §1.6.
 from __future__ import annotations
 
 from reconciler.model import pods
+from reconciler.model.boundaries import broken
 from reconciler.model.objects import Pod
 from reconciler.model.pdbs import Pdbs
 from reconciler.model.snapshot import Snapshot
@@ -32,16 +33,28 @@ def pending_pods(snapshot: Snapshot) -> tuple[list[Pod], dict[str, PodRefusal]]:
 
 def rehoused_pods(snapshot: Snapshot) -> list[Pod]:
     """Pods on nodes that are being deleted, as far as they will want another place, in order of their keys."""
+    return leaving_pods(snapshot)[0]
+
+
+def leaving_pods(snapshot: Snapshot) -> tuple[list[Pod], dict[str, PodRefusal]]:
+    """`rehoused_pods`, and the pods of these nodes that cannot be read, with the error."""
     found: dict[str, Pod] = {}
+    failed: dict[str, PodRefusal] = {}
     pdbs = Pdbs(snapshot.pdb_selectors, snapshot.pdb_budgets)
     for key in sorted(snapshot.state_nodes):
         state = snapshot.state_nodes[key]
         if not state.deleting or state.node is None:
             continue
         for pod in snapshot.pods.on(state.node.name):
-            if _moves(snapshot, pdbs, pod):
+            try:
+                moves = _moves(snapshot, pdbs, pod)
+            except Exception as error:
+                reason = broken(error)
+                failed[pod.key] = PodRefusal(reason.code, f"reading it failed: {reason.text}")
+                continue
+            if moves:
                 found[pod.key] = pod
-    return [found[key] for key in sorted(found)]
+    return [found[key] for key in sorted(found)], dict(sorted(failed.items()))
 
 
 def _moves(snapshot: Snapshot, pdbs: Pdbs, pod: Pod) -> bool:

@@ -10,23 +10,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from reconciler.model import kinds
-from reconciler.model.boundaries import MALFORMED
+from reconciler.model.boundaries import Boundary
 from reconciler.model.kinds import Ref
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Batch, Snapshot
-from reconciler.provisioning.boundary import solve_apart
+from reconciler.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
 from reconciler.provisioning.buffers import buffered, real_part, reports, without_room
-from reconciler.provisioning.pending import pending_pods, rehoused_pods
+from reconciler.provisioning.creations import creatable, creations_of
+from reconciler.provisioning.pending import leaving_pods, pending_pods
 from reconciler.scheduling.buffers import virtual_pods
-from reconciler.scheduling.claims import to_claim
 from reconciler.scheduling.daemons import daemon_problems
 from reconciler.scheduling.reserving import DEFERRED
 from reconciler.scheduling.sites import sites
-from reconciler.scheduling.solve import NewNode, PodRefusal, Solution
+from reconciler.scheduling.solve import PodRefusal, Solution
 
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
@@ -51,8 +52,8 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
         return joined((_ahead(turn, snapshot.batch, closes), reports(turn)))
     pending, refused = pending_pods(snapshot)
     solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
-    kept, wanted = buffered(turn, solution), real_part(snapshot, solution)
-    return joined((_plan(snapshot, solution, wanted, refused), kept))
+    solution, creations = creatable(snapshot, solution, partial(_solved, turn, snapshot, pending))
+    return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution)))
 
 
 def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
@@ -68,7 +69,7 @@ def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:
         return Plan(next_due=likely)
     then, key = replace(snapshot, now=closes), _key(snapshot, closes)
     solution = turn.held(key) or turn.hold(key, _solved(turn, then, pending_pods(then)[0]))
-    return Plan(next_due=closes, foreseen=tuple(creation.claim for creation in _creations(then, solution)))
+    return Plan(next_due=closes, foreseen=tuple(creation.claim for creation in creations_of(then, solution)))
 
 
 def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:
@@ -76,16 +77,25 @@ def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:
     return "solution", closes, snapshot.nominations
 
 
-def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod]) -> Solution:
-    """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
-    pods, virtual = [*pending, *rehoused_pods(snapshot)], virtual_pods(turn)
+def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problems = NO_PROBLEMS) -> Solution:
+    """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them.
+
+    The NodePools of `without` make no nodes.
+    """
+    leaving, failed = leaving_pods(snapshot)
+    solution = _placed(turn, snapshot, [*pending, *leaving], without)
+    return replace(solution, unplaced={**solution.unplaced, **failed}) if failed else solution
+
+
+def _placed(turn: Turn, snapshot: Snapshot, pods: list[Pod], without: Problems) -> Solution:
+    virtual = virtual_pods(turn)
     if not pods and not virtual:
         return Solution()
-    solution = solve_apart(snapshot, [*pods, *virtual], turn)
+    solution = solve_apart(snapshot, [*pods, *virtual], turn, without=without)
     lost = [pod for pod in pods if pod.key in solution.unplaced]
     if not lost or not virtual:
         return solution
-    alone = solve_apart(snapshot, pods, turn)
+    alone = solve_apart(snapshot, pods, turn, without=without)
     return solution if len(alone.unplaced) == len(lost) else without_room(alone, virtual)
 
 
@@ -94,47 +104,43 @@ def closing_time(batch: Batch, snapshot: Snapshot) -> datetime:
     return min(batch.last + snapshot.settings.batch_idle, batch.first + snapshot.settings.batch_max)
 
 
-def _plan(snapshot: Snapshot, solution: Solution, wanted: Solution, refused: dict[str, PodRefusal]) -> Plan:
-    """`wanted` is the part of the solution that is about real pods: virtual ones are told and promised nothing."""
-    creations = _creations(snapshot, solution)
+def _plan(
+    snapshot: Snapshot,
+    solution: Solution,
+    creations: tuple[CreateNodeClaim, ...],
+    refused: dict[str, PodRefusal],
+) -> Plan:
+    """Virtual pods have no events and no nominations. A failure about one pod, NodePool or DaemonSet costs no other."""
+    wanted, boundary = real_part(snapshot, solution), Boundary()
     homes = dict(wanted.placed)
     for creation, node in zip(creations, wanted.new_nodes, strict=True):
         homes |= dict.fromkeys(node.pods, creation.claim.name)
     unplaced = {**refused, **wanted.unplaced}
-    told = _told(unplaced)
+    told = _told(unplaced, boundary)
     still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
+    events = (
+        *_pod_events(snapshot, homes, _failures(unplaced, told), boundary),
+        *_pool_events(snapshot, solution, boundary),
+    )
+    promised, gauges = nominations(snapshot, wanted, homes, boundary), _gauges(solution, boundary)
+    said = (*_refusals(unplaced, told, solution), *_daemon_refusals(snapshot))
+    subjects = {refusal.subject for refusal in said}
     return Plan(
         actions=creations,
-        refusals=(*_refusals(unplaced, told, solution), *_daemon_refusals(snapshot)),
-        events=(*_pod_events(snapshot, homes, _failures(unplaced, told)), *_pool_events(snapshot, solution)),
-        nominations=nominations(snapshot, wanted, homes),
+        refusals=(*said, *(refusal for refusal in boundary.refusals if refusal.subject not in subjects)),
+        events=events,
+        nominations=promised,
         next_due=snapshot.now + LOOK_AGAIN if still else None,
         provisioned=True,
-        gauges=_gauges(solution),
+        gauges=gauges,
         purchase=solution.purchase,
     )
 
 
-def _creations(snapshot: Snapshot, solution: Solution) -> tuple[CreateNodeClaim, ...]:
-    return tuple(
-        CreateNodeClaim(
-            reason=Reason("Provisioned", _purpose(snapshot, node)),
-            claim=to_claim(snapshot, node, salt="provisioned"),
-        )
-        for node in solution.new_nodes
-    )
-
-
-def _purpose(snapshot: Snapshot, node: NewNode) -> str:
-    real = sum(key in snapshot.pods for key in node.pods)
-    rest = len(node.pods) - real
-    text = f"for {real} pods that have no node" if real or not rest else "for pods to come"
-    return f"{text}, with room for {rest} of CapacityBuffers" if rest else text
-
-
-def _gauges(solution: Solution) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """Pending pods by zone, and those without a place by what the nearest NodePool's answer rests on."""
-    rules = Counter(_rule(why) for why in solution.unplaced.values() if why.code != DEFERRED.code)
+    left = {key: why for key, why in solution.unplaced.items() if why.code != DEFERRED.code}
+    rules = Counter(boundary.run(f"pod/{key}", partial(_rule, why), why.code) for key, why in left.items())
     return {
         **{(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
         **{(_RULES, (("rule", rule),)): float(count) for rule, count in sorted(rules.items())},
@@ -147,9 +153,13 @@ def _rule(why: PodRefusal) -> str:
     return next((pool.rule for pool in pools if pool.rule), why.code)
 
 
-def _told(unplaced: Mapping[str, PodRefusal]) -> dict[str, str]:
-    """What is said of each pod, in order of their keys; the pods of one class share one text."""
-    texts = {id(why): str(why) for why in unplaced.values()}
+def _told(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, str]:
+    """The text about each pod, in order of their keys; the pods of one class share one text."""
+    texts: dict[int, str] = {}
+    for key in sorted(unplaced):
+        why = unplaced[key]
+        if id(why) not in texts:
+            texts[id(why)] = boundary.run(f"pod/{key}", partial(str, why), why.code)
     return {key: texts[id(unplaced[key])] for key in sorted(unplaced)}
 
 
@@ -166,29 +176,38 @@ def _refusals(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str], solut
 
 def _daemon_refusals(snapshot: Snapshot) -> Iterator[Refusal]:
     """Nodes are planned without the share of a daemon set that makes no sense: that is said."""
-    for key, problem in daemon_problems(snapshot.daemon_sets).items():
-        yield Refusal(f"daemonset/{key}", Reason(MALFORMED, problem))
+    for key, reason in daemon_problems(snapshot.daemon_sets).items():
+        yield Refusal(f"daemonset/{key}", reason)
 
 
-def nominations(snapshot: Snapshot, solution: Solution, homes: Mapping[str, str]) -> tuple[Nomination, ...]:
+def nominations(
+    snapshot: Snapshot, solution: Solution, homes: Mapping[str, str], boundary: Boundary | None = None
+) -> tuple[Nomination, ...]:
     """Promises of the homes, in the order of the decisions, so that the next pass can find each of them again."""
     until = snapshot.now + max(2 * snapshot.settings.batch_max, _LEAST_NOMINATION)
-    return tuple(
-        Nomination(snapshot.pods[key].metadata.uid, homes[key], until) for key in solution.order if key in homes
-    )
+    boundary = boundary or Boundary()
+
+    def nomination(key: str) -> Nomination:
+        return Nomination(snapshot.pods[key].metadata.uid, homes[key], until)
+
+    made = [boundary.run(f"pod/{key}", partial(nomination, key), None) for key in solution.order if key in homes]
+    return tuple(one for one in made if one is not None)
 
 
-def _pod_events(snapshot: Snapshot, homes: Mapping[str, str], told: Mapping[str, str]) -> tuple[Event, ...]:
-    failed = [
-        _event(snapshot.pods[key], "Warning", "FailedScheduling", f"Failed to schedule pod, {text}", _FAILED_FOR)
-        for key, text in told.items()
-    ]
-    nominated = [
-        _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, target), _NOMINATED_FOR)
-        for key, target in sorted(homes.items())
-        if key in snapshot.pods.pending
-    ]
-    return (*failed, *nominated)
+def _pod_events(
+    snapshot: Snapshot, homes: Mapping[str, str], told: Mapping[str, str], boundary: Boundary
+) -> tuple[Event, ...]:
+    def failed(key: str) -> Event:
+        text = f"Failed to schedule pod, {told[key]}"
+        return _event(snapshot.pods[key], "Warning", "FailedScheduling", text, _FAILED_FOR)
+
+    def nominated(key: str) -> Event:
+        return _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, homes[key]), _NOMINATED_FOR)
+
+    made = [boundary.run(f"pod/{key}", partial(failed, key), None) for key in told]
+    expected = [key for key in sorted(homes) if key in snapshot.pods.pending]
+    made += [boundary.run(f"pod/{key}", partial(nominated, key), None) for key in expected]
+    return tuple(event for event in made if event is not None)
 
 
 def _where(snapshot: Snapshot, target: str) -> str:
@@ -205,16 +224,12 @@ def _event(pod: Pod, type_: str, reason: str, message: str, seconds: int) -> Eve
     return Event(Ref.of(kinds.POD, pod), uid, type_, reason, message, dedupe=uid, dedupe_seconds=seconds)
 
 
-def _pool_events(snapshot: Snapshot, solution: Solution) -> tuple[Event, ...]:
-    return tuple(
-        Event(
-            Ref.of(kinds.NODE_POOL, snapshot.node_pools[name]),
-            snapshot.node_pools[name].metadata.uid,
-            "Warning",
-            why.code,
-            why.text,
-            dedupe=snapshot.node_pools[name].metadata.uid,
-            dedupe_seconds=_NO_TYPES_FOR,
-        )
-        for name, why in sorted(solution.pool_problems.items())
-    )
+def _pool_events(snapshot: Snapshot, solution: Solution, boundary: Boundary) -> tuple[Event, ...]:
+    def event(name: str, why: PodRefusal) -> Event:
+        pool = snapshot.node_pools[name]
+        ref, uid = Ref.of(kinds.NODE_POOL, pool), pool.metadata.uid
+        return Event(ref, uid, "Warning", why.code, why.text, dedupe=uid, dedupe_seconds=_NO_TYPES_FOR)
+
+    problems = sorted(solution.pool_problems.items())
+    made = [boundary.run(f"nodepool/{name}", partial(event, name, why), None) for name, why in problems]
+    return tuple(one for one in made if one is not None)

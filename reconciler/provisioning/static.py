@@ -41,7 +41,9 @@ def keep_replicas(snapshot: Snapshot, turn: Turn | None = None, replaced: Collec
     )
 
 
-def _guarded(turn: Turn, name: str, missing: int, replaced: Collection[str]) -> Plan:
+def _guarded(turn: Turn, name: str, missing: int | Reason, replaced: Collection[str]) -> Plan:
+    if isinstance(missing, Reason):
+        return _refused(turn.snapshot, name, missing)
     try:
         return _filled(turn, turn.snapshot.node_pools[name], missing, replaced)
     except Exception as error:  # a pool that makes no sense holds up no other
@@ -116,16 +118,24 @@ def _launch_problem(snapshot: Snapshot, name: str) -> tuple[Reason | None, None]
     return (Reason(found.reason, found.message) if isinstance(found, FleetProblem) else None), None
 
 
-def _missing(snapshot: Snapshot, name: str) -> tuple[int, None]:
-    """How many members a pool lacks; those that a command replaces are replaced by the command."""
+def _missing(snapshot: Snapshot, name: str) -> tuple[int | Reason, None]:
+    """How many members a pool lacks, or why that is not known."""
+    try:
+        return _shortfall(snapshot, name), None
+    except Exception as error:
+        return broken(error), None
+
+
+def _shortfall(snapshot: Snapshot, name: str) -> int:
+    """Members that a command replaces are not missing: the command replaces them."""
     replicas = kept(snapshot.node_pools[name])
     if replicas is None:
-        return 0, None
+        return 0
     own = members(snapshot.claims_by_pool.get(name, ()))
-    return max(0, replicas - len(own.active) - len(own.disrupted)), None
+    return max(0, replicas - len(own.active) - len(own.disrupted))
 
 
-_SHORT: Step[Snapshot, int] = Step("static pools that are short", "node_pools", _missing, speaks=bool)
+_SHORT: Step[Snapshot, int | Reason] = Step("static pools that are short", "node_pools", _missing, speaks=bool)
 _LAUNCHES: Step[Snapshot, Reason | None] = Step(
     "launches of static pools", "node_pools", _launch_problem, speaks=lambda _: False
 )

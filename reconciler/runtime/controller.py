@@ -264,7 +264,7 @@ class Controller:
         except Exception as error:
             self.telemetry.deciding_failed(error)
             return Plan(), now + AFTER_A_BUG
-        self.state.planned(plan, now)
+        self._tell(partial(self.state.planned, plan, now))
         self._tell(partial(self.telemetry.planned, plan, snapshot))
         return plan, self.state.batch.due(now, self.state.settings)
 

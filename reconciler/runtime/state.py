@@ -321,14 +321,14 @@ class State:
     # --- what a plan leaves -------------------------------------------------------------------------------------
     def planned(self, plan: Plan, now: datetime) -> None:
         """Remember what a plan says beside its actions: nominations, accounts, and that the batch was served."""
-        for nomination in plan.nominations:
-            known = self._nominated.get(nomination.target)
-            self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
-        if plan.accounts is not None:
-            self._accounts = plan.accounts
         if plan.provisioned:
             self._nominations, self._buffer_pods = plan.nominations, plan.buffer_pods
             self.batch.served(now)
+        if plan.accounts is not None:
+            self._accounts = plan.accounts
+        for nomination in plan.nominations:
+            known = self._nominated.get(nomination.target)
+            self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
 
     def message_deleted(self, message_id: str) -> None:
         self._interruptions.pop(message_id, None)

@@ -17,6 +17,7 @@ from api.resources import Resources
 from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.meta import ObjectMeta
 from reconciler.model import pods
+from reconciler.model.boundaries import broken
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod, PodCondition, PodSpec, PodStatus, PodTemplate
 from reconciler.model.snapshot import Snapshot
@@ -82,10 +83,10 @@ def settled_pods(turn: Turn) -> frozenset[str]:
 
 # --- one buffer ---------------------------------------------------------------------------------------------------
 def _resolve(snapshot: Snapshot, key: str) -> tuple[Resolution | None, None]:
-    buffer = snapshot.capacity_buffers[key]
-    if buffer.metadata.unreadable:
-        return None, None
     try:
+        buffer = snapshot.capacity_buffers[key]
+        if buffer.metadata.unreadable:
+            return None, None
         template, generation, workload_replicas = _template(snapshot, buffer)
         sample = _virtual(buffer, template, 1)
         number = size(buffer, pods.requests(sample), workload_replicas)
@@ -95,6 +96,9 @@ def _resolve(snapshot: Snapshot, key: str) -> tuple[Resolution | None, None]:
         return Resolution(problem.reason, str(problem)), None
     except ValueError as error:
         return Resolution(FAILED, f"its limits or its pods' requests cannot be read: {error}"), None
+    except Exception as error:
+        reason = broken(error)
+        return Resolution(reason.code, reason.text), None
     members = tuple(_virtual(buffer, template, i) for i in range(1, number + 1))
     return Resolution(template_generation=generation, pods=members), None
 

@@ -139,8 +139,13 @@ def pod_mark(uid: str) -> str:
 
 
 def _uids(snapshot: Snapshot, node: NewNode) -> Iterator[str]:
-    """Of the pods that the node is for; a virtual one's is its key."""
-    return (snapshot.pods[key].metadata.uid if key in snapshot.pods else key for key in node.pods)
+    """Of the pods that the node is for."""
+    return (uid_of(snapshot, key) for key in node.pods)
+
+
+def uid_of(snapshot: Snapshot, key: str) -> str:
+    """A pod's UID by its key; a virtual pod's is its key."""
+    return snapshot.pods[key].metadata.uid if key in snapshot.pods else key
 
 
 def _planned(snapshot: Snapshot, node: NewNode) -> dict[str, str]:

@@ -13,7 +13,9 @@ from api.requirements import IN, Requirements, requirement
 from api.resources import Resources
 from api.v1.meta import Taint
 from reconciler.model import pods
+from reconciler.model.boundaries import broken
 from reconciler.model.objects import DaemonSet, NodeSelectorTerm, Pod, Toleration
+from reconciler.model.plan import Reason
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.requirements_of import (
     required_terms,
@@ -55,31 +57,36 @@ class Daemon:
 def daemons_of(
     daemon_sets: Mapping[str, DaemonSet], newest: Mapping[str, Pod], *, ignore_devices: bool
 ) -> tuple[Daemon, ...]:
-    """All daemon sets by key; `newest` maps keys to the newest controlled pod. Malformed ones are left out.
+    """All daemon sets by key; `newest` maps keys to the newest controlled pod.
 
-    So are those whose node affinity selects no node and, with `ignore_devices`, those that claim devices.
+    For a pod that cannot be read the template stands; a DaemonSet whose template cannot be read either is left out. So
+    are those whose node affinity selects no node and, with `ignore_devices`, those that claim devices.
     """
-    found = []
-    for key in sorted(daemon_sets):
-        daemon_set, living = daemon_sets[key], newest.get(key)
-        try:
-            if selects_nothing(_speaker(daemon_set, None)):
-                continue
-            if not (ignore_devices and pods.claims_devices(_speaker(daemon_set, living))):
-                found.append(_daemon(key, daemon_set, living))
-        except ValueError:
-            continue
-    return tuple(found)
+    found = (
+        _readable(key, daemon_sets[key], newest.get(key), ignore_devices=ignore_devices) for key in sorted(daemon_sets)
+    )
+    return tuple(daemon for daemon in found if daemon is not None)
 
 
-def daemon_problems(daemon_sets: Mapping[str, DaemonSet]) -> dict[str, str]:
-    """Why nothing is set aside for some daemon sets, by key: their templates make no sense."""
+def _readable(key: str, daemon_set: DaemonSet, living: Pod | None, *, ignore_devices: bool) -> Daemon | None:
+    try:
+        if selects_nothing(_speaker(daemon_set, None)):
+            return None
+        if ignore_devices and pods.claims_devices(_speaker(daemon_set, living)):
+            return None
+        return _daemon(key, daemon_set, living)
+    except Exception:  # `daemon_problems` reports a template, `sites` reports a pod
+        return _readable(key, daemon_set, None, ignore_devices=ignore_devices) if living is not None else None
+
+
+def daemon_problems(daemon_sets: Mapping[str, DaemonSet]) -> dict[str, Reason]:
+    """The reasons for which the templates of some daemon sets cannot be read, by key."""
     found = {}
     for key in sorted(daemon_sets):
         try:
             _daemon(key, daemon_sets[key], None)
-        except ValueError as error:
-            found[key] = str(error)
+        except Exception as error:
+            found[key] = broken(error)
     return found
 
 

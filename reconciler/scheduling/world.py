@@ -142,17 +142,17 @@ def _pools(
     problems: dict[str, PodRefusal] = {}
     strict = snapshot.settings.min_values_policy == "Strict"
     for name in sorted(snapshot.node_pools, reverse=True):
-        pool = snapshot.node_pools[name]
-        if pool.metadata.unreadable:
-            problems[name] = PodRefusal(MALFORMED, f"the NodePool cannot be read: {pool.metadata.unreadable}")
-            continue
-        if not usable(pool):
-            continue
-        table = tables.of(name, pool.class_name) or TypeTable((), columns, snapshot)
-        if isinstance(table, Exception):
-            problems[name] = _invalid(table)
-            continue
         try:
+            pool = snapshot.node_pools[name]
+            if pool.metadata.unreadable:
+                problems[name] = PodRefusal(MALFORMED, f"the NodePool cannot be read: {pool.metadata.unreadable}")
+                continue
+            if not usable(pool):
+                continue
+            table = tables.of(name, pool.class_name) or TypeTable((), columns, snapshot)
+            if isinstance(table, Exception):
+                problems[name] = _invalid(table)
+                continue
             check_pool(pool)
             usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
             template = Template(pool, pool.requirements(), table, daemons, strict_min_values=strict)

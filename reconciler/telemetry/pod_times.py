@@ -7,14 +7,14 @@ they count as seen when he began to lead. Source: operations reference §2.4 and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import nsmallest
 
 from reconciler.model import pods
 from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.plan import CreateNodeClaim, Nomination, Plan, Refusal
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock
 from reconciler.telemetry.exposition import head, line
@@ -105,26 +105,31 @@ class PodTimes:
         return told if told is not None else self._clock.now()
 
     # --- decisions ----------------------------------------------------------------------------------------------
-    def decided(self, plan: Plan, snapshot: Snapshot) -> None:
-        """What a plan of a leader says about pods that are not bound."""
-        now = snapshot.now
+    def decided(self, plan: Plan, snapshot: Snapshot, safely: Callable[..., None]) -> None:
+        """Take in the decisions of a leader's plan about pods that are not bound. `safely` runs each by itself."""
         if not self._leading:
-            self._lead(True, now)
+            self._lead(True, snapshot.now)
         if not plan.provisioned:
             return
         pool_of = {a.claim.name: a.claim.pool_name for a in plan.actions if isinstance(a, CreateNodeClaim)}
         for nomination in plan.nominations:
-            wait = self._decide(nomination.pod_uid, now)
-            if wait is not None and wait.served is None:
-                state = snapshot.state_nodes.get(nomination.target)
-                pool = state.pool_name if state is not None else pool_of.get(nomination.target, "")
-                wait.served = now if _registers(snapshot, pool) else None
+            safely(self._nominated, nomination, snapshot, pool_of)
         for refusal in plan.refusals:
-            kind, _, key = refusal.subject.partition("/")
-            pod = snapshot.pods.get(key) if kind == "pod" else None
-            wait = self._decide(pod.metadata.uid, now) if pod is not None else None
-            if wait is not None:
-                wait.served = None
+            safely(self._refused, refusal, snapshot)
+
+    def _nominated(self, nomination: Nomination, snapshot: Snapshot, pool_of: Mapping[str, str]) -> None:
+        wait = self._decide(nomination.pod_uid, snapshot.now)
+        if wait is not None and wait.served is None:
+            state = snapshot.state_nodes.get(nomination.target)
+            pool = state.pool_name if state is not None else pool_of.get(nomination.target, "")
+            wait.served = snapshot.now if _registers(snapshot, pool) else None
+
+    def _refused(self, refusal: Refusal, snapshot: Snapshot) -> None:
+        kind, _, key = refusal.subject.partition("/")
+        pod = snapshot.pods.get(key) if kind == "pod" else None
+        wait = self._decide(pod.metadata.uid, snapshot.now) if pod is not None else None
+        if wait is not None:
+            wait.served = None
 
     def _decide(self, uid: str, now: datetime) -> _Wait | None:
         """The pod's row, if it is one that is decided about; its first decision is measured."""

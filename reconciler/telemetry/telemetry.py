@@ -147,29 +147,35 @@ class Telemetry(Troubles):
         self.turns.decided(took)
 
     def planned(self, plan: Plan, snapshot: Snapshot) -> None:
-        """What a plan says in numbers. Node pools are counted anew only every few seconds."""
+        """Report a plan in numbers. Gauges of NodePools are counted only every few seconds.
+
+        A failure about one pod, node or gauge is reported and costs no other.
+        """
+        gauges = self.metrics.gauges
         if plan.provisioned:
             self.metrics.scheduling.labels("provisioner").observe(time.perf_counter() - self._began)
-        self.series.pods.decided(plan, snapshot)
-        self.series.seen(snapshot)
-        gauges = self.metrics.gauges
+        self.safely(self.series.pods.decided, plan, snapshot, self.safely)
+        self.safely(self.series.seen, snapshot)
         for name in _HELD:
             gauges.replace(name, {})
-        self._scheduled(plan, snapshot)
-        gauges.put(plan.gauges)
+        self.safely(self._scheduled, plan, snapshot)
+        self.safely(gauges.put, plan.gauges)
         if plan.purchase is not None:
-            self._bought(plan.purchase, snapshot)
+            self.safely(self._bought, plan.purchase, snapshot)
         for measured in plan.measured:
-            self._saved(measured)
+            self.safely(self._saved, measured)
         for refusal in plan.refusals:
             if refusal.reason.code in _TO_MEND | _TO_KNOW:
-                self._refused(refusal)
-        self._unplaced(plan.refusals)
+                self.safely(self._refused, refusal)
+        self.safely(self._unplaced, plan.refusals)
         codes = Counter(refusal.reason.code for refusal in plan.refusals)
         gauges.replace("kerf_refusals", {(("code", code),): float(count) for code, count in codes.items()})
-        if time.monotonic() - self._gauged < _GAUGES_EVERY_SECONDS:
-            return
-        self._gauged = time.monotonic()
+        if time.monotonic() - self._gauged >= _GAUGES_EVERY_SECONDS:
+            self._gauged = time.monotonic()
+            self.safely(self._counted, snapshot)
+
+    def _counted(self, snapshot: Snapshot) -> None:
+        gauges = self.metrics.gauges
         gauges.replace("karpenter_cluster_state_node_count", {(): float(len(snapshot.state_nodes))})
         gauges.replace("karpenter_cluster_state_synced", {(): 1.0})
         self.metrics.unsynced.synced = True
@@ -355,7 +361,7 @@ def _series(pools: list[NodePool], read: Any) -> dict[tuple[tuple[str, str], ...
     for pool in pools:
         try:
             amounts = Resources.parse(read(pool))
-        except ValueError:
+        except Exception:  # provisioning refuses the NodePool
             continue
         for name, value in amounts.items():
             found[("nodepool", pool.name), ("resource_type", resource_type(name))] = value / units(name)

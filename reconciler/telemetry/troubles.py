@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from reconciler.model.kinds import Kind
@@ -72,6 +73,13 @@ class Troubles:
         if doubted is not None:
             fields["doubted"] = f"{doubted.name}: nothing that rests on it is destroyed until the next start"
         self.trouble("taking in news failed", f"{what} {fields['where']}", error, **fields)
+
+    def safely(self, tell: Callable[..., object], *arguments: Any) -> None:
+        """Report something. If that fails, report the failure instead."""
+        try:
+            tell(*arguments)
+        except Exception as error:
+            self.telling_failed(error)
 
     def telling_failed(self, error: Exception) -> None:
         """A bug in this room."""

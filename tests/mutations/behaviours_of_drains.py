@@ -128,8 +128,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/provisioning/static.py",
-                "    return max(0, replicas - len(own.active) - len(own.disrupted)), None",
-                "    return max(0, replicas - len(own.active)), None",
+                "    return max(0, replicas - len(own.active) - len(own.disrupted))",
+                "    return max(0, replicas - len(own.active))",
             ),
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -11,10 +12,20 @@ from api.v1.meta import Condition, NodeClassRef, ObjectMeta
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from reconciler.disruption.command import Command
 from reconciler.model import kinds
+from reconciler.model.accounts import Measured
 from reconciler.model.annotations import text_of
 from reconciler.model.cluster import build
 from reconciler.model.kinds import Ref
-from reconciler.model.plan import EnsureInstanceProfile, EvictPod, PatchObject, Plan, Reason, Refusal
+from reconciler.model.plan import (
+    EnsureInstanceProfile,
+    EvictPod,
+    Nomination,
+    PatchObject,
+    Plan,
+    Purchase,
+    Reason,
+    Refusal,
+)
 from reconciler.model.settings import Settings
 from reconciler.ports import Forbidden, Unavailable
 from reconciler.runtime.performing import concerned
@@ -208,3 +219,29 @@ def test_ever_so_many_answers_are_few_lines() -> None:
     refusals = tuple(Refusal(f"pod/d/{word}", Reason("Incompatible", word)) for word in words)
     told.planned(Plan(refusals=refusals), build((), now=clock.now(), settings=Settings("c")))
     assert len(stream.getvalue().splitlines()) == 50
+
+
+class Priceless(Purchase):
+    @property
+    def cost_ratio(self) -> float | None:
+        raise TypeError("no ratio")
+
+
+def test_a_number_that_cannot_be_reported_costs_no_other_number() -> None:
+    stream, clock = io.StringIO(), VirtualClock()
+    told = Telemetry(make_logger(stream=stream), Metrics(), EventWriter(Written(), clock), clock)  # type: ignore[arg-type]
+    nonsense: Any = None
+    plan = Plan(
+        purchase=Priceless(1, 1, 1, 1),
+        measured=(Measured("a", 1, nonsense, 0), Measured("b", 1, 2_000_000, 1_000_000)),
+        nominations=(Nomination(nonsense, nonsense, nonsense), Nomination("uid", "n", clock.now())),
+        refusals=(Refusal("pod/d/huge", Reason("Incompatible", "no room")),),
+        provisioned=True,
+    )
+    told.planned(plan, build((), now=clock.now(), settings=Settings("c")))
+    value = told.metrics.registry.get_sample_value
+    assert value("kerf_consolidation_promised_usd_per_hour_total", {"nodepool": "b"}) == 2
+    assert value("karpenter_scheduler_unschedulable_pods_count", {"controller": "provisioner"}) == 1
+    messages = [json.loads(line)["message"] for line in stream.getvalue().splitlines()]
+    assert messages.count("telling what happened failed") == 2
+    assert "could not schedule pod" in messages
