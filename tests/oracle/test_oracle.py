@@ -5,16 +5,13 @@ Each world says of the pod `web` which nodes take it; of the others, which plugi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 
-from tests.oracle.client import ALL_NODES, Oracle
+from tests.oracle.client import Oracle
+from tests.oracle.known import FITS, IN_A, IN_B, TERMINATING, judge, known, resized
 from tests.oracle.objects import (
     RACK,
     ZONE,
-    Json,
     affinity,
     anti_affinity,
     claim,
@@ -34,30 +31,7 @@ from tests.oracle.objects import (
     volume,
 )
 
-FITS = ""
-
-
-@dataclass(frozen=True)
-class Known:
-    """Objects by kind, and the plugin that refuses the pod `web` on each node."""
-
-    world: dict[str, list[Json]]
-    refused_by: dict[str, str]
-
-
-def known(nodes: list[Json], pods: list[Json], refused_by: dict[str, str], **more: list[Json]) -> Known:
-    return Known({"nodes": nodes, "pods": pods, **more}, refused_by)
-
-
-def resized(requests: dict[str, str], status: dict[str, Any]) -> Json:
-    """A bound pod, the container status of which differs from its spec."""
-    state = {"containerStatuses": [{"name": "app", "image": "app", "imageID": "", **status}]}
-    return pod("other", on="n1", requests=requests, status=state)
-
-
-TERMINATING = {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 3600}
 SIDECAR = {"name": "proxy", "image": "proxy", "restartPolicy": "Always", **host_port(9901)}
-IN_A, IN_B = {ZONE: "a"}, {ZONE: "b"}
 
 WORLDS = {
     "NodeResourcesFit: cpu": known(
@@ -266,10 +240,7 @@ WORLDS = {
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_plugins_refuse_the_nodes_of_a_known_world(name: str, oracle: Oracle) -> None:
-    case = WORLDS[name]
-    answer = oracle.ask(case.world, verdicts=[("default/web", ALL_NODES)])
-    assert {one.node: one.plugin for one in answer.verdicts} == case.refused_by
-    assert all(one.fits == (one.plugin == FITS) == (not one.message) for one in answer.verdicts)
+    judge(WORLDS[name], oracle)
 
 
 def test_a_queue_is_bound_in_turn_and_each_pod_counts_for_the_next(oracle: Oracle) -> None:
