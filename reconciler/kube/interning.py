@@ -6,20 +6,21 @@ A pod decoded from JSON owns some 5 kB, of which four fifths are the same in all
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from reconciler.model.kinds import POD, Kind
-from reconciler.model.objects import Pod, PodCondition, Volume
+from reconciler.model.objects import Container, ContainerStatus, Pod, PodCondition, Quantities, Volume
+from reconciler.model.pods import RESIZE_PENDING
 
 T = TypeVar("T")
 #: So many different parts are remembered; then the memory starts anew (what is kept elsewhere stays shared).
 REMEMBERED = 100_000
 #: The conditions of a pod that decisions read.
-_CONDITIONS = frozenset({"PodScheduled", "Ready"})
+_CONDITIONS = frozenset({"PodScheduled", "Ready", RESIZE_PENDING})
 
 
 def interner(kind: Kind) -> Callable[[T], T] | None:
@@ -36,7 +37,7 @@ class Interner:
 
     def pod(self, pod: Pod) -> Pod:
         """The same pod, made of shared parts."""
-        share, meta, spec = self._share, pod.metadata, pod.spec
+        share, meta, spec, status = self._share, pod.metadata, pod.spec, pod.status
         return Pod(
             metadata=replace(
                 meta,
@@ -61,9 +62,16 @@ class Interner:
                 priority_class_name=sys.intern(spec.priority_class_name),
             ),
             status=replace(
-                pod.status,
-                phase=sys.intern(pod.status.phase),
-                conditions=tuple(self._condition(c) for c in pod.status.conditions if c.type in _CONDITIONS),
+                status,
+                phase=sys.intern(status.phase),
+                conditions=tuple(self._condition(c) for c in status.conditions if c.type in _CONDITIONS),
+                container_statuses=share("statuses", _resizing(status.container_statuses, spec.containers)),
+                init_container_statuses=share(
+                    "statuses",
+                    _resizing(status.init_container_statuses, _sidecars(spec.init_containers)),
+                ),
+                resources=share("pod_resources", status.resources),
+                allocated_resources=share("allocated", status.allocated_resources),
             ),
         )
 
@@ -90,3 +98,22 @@ class Interner:
 def _claims(volume: Volume) -> bool:
     """Whether a volume can bind a pod to a place; the others (tokens, config maps) cannot."""
     return volume.persistent_volume_claim is not None or volume.ephemeral is not None
+
+
+def _sidecars(containers: Iterable[Container]) -> Iterable[Container]:
+    return (container for container in containers if container.restart_policy == "Always")
+
+
+def _resizing(statuses: tuple[ContainerStatus, ...], containers: Iterable[Container]) -> tuple[ContainerStatus, ...]:
+    """Those that say other than the containers' own requests: of a pod that is not resized none does."""
+    if not statuses:
+        return ()
+    asked = {container.name: container.resources.requests for container in containers}
+    return tuple(s for s in statuses if s.resources is not None and s.name in asked and _differs(s, asked[s.name]))
+
+
+def _differs(status: ContainerStatus, requests: Quantities) -> bool:
+    assert status.resources is not None
+    return status.resources.requests != requests or (
+        bool(status.allocated_resources) and status.allocated_resources != requests
+    )

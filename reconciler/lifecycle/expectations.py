@@ -258,8 +258,8 @@ def _shared(view: View, name: str) -> tuple[bool, None]:
 
 
 def _fits(snapshot: Snapshot, claim: NodeClaim, node: Node, pod: Pod) -> bool:
-    """Beside the pods that are on the Node and stay there."""
-    sitting = (pods.requests(other) for other in snapshot.pods.on(node.name) if pods.active(other))
+    """Beside the pods that are on the Node, those that terminate among them."""
+    sitting = (pods.requests(other) for other in snapshot.pods.on(node.name) if not pods.terminal(other))
     return total((pods.requests(pod), *sitting)).fits(StateNode(claim, node).allocatable)
 
 

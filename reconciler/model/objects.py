@@ -196,12 +196,28 @@ class PodCondition(Value, frozen=True, kw_only=True):
     last_transition_time: datetime | None = None
 
 
+class Requested(Value, frozen=True, kw_only=True):
+    requests: Quantities = field(default_factory=dict)
+
+
+class ContainerStatus(Value, frozen=True, kw_only=True):
+    """The requests that the kubelet applied to a container (`resources`) and admitted (`allocated_resources`)."""
+
+    name: str = ""
+    resources: Requested | None = None
+    allocated_resources: Quantities = field(default_factory=dict)
+
+
 class PodStatus(Value, frozen=True, kw_only=True):
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
     start_time: datetime | None = None
     nominated_node_name: str = ""
     resource_claim_statuses: tuple[DeviceClaimStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: Requested | None = None
+    allocated_resources: Quantities = field(default_factory=dict)
 
 
 class Pod(Value, frozen=True, kw_only=True):

@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 from api import durations, labels
 from api.resources import Resources, total
 from api.v1.meta import OwnerReference, Taint
-from reconciler.model.objects import Container, Pod
+from reconciler.model.objects import Container, ContainerStatus, Pod, Quantities, Requested
 
 DISRUPTED = Taint(key=labels.DISRUPTED_TAINT, effect="NoSchedule")
+#: The condition of a pod whose resize its node has not granted.
+RESIZE_PENDING = "PodResizePending"
 STUCK_AFTER = timedelta(minutes=1)
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 
@@ -164,27 +166,72 @@ def claims_devices(pod: Pod) -> bool:
     return False
 
 
+# --- requests ---------------------------------------------------------------------------------------------------
+def resize_infeasible(pod: Pod) -> bool:
+    """Whether its node can never grant the resize that its spec asks for."""
+    return any(c.type == RESIZE_PENDING and c.reason == "Infeasible" for c in pod.status.conditions)
+
+
+def reported(pod: Pod) -> tuple[object, ...]:
+    """The parts of its status that its requests depend on; none before it is bound, or while the status is silent."""
+    status = pod.status
+    if not pod.spec.node_name or not (status.container_statuses or status.init_container_statuses or status.resources):
+        return ()
+    return (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        resize_infeasible(pod),
+    )
+
+
 def requests(pod: Pod) -> Resources:
     """What the pod takes of a node, one of `pods` included.
 
     Containers and sidecars add up; a plain init container needs its own share beside the sidecars started before it;
-    the larger phase counts; pod-level requests override; overhead comes on top. Source: Kubernetes' resource rules.
+    the larger phase counts; pod-level requests override; overhead comes on top. While a bound pod is resized, the most
+    of what its spec asks for and its status reports counts; without the spec when the node can never grant it.
+    Source: Kubernetes' resource rules, PodRequests of component-helpers.
     """
+    told = bool(reported(pod))
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses) if told else ()
+    by_name, infeasible = {status.name: status for status in statuses}, told and resize_infeasible(pod)
     sidecars, peak = Resources(), Resources()
     for container in pod.spec.init_containers:
-        needs = _needs(container)
         if container.restart_policy == "Always":
-            sidecars = sidecars + needs
+            sidecars = sidecars + _needs(container, by_name.get(container.name), infeasible)
             peak = peak.maximum(sidecars)
         else:
-            peak = peak.maximum(sidecars + needs)
-    running = sidecars + total(_needs(c) for c in pod.spec.containers)
+            peak = peak.maximum(sidecars + _needs(container))
+    running = sidecars + total(_needs(c, by_name.get(c.name), infeasible) for c in pod.spec.containers)
     result = running.maximum(peak)
     if pod.spec.resources is not None:
-        result = Resources({**result, **Resources.parse(pod.spec.resources.requests)})
+        result = Resources({**result, **_pod_level(pod, result, infeasible)})
     return result + Resources.parse(pod.spec.overhead) + Resources({"pods": 1})
 
 
-def _needs(container: Container) -> Resources:
+def _needs(container: Container, status: ContainerStatus | None = None, infeasible: bool = False) -> Resources:
     limits = Resources.parse(container.resources.limits)
-    return Resources({**limits, **Resources.parse(container.resources.requests)})
+    own = Resources({**limits, **Resources.parse(container.resources.requests)})
+    if status is None or status.resources is None:
+        return own
+    return _effective(own, status.resources, status.allocated_resources, infeasible)
+
+
+def _pod_level(pod: Pod, containers: Resources, infeasible: bool) -> Resources:
+    """Its own requests. The API server sets those that only a limit is given for, but not in templates."""
+    assert pod.spec.resources is not None
+    limits = Resources.parse(pod.spec.resources.limits)
+    own = Resources.parse(pod.spec.resources.requests)
+    alone = {name: limit for name, limit in limits.items() if not containers[name] or name.startswith("hugepages-")}
+    own = Resources({**alone, **own})
+    if pod.status.resources is None or not pod.spec.node_name:
+        return own
+    found = _effective(own, pod.status.resources, pod.status.allocated_resources, infeasible)
+    return Resources({name: found[name] for name in own})
+
+
+def _effective(spec: Resources, actual: Requested, allocated: Quantities, infeasible: bool) -> Resources:
+    there = Resources.parse(actual.requests).maximum(Resources.parse(allocated))
+    return there if infeasible else there.maximum(spec)

@@ -227,6 +227,7 @@ def _parts(pod: Pod) -> tuple[int, ...]:
         id(spec.overhead) if spec.overhead else 0,
         id(spec.resources) if spec.resources else 0,
         int(spec.host_network),
+        *map(id, pods.reported(pod)),
     )
 
 
@@ -240,6 +241,7 @@ def shape_of(pod: Pod) -> Shape:
         spec.overhead,
         spec.resources,
         spec.host_network,
+        pods.reported(pod),
     )
     return _encode(wishes), _encode(takes)
 

@@ -78,7 +78,8 @@ class Needs:
     def of(self, pod: Pod) -> tuple[tuple[str, int], ...]:
         """Amounts by resource, none negative. Raises ValueError."""
         spec = pod.spec
-        key = tuple(id(part) for part in (spec.containers, spec.init_containers, spec.resources, spec.overhead or None))
+        parts = (spec.containers, spec.init_containers, spec.resources, spec.overhead or None, *pods.reported(pod))
+        key = tuple(map(id, parts))
         known = self._known.get(key)
         if known is None:
             amounts = tuple((name, max(value, 0)) for name, value in pods.requests(pod).items())

@@ -14,7 +14,7 @@ from typing import Final
 from api import labels
 from api.resources import Resources
 from reconciler.model import pods
-from reconciler.model.objects import Node, Pod, PodSpec
+from reconciler.model.objects import Node, Pod
 from reconciler.telemetry.exposition import head, line, told, written
 from reconciler.telemetry.listed_metrics import WELL_KNOWN
 from reconciler.telemetry.names import METRICS
@@ -94,7 +94,7 @@ class Usage:
 
     def _amounts(self, pod: Pod, sign: int) -> _Amounts:
         """What it takes; known for as long as there are pods like it."""
-        parts = _parts(pod.spec)
+        parts = _parts(pod)
         key = tuple(map(id, parts))
         found = self._shapes.get(key)
         if found is None:
@@ -165,16 +165,17 @@ _FAMILIES: Final[dict[str, Callable[[_Known, _OnNode], Mapping[str, int]]]] = {
 
 def _place(pod: Pod) -> tuple[object, ...]:
     """Where a pod takes something, and what that is worked out from."""
-    return _node_of(pod), *map(id, _parts(pod.spec))
+    return _node_of(pod), *map(id, _parts(pod))
 
 
 def _node_of(pod: Pod) -> str:
     return "" if pod.status.phase in _OVER else pod.spec.node_name
 
 
-def _parts(spec: PodSpec) -> tuple[object, ...]:
+def _parts(pod: Pod) -> tuple[object, ...]:
     """What a pod's amounts are worked out from; the same objects in pods that are alike."""
-    return spec.containers, spec.init_containers, spec.overhead or None, spec.resources
+    spec = pod.spec
+    return spec.containers, spec.init_containers, spec.overhead or None, spec.resources, *pods.reported(pod)
 
 
 def _add(sums: _Sums, amounts: Mapping[str, int], sign: int) -> None:

@@ -176,15 +176,21 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     59: (
         "An init container is reckoned without the sidecars that started before it.",
-        (Edit("reconciler/model/pods.py", "peak = peak.maximum(sidecars + needs)", "peak = peak.maximum(needs)"),),
+        (
+            Edit(
+                "reconciler/model/pods.py",
+                "peak = peak.maximum(sidecars + _needs(container))",
+                "peak = peak.maximum(_needs(container))",
+            ),
+        ),
     ),
     60: (
         "Requests of the pod as a whole count only where its containers have none.",
         (
             Edit(
                 "reconciler/model/pods.py",
-                "Resources({**result, **Resources.parse(pod.spec.resources.requests)})",
-                "Resources({**Resources.parse(pod.spec.resources.requests), **result})",
+                "Resources({**result, **_pod_level(pod, result, infeasible)})",
+                "Resources({**_pod_level(pod, result, infeasible), **result})",
             ),
         ),
     ),

@@ -52,7 +52,10 @@ class Kinds:
     def _of(self, pod: Pod) -> Kind:
         spec = msgspec.structs.replace(pod.spec, node_name="")
         own = pod.metadata.name if any(v.ephemeral is not None for v in spec.volumes) else ""
-        key = tuple(map(msgspec.json.encode, (pod.metadata.namespace, pod.metadata.labels, spec, own)))
+        told = (pod.status.container_statuses, pod.status.init_container_statuses, pod.status.resources)
+        more = (bool(pod.spec.node_name), *told, pod.status.allocated_resources, pod.status.conditions)
+        resized = more if any(told) else ()
+        key = tuple(map(msgspec.json.encode, (pod.metadata.namespace, pod.metadata.labels, spec, own, resized)))
         if key not in self._known:
             where = msgspec.json.encode((spec.node_selector, required_affinity(pod)))
             self._known[key] = Kind(pod, where, requests(pod), host_ports(pod))

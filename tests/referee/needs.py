@@ -6,7 +6,7 @@ Source: Kubernetes, "Resource sharing within containers" and "Pod-level resource
 from __future__ import annotations
 
 from api.resources import Resources
-from reconciler.model.objects import Container, Pod
+from reconciler.model.objects import Container, Pod, Quantities
 
 #: Address, port, protocol.
 HostPort = tuple[str, int, str]
@@ -16,24 +16,53 @@ _EVERY_ADDRESS = "0.0.0.0"
 def requests(pod: Pod) -> Resources:
     """What the node must have for the pod: the larger of its start and its run, its overhead, and a place (`pods`).
 
-    While the n-th init container starts, the sidecars before it run; afterwards all sidecars and containers do.
+    While the n-th init container starts, the sidecars before it run; afterwards all sidecars and containers do. The
+    status of a pod on a node counts beside its spec, and instead of it when the node refuses the resize for good.
     """
     running: dict[str, int] = {}
     peak: dict[str, int] = {}
     for one in pod.spec.init_containers:
-        own = _wanted(one)
+        sidecar = one.restart_policy == "Always"
+        own = _of_container(pod, one) if sidecar else _wanted(one)
         for name, amount in own.items():
             peak[name] = max(peak.get(name, 0), running.get(name, 0) + amount)
-        if one.restart_policy == "Always":
+        if sidecar:
             _add(running, own)
     for one in pod.spec.containers:
-        _add(running, _wanted(one))
+        _add(running, _of_container(pod, one))
     needed = {name: max(running.get(name, 0), peak.get(name, 0)) for name in {*running, *peak}}
     if pod.spec.resources is not None:
-        needed.update(Resources.parse(pod.spec.resources.requests))
+        needed.update(_of_whole(pod, needed))
     _add(needed, dict(Resources.parse(pod.spec.overhead)))
     _add(needed, {"pods": 1})
     return Resources(needed)
+
+
+def _of_container(pod: Pod, one: Container) -> dict[str, int]:
+    """Of a container that runs as long as the pod."""
+    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        if status.name == one.name and status.resources is not None and pod.spec.node_name:
+            return _most(pod, _wanted(one), status.resources.requests, status.allocated_resources)
+    return _wanted(one)
+
+
+def _of_whole(pod: Pod, containers: dict[str, int]) -> dict[str, int]:
+    """Of the pod's own requests; a limit alone is one where no container asks for any."""
+    assert pod.spec.resources is not None
+    wanted = dict(Resources.parse(pod.spec.resources.requests))
+    for name, amount in Resources.parse(pod.spec.resources.limits).items():
+        if name not in wanted and (name.startswith("hugepages-") or not containers.get(name)):
+            wanted[name] = amount
+    if pod.status.resources is None or not pod.spec.node_name:
+        return wanted
+    found = _most(pod, wanted, pod.status.resources.requests, pod.status.allocated_resources)
+    return {name: found.get(name, 0) for name in wanted}
+
+
+def _most(pod: Pod, wanted: dict[str, int], *told: Quantities) -> dict[str, int]:
+    refused = any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in pod.status.conditions)
+    bags = [dict(Resources.parse(one)) for one in told] + ([] if refused else [wanted])
+    return {name: max(bag.get(name, 0) for bag in bags) for name in {n for bag in bags for n in bag}}
 
 
 def _wanted(one: Container) -> dict[str, int]:

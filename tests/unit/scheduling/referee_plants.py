@@ -135,6 +135,14 @@ def going(pod: objects.Pod) -> objects.Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=w.NOW))
 
 
+def resized(pod: objects.Pod, cpu: str, reason: str = "Deferred") -> objects.Pod:
+    """The pod while its node still gives it so much, and has not granted the resize."""
+    row = objects.ContainerStatus(resources=objects.Requested(requests={"cpu": cpu}))
+    waits = objects.PodCondition(type="PodResizePending", status="True", reason=reason)
+    status = msgspec.structs.replace(pod.status, container_statuses=(row,), conditions=(waits,))
+    return msgspec.structs.replace(pod, status=status)
+
+
 def leaving_node(name: str) -> objects.Node:
     """A node that is being deleted."""
     node = w.node(name)

@@ -17,6 +17,7 @@ from tests.unit.scheduling.referee_plants import (
     mounts,
     new,
     put,
+    resized,
     storage_class,
     volume,
     volume_claim,
@@ -40,6 +41,8 @@ ROOM = [
     room("memory", memory="5Gi"),
     room("what runs there already", w.pod("old", "3", node="n"), cpu="1500m"),
     room("what is on its way out is there still", going(w.pod("old", "3", node="n")), cpu="1500m"),
+    room("a resize that is under way", resized(w.pod("old", "100m", node="n"), "3"), cpu="1500m"),
+    room("a resize that can never be", resized(w.pod("old", "64", node="m"), "1", reason="Infeasible"), cpu="4100m"),
     Plant(
         "the number of pods",
         "room",
