@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -19,6 +20,7 @@ from reconciler.model.memory import Turn
 from reconciler.model.objects import Pod, PodSpec, Toleration
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
+from reconciler.provisioning.waiting import patiently
 from reconciler.scheduling.classes import Shape, shape_of
 from reconciler.scheduling.remedies import with_fixes
 from reconciler.scheduling.solve import Ground, PodRefusal, Solution, solve, survey
@@ -58,7 +60,12 @@ def solve_apart(
         pools = tuple(pair for pair in ground.pools if pair[0].name not in without)
         ground = replace(ground, pools=pools, problems={**ground.problems, **without})
     try:
-        solution = solve(snapshot, pods, improve=snapshot.settings.improve, ground=ground, accounts=accounts)
+
+        def solved(gone: Sequence[Pod], improved: bool) -> Solution:
+            improve = snapshot.settings.improve if improved else timedelta()
+            return solve(snapshot, pods, gone=gone, improve=improve, ground=ground, accounts=accounts)
+
+        solution = patiently(snapshot, pods, ground, solved)
         return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only)
     except Exception as error:
         reason = broken(error)

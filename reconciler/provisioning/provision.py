@@ -23,6 +23,7 @@ from reconciler.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
 from reconciler.provisioning.buffers import buffered, real_part, reports, without_room
 from reconciler.provisioning.creations import creatable, creations_of
 from reconciler.provisioning.pending import leaving_pods, pending_pods
+from reconciler.provisioning.waiting import TERMINATING
 from reconciler.scheduling.buffers import virtual_pods
 from reconciler.scheduling.daemons import daemon_problems
 from reconciler.scheduling.reserving import DEFERRED
@@ -31,6 +32,8 @@ from reconciler.scheduling.solve import PodRefusal, Solution
 
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
+#: Refusals of pods that may well have a place in a moment.
+_NOT_YET = frozenset({DEFERRED.code, TERMINATING})
 _ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
 _RULES = "kerf_refused_pods"
 _LEAST_NOMINATION = timedelta(seconds=10)
@@ -139,7 +142,7 @@ def _plan(
 
 def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """Pending pods by zone, and those without a place by what the nearest NodePool's answer rests on."""
-    left = {key: why for key, why in solution.unplaced.items() if why.code != DEFERRED.code}
+    left = {key: why for key, why in solution.unplaced.items() if why.code not in _NOT_YET}
     rules = Counter(boundary.run(f"pod/{key}", partial(_rule, why), why.code) for key, why in left.items())
     return {
         **{(_ZONES, (("controller", "provisioner"), ("zone", z))): float(n) for z, n in solution.zones.items()},
@@ -165,7 +168,7 @@ def _told(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, s
 
 def _failures(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str]) -> dict[str, str]:
     """Who is to hear about it: not a pod that has opted out, nor one that may well have a place in the next pass."""
-    return {key: text for key, text in told.items() if text and unplaced[key].code != DEFERRED.code}
+    return {key: text for key, text in told.items() if text and unplaced[key].code not in _NOT_YET}
 
 
 def _refusals(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:

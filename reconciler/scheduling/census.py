@@ -1,4 +1,5 @@
-"""Who runs where: the living pods of all known nodes, who keeps others away, and each daemon set's newest pod."""
+"""Who runs where: the pods of all known nodes that have not ended, who keeps others away, and each daemon set's newest
+pod."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ from reconciler.scheduling.sites import Entry, Residents, newest
 @dataclass(frozen=True, eq=False)
 class Census:
     """`residents` are by node name, in an order that depends on nothing else; `shunning` are those with required
-    anti-affinity."""
+    anti-affinity, `terminating` those that terminate."""
 
     residents: Mapping[str, Residents]
     shunning: tuple[Entry, ...]
+    terminating: tuple[Entry, ...]
     newest_daemon_pod: Mapping[str, Pod]
     nodes: Mapping[str, Node]
     namespaces: Mapping[str, Namespace]
@@ -37,6 +39,7 @@ def take(snapshot: Snapshot, residents: Mapping[str, Residents]) -> Census:
     return Census(
         residents,
         tuple(sorted((e for one in residents.values() for e in one.shunning), key=lambda entry: entry[0])),
+        tuple(sorted((e for one in residents.values() for e in one.terminating), key=lambda entry: entry[0])),
         {name: pod for name, (_, pod) in daemons.items()},
         snapshot.nodes,
         snapshot.namespaces,

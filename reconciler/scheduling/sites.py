@@ -49,8 +49,8 @@ class Site:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residents:
-    """The pods of a node, by key: the living ones, of these those with required anti-affinity, and the newest of each
-    daemon set.
+    """The pods of a node, by key: those that have not ended, of these those with required anti-affinity and those that
+    terminate, and the newest living one of each daemon set.
 
     `used` is what all that are not done take, `daemon_used` the part of daemon sets in it, `ports` their host ports,
     `attached` their volumes; None when nobody can reckon with one of them.
@@ -58,6 +58,7 @@ class Residents:
 
     pods: tuple[Entry, ...] = ()
     shunning: tuple[Entry, ...] = ()
+    terminating: tuple[Entry, ...] = ()
     daemons: tuple[Entry, ...] = ()
     used: Resources | None = field(default_factory=Resources)
     daemon_used: Resources = field(default_factory=Resources)
@@ -164,14 +165,16 @@ def residents(snapshot: Snapshot, node_name: str, needs: Needs, moving: Collecti
     """The pods of a node, those included for which the kube-scheduler keeps room there; but for those in `moving`."""
     bound = (*snapshot.pods.on(node_name), *snapshot.pods.expected_on(node_name))
     entries = sorted((entry for pod in bound if (entry := (pod.key, pod))[0] not in moving), key=_key)
-    living = tuple(entry for entry in entries if pods.active(entry[1]))
+    there = tuple(entry for entry in entries if not pods.terminal(entry[1]))
+    ending = tuple(entry for entry in there if pods.terminating(entry[1]))
     daemons: dict[str, Entry] = {}
-    for entry in living:
+    for entry in (entry for entry in there if pods.active(entry[1])):
         for name in _daemon_sets(entry[1]):
             daemons[name] = newest(daemons.get(name), (name, entry[1]))
-    found = Residents(living, tuple(entry for entry in living if _shuns(entry[1])), tuple(daemons.values()), used=None)
+    shunning = tuple(entry for entry in there if _shuns(entry[1]))
+    found = Residents(there, shunning, ending, tuple(daemons.values()), used=None)
     try:
-        return _with_needs(found, [pod for _, pod in entries if not pods.terminal(pod)], needs, snapshot)
+        return _with_needs(found, [pod for _, pod in there], needs, snapshot)
     except Exception:
         return found
 

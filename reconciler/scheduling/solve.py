@@ -45,6 +45,7 @@ def solve(
     pods: Sequence[Pod],
     *,
     exclude: frozenset[str] = frozenset(),
+    gone: Sequence[Pod] = (),
     respect_consolidate_after: bool = False,
     open_new: bool = True,
     scattered: type[Scattered] | None = None,
@@ -56,7 +57,8 @@ def solve(
     """Where these pods would go.
 
     `exclude` are keys of `snapshot.state_nodes` that are no targets. Pods that are bound somewhere are moved: they
-    take no room and count nowhere until they are placed. `scattered` leaves the choice of nodes to the kube-scheduler.
+    take no room and count nowhere until they are placed; `gone` ones never do. `scattered` leaves the choice of nodes
+    to the kube-scheduler.
     `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
     `ground` (from `survey`) spares repeated work on a snapshot. For pods without a place each pool says why, unless no
     `reasons` are wanted; so many classes of them get a full account.
@@ -71,10 +73,10 @@ def solve(
     broken |= shared.sole_users.refusals(pod for key, pod in asked.items() if key not in claiming and key not in broken)
     volumes |= devices.demands(volumes) if devices is not None else {}
     found = shared.spread.given(pod for key, pod in asked.items() if key not in claiming and key not in broken)
-    bound = [pod for pod in found if pod.spec.node_name]
-    places = shared.places_for(bound, exclude)
+    away = [*(pod for pod in found if pod.spec.node_name), *gone]
+    places = shared.places_for(away, exclude)
     topology = Topology(
-        shared.tallies, templates, found, frozenset(pod.key for pod in bound), _node_names(snapshot, exclude)
+        shared.tallies, templates, found, frozenset(pod.key for pod in away), _node_names(snapshot, exclude)
     )
     classes, malformed = classes_of(
         found,

@@ -1,5 +1,7 @@
 """What topology groups count among the bound pods of a snapshot: worked out when a group is first asked for, then kept.
 
+Pods that terminate count for affinity and anti-affinity as long as they are there, and for no spread.
+
 A solve takes its own moving pods and the nodes that it leaves out off these counts (`less`), which costs as much as
 there are of those, however large the cluster is.
 """
@@ -13,7 +15,7 @@ from api import labels
 from api.requirements import Requirements
 from api.v1.meta import Taint
 from reconciler.model.objects import Namespace, Node, Pod
-from reconciler.model.pods import place
+from reconciler.model.pods import place, terminating
 from reconciler.model.selectors import Selector
 from reconciler.scheduling.census import Census
 from reconciler.scheduling.groups import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
@@ -111,6 +113,8 @@ class Tallies:
         admits = _Admission(group, self._coming)
         homes: dict[str, str] = {}
         for key, pod in self._selected(group):
+            if group.kind == SPREAD and terminating(pod):
+                continue
             node = self._census.nodes[place(pod)]
             domain = domain_of(node, group.key)
             if domain is not None and admits(node):

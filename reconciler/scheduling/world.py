@@ -53,8 +53,9 @@ class Usage:
 class Ground:
     """What every solve of a snapshot shares.
 
-    `spread` gives pods the default spread constraints. `pools` are the usable NodePools, heaviest first (ties: the
-    later name first), with their usage; `problems` say why others are not usable.
+    `spread` gives pods the default spread constraints; `terminating` are the pods on nodes that terminate. `pools` are
+    the usable NodePools, heaviest first (ties: the later name first), with their usage; `problems` say why others are
+    not usable.
     """
 
     columns: Columns
@@ -66,6 +67,7 @@ class Ground:
     problems: Mapping[str, PodRefusal]
     daemons: tuple[Daemon, ...]
     sole_users: SoleUsers
+    terminating: tuple[Pod, ...]
 
     def beside(self, new: Mapping[str, StateNode]) -> Ground:
         """The same with nodes more, which are empty."""
@@ -106,7 +108,16 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     pools, problems = _pools(snapshot, columns, tables, daemons)
     places = Places.of(surveyor.targets(), columns)
     return Ground(
-        columns, tallies, surveyor, places, DefaultSpread(snapshot), pools, problems, daemons, SoleUsers(snapshot)
+        columns,
+        tallies,
+        surveyor,
+        places,
+        DefaultSpread(snapshot),
+        pools,
+        problems,
+        daemons,
+        SoleUsers(snapshot),
+        tuple(pod for _, pod in counted.terminating),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -16,12 +17,17 @@ from tests.referee.selecting import matches
 
 @dataclass(slots=True)
 class Group:
-    """Pods of one kind on one node: those that stay, and those that come."""
+    """Pods of one kind on one node: those that stay, those that come, and those that leave.
+
+    Of these, those that are `lasting` are there yet when a planned node is.
+    """
 
     kind: Kind
     place: Place
     staying: int = 0
     coming: int = 0
+    leaving: int = 0
+    lasting: int = 0
     #: One of them, a coming one if there is any.
     name: str = ""
 
@@ -29,22 +35,30 @@ class Group:
     def count(self) -> int:
         return self.staying + self.coming
 
+    def beside(self, other: Place) -> int:
+        """Those that somebody who comes to another place finds there."""
+        return self.count + (self.lasting if other.planned else self.leaving)
+
 
 class Census:
-    """All groups of pods; pods on their way out are in none."""
+    """All groups of pods."""
 
     def __init__(self, snapshot: Snapshot, kinds: Kinds, places: list[Place]) -> None:
         self.snapshot, self.places = snapshot, places
         self.by_kind: dict[Kind, list[Group]] = {}
         for place in places:
             here: dict[Kind, Group] = {}
-            for pods, coming in ((place.staying, False), (place.coming, True)):
-                for pod in pods:
-                    kind = kinds.of(pod)
-                    group = here.setdefault(kind, Group(kind, place))
-                    group.staying += not coming
-                    group.coming += coming
-                    group.name = pod.key
+            for pod in (*place.leaving, *place.staying, *place.coming):
+                kind = kinds.of(pod)
+                group = here.setdefault(kind, Group(kind, place))
+                group.name = pod.key
+            for pod in place.leaving:
+                here[kinds.of(pod)].leaving += 1
+                here[kinds.of(pod)].lasting += _outlasts(pod, snapshot.now)
+            for pod in place.staying:
+                here[kinds.of(pod)].staying += 1
+            for pod in place.coming:
+                here[kinds.of(pod)].coming += 1
             for kind, group in here.items():
                 self.by_kind.setdefault(kind, []).append(group)
         self._meant: dict[tuple[str, bytes], list[Kind]] = {}
@@ -90,3 +104,9 @@ class Census:
         if key not in self._meant:
             self._meant[key] = [kind for kind in self.by_kind if is_meant(kind.pod)]
         return self._meant[key]
+
+
+def _outlasts(pod: Pod, now: datetime) -> bool:
+    """Whether a pod that leaves is there yet in a minute; one that should have gone a minute ago may never go."""
+    end = pod.metadata.deletion_timestamp
+    return end is not None and not timedelta(minutes=-1) <= end - now <= timedelta(minutes=1)

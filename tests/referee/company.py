@@ -25,8 +25,9 @@ def problems(census: Census) -> Iterator[Violation]:
 def _affinity(census: Census) -> Iterator[Violation]:
     for kind, groups in census.coming():
         for term in kind.near:
-            welcome = _domains_with_company(census, kind, term)
+            both = {planned: _domains_with_company(census, kind, term, planned) for planned in (False, True)}
             for group in groups:
+                welcome = both[group.place.planned]
                 here, key = group.place.domain(term.topology_key), term.topology_key
                 if here is None:
                     words = f"{group.name} wants company by {key}, but {group.place.name} has no one value of it"
@@ -35,20 +36,26 @@ def _affinity(census: Census) -> Iterator[Violation]:
                     yield Violation("affinity", f"{group.name} has no company in {here}")
 
 
-def _domains_with_company(census: Census, kind: Kind, term: PodAffinityTerm) -> set[str | None]:
-    """Where a pod finds what its term means.
+def _domains_with_company(census: Census, kind: Kind, term: PodAffinityTerm, planned: bool) -> set[str | None]:
+    """Where a pod finds what its term means; on a node that is `planned`, when that is there.
 
     A pod that its own term means may be the first of its kind: one such domain can be founded, and only when none of
     those it means is in any yet (a node without the label is in none).
     """
     meant = census.in_reach(kind.pod, term)
     groups = [(g.place.domain(term.topology_key), g) for other in meant for g in census.by_kind[other]]
+    groups = [(domain, g) for domain, g in groups if g.count or _stays(g, planned)]
     if kind not in meant:
         return {domain for domain, _ in groups}
-    anchors = {domain for domain, g in groups if g.staying or term not in g.kind.near}
+    anchors = {domain for domain, g in groups if _stays(g, planned) or term not in g.kind.near}
     founded = {domain for domain, g in groups if g.coming and term in g.kind.near} - anchors
-    settled = any(g.staying and domain is not None for domain, g in groups)
+    settled = any(_stays(g, planned) and domain is not None for domain, g in groups)
     return anchors | (founded if not settled and len(founded) == 1 else set())
+
+
+def _stays(group: Group, planned: bool) -> bool:
+    """Whether some of it is there already, and there yet when a planned node is."""
+    return group.staying + (group.lasting if planned else group.leaving) > 0
 
 
 def _circles(census: Census) -> Iterator[Violation]:
@@ -73,7 +80,10 @@ def _has_come(census: Census, group: Group, term: PodAffinityTerm, waiting: dict
     if group.kind in meant:
         return True
     others = (g for other in meant for g in census.by_kind[other])
-    return any((g.staying or id(g) not in waiting) and g.place.domain(term.topology_key) == here for g in others)
+    return any(
+        (_stays(g, group.place.planned) or id(g) not in waiting) and g.place.domain(term.topology_key) == here
+        for g in others
+    )
 
 
 # --- anti-affinity ----------------------------------------------------------------------------------------------
@@ -111,5 +121,5 @@ def _by_domain(census: Census, kind: Kind, term: PodAffinityTerm) -> dict[str, l
 def _newly_together(one: Group, two: Group) -> bool:
     """Whether there are two pods, one of each, of which at least one comes."""
     if one is two:
-        return one.coming > 0 and one.count > 1
-    return (one.coming > 0 and two.count > 0) or two.coming > 0
+        return one.coming > 0 and one.count + one.leaving > 1
+    return (one.coming > 0 and two.beside(one.place) > 0) or (two.coming > 0 and one.beside(two.place) > 0)

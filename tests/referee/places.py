@@ -31,8 +31,9 @@ _NOBODY_KNOWS = "a name that nobody knows yet"
 class Place:
     """A node. `outcomes` are the label sets it may end up with; `rooms` what it may hold, by the name of a type.
 
-    `staying` pods are there already; `leaving` ones too, but they are on their way out: they take room and ports, and
-    no topology counts them. `coming` are those of the answer. `daemon_ports` are taken by daemon sets to come.
+    `staying` pods are there already; `leaving` ones too, but they are on their way out: no spread counts them. `coming`
+    are those of the answer. One that is `planned` is there when pods that leave within a minute are gone.
+    `daemon_ports` are taken by daemon sets to come.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Place:
     staying: list[Pod] = field(default_factory=list)
     leaving: list[Pod] = field(default_factory=list)
     coming: list[Pod] = field(default_factory=list)
+    planned: bool = False
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def domains(self, key: str) -> frozenset[str]:

@@ -48,7 +48,8 @@ class Planned:
         shape = self._shape(node)
         taints = pool.spec.template.spec.taints if pool is not None else ()
         coming = [self._by_key[key] for key in node.pods]
-        return Place(f"new node {number}", shape.outcomes, taints, daemon_ports=shape.daemon_ports, coming=coming)
+        name, ports = f"new node {number}", shape.daemon_ports
+        return Place(name, shape.outcomes, taints, daemon_ports=ports, coming=coming, planned=True)
 
     def problems(self, node: PlannedNode) -> Iterator[Violation]:
         """What is wrong with a planned node by itself."""

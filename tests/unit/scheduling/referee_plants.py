@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -130,9 +131,10 @@ def namespace(name: str, **own: str) -> objects.Namespace:
     return decode(objects.Namespace, {"metadata": {"name": name, "labels": own}})
 
 
-def going(pod: objects.Pod) -> objects.Pod:
-    """The pod on its way out."""
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=w.NOW))
+def going(pod: objects.Pod, hours: int = 0) -> objects.Pod:
+    """The pod on its way out, for so long."""
+    end = w.NOW + timedelta(hours=hours)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=end))
 
 
 def resized(pod: objects.Pod, cpu: str, reason: str = "Deferred") -> objects.Pod:

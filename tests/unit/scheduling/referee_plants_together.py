@@ -146,7 +146,7 @@ NEAR = [
         namespaceSelector={"matchLabels": {"tier": "front"}},
     ),
     near("company in all namespaces", put(p="m"), put(p="n"), *ZONES, ELSEWHERE, namespaceSelector={}),
-    near("a pod on its way out is no company", put(p="n"), put(p="m"), *ZONES, old("n"), going(old("m", "gone"))),
+    near("a pod on its way out is company", put(p="m"), put(p="n"), *ZONES, going(old("m", "gone"))),
     friends("the first of its kind founds one zone", put(p_0="n", p_1="n"), put(p_0="n", p_1="m"), *ZONES),
     friends("nobody founds a zone beside another", put(p_0="n", p_1="n"), put(p_0="m", p_1="m"), *ZONES, old("n")),
     plant(
@@ -181,6 +181,20 @@ FAR = [
         put(p_0="n", p_1="x"),
     ),
     plant("one that runs already", "anti-affinity", (*ZONES, old("n"), w.pod("p", **far())), put(p="m"), put(p="n")),
+    plant(
+        "one that is on its way out",
+        "anti-affinity",
+        (*ZONES, going(old("n")), w.pod("p", **far())),
+        put(p="m"),
+        put(p="n"),
+    ),
+    plant(
+        "one that is on its way out for long, and a planned node",
+        "anti-affinity",
+        (w.pool(), *ZONES, going(old("n"), hours=1), going(old("m", "soon")), w.pod("p", **far(labels.ZONE))),
+        put(new("p", zone="z2")),
+        put(new("p", zone="z1")),
+    ),
     plant(
         "one that runs already shuns it",
         "anti-affinity",

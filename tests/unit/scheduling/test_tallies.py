@@ -26,7 +26,7 @@ def counted(
     """The nodes whose pods count when this pod is spread over racks; it asks about labels and taints, or `policies`."""
     asks = {"honors_affinity": True, "honors_taints": True, **policies}
     group = Group(SPREAD, "rack", frozenset({"default"}), selector_of(None, {}, ()), pod, **asks)
-    census = Census({}, (), {}, {node.name: node for node in nodes}, {})
+    census = Census({}, (), (), {}, {node.name: node for node in nodes}, {})
     return set(Tallies(census, nodes, coming or {}).of("it", group).places)
 
 

@@ -1,0 +1,108 @@
+"""Pods that terminate are there until they are gone; a node is bought because of one only if that takes long."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from reconciler.model.objects import Pod
+from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.snapshot import Batch
+from reconciler.provisioning.boundary import solve_apart
+from reconciler.provisioning.provision import provision
+from reconciler.provisioning.why import why
+from reconciler.scheduling.solution import Solution
+from tests.referee.judge import violations
+from tests.unit.scheduling import worlds as w
+
+SECOND = timedelta(seconds=1)
+LONG, SOON, STUCK = 3600, 30, -61
+WEB = {"app": "web"}
+APART = {"labels": WEB, "affinity": w.between("podAntiAffinity", labels.HOSTNAME)}
+
+
+def ending(pod: Pod, seconds: float) -> Pod:
+    """The pod while it terminates, with so many seconds of its grace left."""
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=w.NOW + seconds * SECOND))
+
+
+def solution(*objects: Any) -> Solution:
+    """Of all pending pods, judged by the referee."""
+    snapshot = w.world(w.pool(), *objects)
+    asked = list(snapshot.pods.pending.values())
+    found = solve_apart(snapshot, asked)
+    assert violations(snapshot, asked, found) == []
+    return found
+
+
+def plan(*objects: Any) -> Plan:
+    batch = Batch(w.NOW - 2 * SECOND, w.NOW - 2 * SECOND)
+    return provision(w.world(w.pool(), *objects, batch=batch))
+
+
+#: Worlds in which the pod `p` has room on the node `n` when `old` is gone from it.
+WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "cpu": ({"cpu": "3"}, {"cpu": "3"}),
+    "a host port": ({"ports": [{"hostPort": 80}]}, {"ports": [{"hostPort": 80}]}),
+    "its anti-affinity": ({"labels": WEB}, APART),
+    "anti-affinity of the other": (APART, {"labels": WEB}),
+}
+
+
+@pytest.mark.parametrize("left", [LONG, SOON, STUCK])
+@pytest.mark.parametrize("world", sorted(WORLDS))
+def test_a_node_is_bought_because_of_a_pod_that_terminates_only_if_that_takes_long(world: str, left: int) -> None:
+    before, after = WORLDS[world]
+    done = solution(w.node("n"), ending(w.pod("old", node="n", **before), left), w.pod("p", **after))
+    assert not done.placed
+    assert len(done.new_nodes) == (left != SOON)
+    assert [why.code for why in done.unplaced.values()] == ["WaitsForTerminatingPods"] * (left == SOON)
+
+
+def test_a_place_that_is_free_now_comes_first() -> None:
+    world = (w.node("n"), ending(w.pod("old", "3", node="n"), SOON))
+    assert solution(*world, w.node("m"), w.pod("p", "3")).placed == {"default/p": "node/m"}
+    done = solution(*world, w.node("m"), w.replicas(3, "p", "3"))
+    assert (list(done.placed.values()), len(done.unplaced), len(done.new_nodes)) == (["node/m"], 1, 1)
+
+
+def test_the_successors_of_pods_that_keep_apart() -> None:
+    """Of three replicas on three nodes two are deleted, and their successors come at once."""
+    for left, nodes in ((LONG, 2), (SOON, 0)):
+        there = [w.pod(f"old-{n}", node=n, **APART) for n in "abc"]
+        world = (*(w.node(n) for n in "abc"), there[0], *(ending(pod, left) for pod in there[1:]))
+        assert len(solution(*world, w.replicas(2, "new", **APART)).new_nodes) == nodes
+
+
+def test_a_new_node_may_be_where_a_pod_is_about_to_leave() -> None:
+    apart = {"labels": WEB, "affinity": w.between("podAntiAffinity", labels.ZONE)}
+    there = [w.pod(f"old-{n}", node=f"n{n}", **apart) for n in (1, 2, 3)]
+    nodes = [w.node(f"n{n}", f"z{n}", taints=[{"key": "t", "effect": "NoSchedule"}]) for n in (1, 2, 3)]
+    world = (*nodes, *there[:2], ending(there[2], SOON), w.pod("p", **apart))
+    (new,) = solution(*world).new_nodes
+    assert new.zones == ("z3",)
+    assert solution(*nodes, *there[:2], ending(there[2], LONG), w.pod("p", **apart)).unplaced
+
+
+def test_a_pod_that_terminates_is_company_and_counts_for_no_spread() -> None:
+    near = w.pod("p", affinity=w.between("podAffinity", labels.HOSTNAME))
+    assert solution(w.node("n"), ending(w.pod("old", node="n", labels=WEB), LONG), near).placed
+    spread = {"labels": WEB, "topologySpreadConstraints": [w.spread(key=labels.HOSTNAME)]}
+    going = [ending(w.pod(f"old-{i}", node="n", labels=WEB), LONG) for i in range(3)]
+    assert solution(w.node("n"), *going, w.pod("p", **spread)).placed == {"default/p": "node/n"}
+
+
+def test_the_refusal_says_who_goes_when_and_no_event_does() -> None:
+    world = (w.node("n"), ending(w.pod("old", "3", node="n"), SOON), w.pod("p", "3"))
+    found = plan(*world)
+    assert not [action for action in found.actions if isinstance(action, CreateNodeClaim)]
+    assert not found.events
+    (refusal,) = found.refusals
+    text = "waits for a place on node n: pods that terminate there are gone by 12:00:30 UTC, before a new node is ready"
+    assert refusal.reason.text == f"{text} (default/old)"
+    answer = why(w.world(w.pool(), *world), "default/p")
+    assert (answer.code, answer.text) == ("Refused", refusal.reason.text)
