@@ -12,7 +12,7 @@ REVISION = $(shell git describe --always --dirty --abbrev=40 --exclude '*' 2>/de
 ARCHIVE = type=oci,dest=build/kerf-$(VERSION).oci.tar
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit differential e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
+.PHONY: help demo test check unit differential oracle e2e drills cluster bench bench-peer bench-growth bench-load bench-search bench-feed bench-webhook bench-scale-down crash-points verdicts chaos mutations long manifests install-manifests docs image sbom licenses clean
 
 help:  ## list the verbs
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ unit: $(VENV)/.dev  ## the fast inner loop: unit tests and laws
 
 differential: $(VENV)/.dev  ## small worlds by our scheduler and Karpenter's own (needs Go once): SEEDS=300 seeds
 	@$(BIN)/python -m tests.differential --seeds $(SEEDS)
+
+oracle: $(VENV)/.dev  ## random worlds by our engine, its referee and the kube-scheduler's plugins (needs Go once): SEEDS=5000
+	@$(BIN)/python -m tests.oracle --seeds $(SEEDS)
 
 e2e: $(VENV)/.dev  ## the tests on the real control plane and moto (needs Go once, to build)
 	@$(BIN)/python -m tests.cluster build

@@ -52,6 +52,8 @@ RECORD = ROOT / "build" / "rights"
 
 #: Small worlds that are put to Karpenter's scheduler, too; `make differential` asks for more.
 SEEDS = 60
+#: Worlds that are compared with the kube-scheduler's plugins; `make oracle` asks for more.
+ORACLE_SEEDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,10 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
         ),
         Tier(
             "beside the kube-scheduler's plugins",
-            ((*PYTEST, "tests/oracle", "-n0", "-m", NOT_LONG),),
+            (
+                (*PYTEST, "tests/oracle", "-n0", "-m", NOT_LONG),
+                (sys.executable, "-m", "tests.oracle", "--seeds", str(ORACLE_SEEDS)),
+            ),
             needs=find_oracle,
         ),
     ),

@@ -87,12 +87,12 @@ def snapshot_of(world: Json) -> Snapshot:
         preference_policy=told.get("preferencePolicy", "Respect"),
         min_values_policy=told.get("minValuesPolicy", "Strict"),
     )
-    catalogue = tuple(_instance_type(row, world["wellKnownLabels"]) for row in world["instanceTypes"])
+    catalogue = tuple(instance_type(row, world["wellKnownLabels"]) for row in world["instanceTypes"])
     objects: list[Value] = [decode(kind.type, manifest) for kind, listed in _LISTS for manifest in listed(world)]
     return build(objects, now=_NOW, settings=settings, catalogues={"default": catalogue})
 
 
-def _instance_type(row: Json, provider_labels: Sequence[str]) -> InstanceType:
+def instance_type(row: Json, provider_labels: Sequence[str]) -> InstanceType:
     """As the cloud's room would make it: a label of the provider's that the type has not is told to be absent."""
     offers = tuple(_offering(row["name"], sold) for sold in row["offerings"])
     rows = [

@@ -174,9 +174,10 @@ def ephemeral_volumes(draft: Draft) -> None:
     name = _storage_class(draft, [{"matchLabelExpressions": [{"key": labels.ZONE, "values": [draft.zone()]}]}])
     workload = draft.workload()
     template = {"spec": {"storageClassName": name, "accessModes": ["ReadWriteOnce"]}}
-    workload.storage.append(
-        ("persistentVolumeClaims", _claim("{pod}-scratch", workload.namespace, {"storageClassName": name}))
-    )
+    claim = _claim("{pod}-scratch", workload.namespace, {"storageClassName": name})
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "{pod}", "uid": f"uid-{workload.namespace}-{{pod}}"}
+    claim["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    workload.storage.append(("persistentVolumeClaims", claim))
     _mount(workload.spec, {"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}})
 
 

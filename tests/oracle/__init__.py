@@ -1,6 +1,23 @@
 """The kube-scheduler's own plugins as an oracle: where pods can run, and where a queue of pods is bound.
 
-binaries.py      builds the program (`tests/cluster/tools/oracle`), once for each Kubernetes version
-client.py        starts the program, asks it about worlds, restarts it when it dies
-test_oracle.py   small worlds, at least one for each plugin of the default profile that filters nodes
+The program:
+
+    binaries.py      builds it (`tests/cluster/tools/oracle`), once for each Kubernetes version
+    client.py        starts it, asks it about worlds, restarts it when it dies
+    test_oracle.py   small worlds, at least one for each plugin of the default profile that filters nodes
+    test_rules.py    rules that are easily misread
+
+Random worlds, and the comparison with Kerf (`python -m tests.oracle`):
+
+    features.py      the table: the name of a feature, its draw, and whether a world has it
+    draws_pods.py, draws_nodes.py    draws that the differential test does not have
+    sketch.py        a world under construction, and its manifests
+    worlds.py        a seed -> a world
+    ours.py          a world -> the engine's answer; planned nodes as manifests
+    compare.py       the engine's answer beside the plugins, in three directions
+    referee.py       the referee beside the plugins
+    difference.py    a disagreement
+    exceptions.py    rules by which Kerf differs on purpose
+    pending.py       disagreements that are open
+    campaign.py      many seeds, and the table
 """

@@ -95,7 +95,8 @@ def _place(snapshot: Snapshot, daemons: Daemons, state: StateNode, by_key: Mappi
         own = {labels.HOSTNAME: state.name, **state.labels}
         place = Place(state.name, (own,), (*state.taints, *cordon), {state.name: state.allocatable})
     if state.node is not None:
-        there = [p for p in snapshot.pods.on(state.node.name) if p.key not in by_key]
+        name = state.node.name
+        there = [p for p in (*snapshot.pods.on(name), *snapshot.pods.expected_on(name)) if p.key not in by_key]
         there = [p for p in there if p.status.phase not in ("Failed", "Succeeded")]
         place.staying = [p for p in there if not p.metadata.deleting]
         place.leaving = [p for p in there if p.metadata.deleting]

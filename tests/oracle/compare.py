@@ -1,0 +1,145 @@
+"""The engine's answer beside the kube-scheduler's plugins.
+
+Three directions:
+
+    a  the plugins allow each placement on an existing node, in the engine's order
+    b  with all placements bound, no pod with a new node or a refusal fits on an existing node
+    c  planned nodes take their pods together, in the engine's order
+
+Pods that are expected elsewhere come first: daemon pods, and pods that are nominated to a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Final
+
+from tests.differential.draft import Json
+from tests.oracle import referee
+from tests.oracle.client import ALL_NODES, Oracle
+from tests.oracle.difference import BLAMED, DAEMON, EXISTING, FAILED, LET_PASS, MISSED, NEW_NODE, PLANNED, Difference
+from tests.oracle.ours import Ours, answer, planned_nodes
+from tests.oracle.sketch import daemon_pod, key_of, kubernetes, pending
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`ours` is None when the engine raised. `refused` are pods that the node refuses that they are nominated to."""
+
+    world: Json
+    ours: Ours | None
+    differences: tuple[Difference, ...]
+    refused: frozenset[str] = frozenset()
+
+
+def compare(world: Json, oracle: Oracle) -> Comparison:
+    """Compare the engine's answer. A difference in placements hides the others."""
+    try:
+        ours = answer(world)
+    except Exception as error:
+        return Comparison(world, None, (Difference(FAILED, "", "", type(error).__name__, str(error)),))
+    if ours.failures:
+        return Comparison(world, ours, tuple(Difference(FAILED, "", "", "", text) for text in ours.failures))
+    there = with_planned(world, ours)
+    before, wrong = _placements(there, ours, oracle)
+    found = wrong or _missed(there, ours, before, oracle)
+    nominated = {key_of(pod) for pod in pending(world) if pod["status"].get("nominatedNodeName")}
+    refused = nominated & (expected(there).keys() - before.keys())
+    settled = bound_as(world, {key: node for key, node in before.items() if key in nominated})
+    differences = (*found, *_of_the_referee(settled, ours, wrong, oracle))
+    return Comparison(world, ours, differences, frozenset(refused))
+
+
+def _of_the_referee(world: Json, ours: Ours, wrong: tuple[Difference, ...], oracle: Oracle) -> Iterator[Difference]:
+    """Pod by pod and node by node; then of the whole answer, which the plugins allow or refuse."""
+    yield from referee.pairs(ours, oracle, world)
+    words = referee.of_the_answer(ours)
+    if words and not wrong:
+        yield Difference(BLAMED, "", "the whole answer", "", words[0])
+    elif wrong and not words:
+        first = wrong[0]
+        yield Difference(LET_PASS, first.pod, f"{first.node}, in the whole answer", first.plugin, first.message)
+
+
+def with_planned(world: Json, ours: Ours) -> Json:
+    """The world with the planned nodes, and with the daemon pods that are still missing on any node."""
+    nodes = [*world["nodes"], *planned_nodes(ours)]
+    there = {key_of(pod) for pod in world["pods"]}
+    daemons = [
+        daemon_pod(one, node["metadata"]["name"], settled=False) for node in nodes for one in world["daemonSets"]
+    ]
+    return {**world, "nodes": nodes, "pods": [*world["pods"], *(pod for pod in daemons if key_of(pod) not in there)]}
+
+
+def expected(world: Json) -> dict[str, str]:
+    """The nodes of pods that come before those of the engine's answer: daemon pods and nominated pods."""
+    names = [node["metadata"]["name"] for node in world["nodes"]]
+    found = {}
+    for pod in pending(world):
+        if "ownerReferences" in pod["metadata"]:
+            found[key_of(pod)] = next(name for name in names if pod["metadata"]["name"].endswith(f"-{name}"))
+        elif pod["status"].get("nominatedNodeName") in names:
+            found[key_of(pod)] = pod["status"]["nominatedNodeName"]
+    return found
+
+
+def _placements(world: Json, ours: Ours, oracle: Oracle) -> tuple[dict[str, str], tuple[Difference, ...]]:
+    """Directions a and c: the expected pods first, then the engine's placements in its order.
+
+    Returns the nodes of the expected pods that are bound, and the first difference: others may be its effects.
+    """
+    before, homes, existing = expected(world), ours.homes, set(ours.solution.placed)
+    found = oracle.ask(kubernetes(world), queue=[*before, *ours.solution.order], bind={**before, **homes})
+    differences = []
+    for binding in found.queue:
+        if binding.node:
+            continue
+        wanted = before.get(binding.pod) or homes[binding.pod]
+        why = binding.refusals[wanted]
+        if binding.pod not in before:
+            direction = EXISTING if binding.pod in existing else PLANNED
+        elif why.plugin in _SHORT and wanted in homes.values() and wanted.startswith("planned-"):
+            direction = DAEMON
+        else:
+            continue
+        differences.append(Difference(direction, binding.pod, wanted, why.plugin, why.message))
+    bound = {binding.pod: binding.node for binding in found.queue if binding.node and binding.pod in before}
+    return bound, tuple(differences[:1])
+
+
+#: A planned node has resources and ports for its daemon pods. Other plugins say that a daemon pod has no place there.
+_SHORT: Final = ("NodeResourcesFit", "NodePorts")
+
+
+def _missed(world: Json, ours: Ours, before: Mapping[str, str], oracle: Oracle) -> tuple[Difference, ...]:
+    """Direction b, pod by pod: all other placements are bound."""
+    homes, existing = ours.homes, {node["metadata"]["name"] for node in world["nodes"]} - set(_planned_names(ours))
+    refused = {key: str(why) for key, why in ours.solution.unplaced.items()}
+    new = {key: NEW_NODE for key in homes if key not in ours.solution.placed}
+    asked = [(tuple(refused), frozenset[str]())] if refused else []
+    asked += [((key,), frozenset((key,))) for key in new]
+    differences = []
+    for keys, left_out in asked:
+        there = bound_as(world, {**before, **{key: node for key, node in homes.items() if key not in left_out}})
+        found = oracle.ask(kubernetes(there), verdicts=[(key, ALL_NODES) for key in keys])
+        fits = [one for one in found.verdicts if one.fits and one.node in existing]
+        differences += [Difference(MISSED, one.pod, one.node, "", {**refused, **new}[one.pod]) for one in fits]
+    return tuple(differences)
+
+
+def _planned_names(ours: Ours) -> list[str]:
+    return [name for key, name in ours.homes.items() if key not in ours.solution.placed]
+
+
+def bound_as(world: Json, homes: Mapping[str, str]) -> Json:
+    """The world with these pods bound, in a copy."""
+    pods = []
+    for pod in world["pods"]:
+        home = homes.get(key_of(pod))
+        if home is not None:
+            pod = deepcopy(pod)
+            pod["spec"]["nodeName"] = home
+        pods.append(pod)
+    return {**world, "pods": pods}

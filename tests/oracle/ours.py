@@ -1,0 +1,117 @@
+"""The engine's answer to a world, and the nodes that it plans, as manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from api import labels
+from api.v1.meta import Value, decode
+from api.v1.nodeclaim import NodeClaim
+from reconciler.model import kinds
+from reconciler.model.cluster import build
+from reconciler.model.instance_type import Catalogue
+from reconciler.model.objects import Pod
+from reconciler.model.plan import INTERNAL_ERROR
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Snapshot
+from reconciler.provisioning.boundary import solve_apart
+from reconciler.provisioning.pending import pending_pods
+from reconciler.scheduling.claims import to_claim
+from reconciler.scheduling.solution import Solution
+from tests.differential.draft import Json
+from tests.differential.ours import instance_type
+from tests.oracle.sketch import as_joined
+from tests.unit.scheduling.worlds import launched_as
+
+NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_KINDS: Final = (
+    (kinds.NODE_POOL, "nodePools"),
+    (kinds.NODE, "nodes"),
+    (kinds.NODE_CLAIM, "nodeClaims"),
+    (kinds.POD, "pods"),
+    (kinds.DAEMON_SET, "daemonSets"),
+    (kinds.NAMESPACE, "namespaces"),
+    (kinds.PV, "persistentVolumes"),
+    (kinds.PVC, "persistentVolumeClaims"),
+    (kinds.STORAGE_CLASS, "storageClasses"),
+    (kinds.CSI_NODE, "csiNodes"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """The pods that the engine was asked about, and its answer."""
+
+    snapshot: Snapshot
+    pods: tuple[Pod, ...]
+    solution: Solution
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Errors of the engine: a boundary turns them into refusals."""
+        refusals = (*self.solution.unplaced.values(), *self.solution.pool_problems.values())
+        return tuple(sorted({why.text for why in refusals if why.code == INTERNAL_ERROR}))
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """The name of the node for each pod that has a place."""
+        names = {key: self.snapshot.state_nodes[target].name for key, target in self.solution.placed.items()}
+        new = {key: new_name(number) for number, one in enumerate(self.solution.new_nodes) for key in one.pods}
+        return names | new
+
+
+def answer(world: Json) -> Ours:
+    snapshot = snapshot_of(world)
+    pods, _ = pending_pods(snapshot)
+    return Ours(snapshot, tuple(pods), solve_apart(snapshot, pods, accounts=0, spend=0))
+
+
+def snapshot_of(world: Json) -> Snapshot:
+    catalogue = tuple(instance_type(row, world["wellKnownLabels"]) for row in world["instanceTypes"])
+    objects: list[Value] = [decode(kind.type, manifest) for kind, where in _KINDS for manifest in world[where]]
+    settings = Settings("oracle", improve=timedelta(seconds=world["settings"].get("improveSeconds", 0)))
+    return build(objects, now=NOW, settings=settings, catalogues={"default": catalogue})
+
+
+# --- planned nodes ------------------------------------------------------------------------------------------------
+def new_name(number: int) -> str:
+    """Sorts after the names of all nodes that are there."""
+    return f"planned-{number:02}"
+
+
+def planned_nodes(ours: Ours) -> Iterator[Json]:
+    """Each planned node as the plan promises it: one of its types and offerings, the labels and taints of its claim."""
+    for number, new in enumerate(ours.solution.new_nodes):
+        claim = to_claim(ours.snapshot, new, salt=str(number))
+        chosen = _launched(claim, ours.snapshot.catalogues["default"], Random(f"launch {number} {claim.name}"))
+        name = new_name(number)
+        own = {**chosen.metadata.labels, labels.HOSTNAME: name, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
+        amounts: dict[str, Any] = {
+            "capacity": dict(chosen.status.capacity),
+            "allocatable": dict(chosen.status.allocatable),
+        }
+        node: Json = {
+            "metadata": {"name": name, "uid": f"uid-{name}", "labels": own},
+            "spec": {"providerID": chosen.status.provider_id, "taints": msgspec.to_builtins(chosen.spec.taints)},
+            "status": amounts,
+        }
+        as_joined(node)
+        yield node
+
+
+def _launched(claim: NodeClaim, catalogue: Catalogue, dice: Random) -> NodeClaim:
+    wanted = claim.requirements()
+    options = [
+        (kind, offering)
+        for kind in catalogue
+        if wanted.allowed(labels.INSTANCE_TYPE).has(kind.name)
+        for offering in kind.offerings
+        if offering.available and offering.suits(wanted)
+    ]
+    return launched_as(claim, *dice.choice(options))

@@ -1,0 +1,95 @@
+"""Disagreements that are open: each is a defect of Kerf or of its referee, and has an entry until it is fixed.
+
+An entry is no exception. `make oracle` prints the number of worlds of each; an entry that no world needs must go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.differential.draft import REQUIRED, Json
+from tests.oracle.difference import BLAMED, EXISTING, LET_PASS, MISSED, Difference
+from tests.oracle.exceptions import Case, Rule
+from tests.oracle.features import FEATURES, hard
+from tests.oracle.sketch import RACK, bound, key_of
+
+_FOUND: Final = {feature.name: feature.found for feature in FEATURES}
+_DAEMONS: Final = (
+    "affinity to daemon pods",
+    "anti-affinity to daemon pods",
+    "anti-affinity of daemon pods",
+    "spread: daemon pods",
+)
+_TOPOLOGY: Final = ("InterPodAffinity", "PodTopologySpread")
+
+
+def _spec(case: Case) -> Json:
+    """The spec of the pod of a difference; empty for the whole answer."""
+    return next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
+
+
+def _topology(difference: Difference) -> bool:
+    """Not about one node alone, as far as it shows."""
+    return difference.plugin in _TOPOLOGY or difference.direction in (MISSED, BLAMED)
+
+
+def _daemons(case: Case) -> bool:
+    return _topology(case.difference) and any(_FOUND[name](case.world) for name in _DAEMONS)
+
+
+def _several_terms(case: Case) -> bool:
+    return _topology(case.difference) and bool(_FOUND["affinity: several terms"](case.world))
+
+
+def _resize(case: Case) -> bool:
+    there = any(
+        "containerStatuses" in pod["status"] or "allocatedResources" in pod["status"] for pod in bound(case.world)
+    )
+    return there and (case.difference.plugin == "NodeResourcesFit" or case.difference.direction in (MISSED, BLAMED))
+
+
+def _terminating(case: Case) -> bool:
+    return _topology(case.difference) and any("deletionTimestamp" in pod["metadata"] for pod in bound(case.world))
+
+
+def _domains(case: Case) -> bool:
+    if case.difference.plugin == "PodTopologySpread":
+        return True
+    return case.difference.direction in (MISSED, BLAMED) and bool(hard(_spec(case)))
+
+
+def _daemon_ports(case: Case) -> bool:
+    ports = case.difference.plugin == "NodePorts" and case.difference.direction in (EXISTING, LET_PASS)
+    return ports and bool(_FOUND["daemon pods: host ports"](case.world))
+
+
+def _soft_taints(case: Case) -> bool:
+    soft = bool(case.world["daemonSets"]) and bool(_FOUND["taints: PreferNoSchedule"](case.world))
+    return soft and case.difference.plugin == "NodeResourcesFit"
+
+
+def _custom_key(case: Case) -> bool:
+    keys = {
+        term["topologyKey"]
+        for pod in case.world["pods"]
+        for term in pod["spec"].get("affinity", {}).get("podAntiAffinity", {}).get(REQUIRED, [])
+    }
+    return case.difference.plugin == "InterPodAffinity" and RACK in keys
+
+
+def _company(case: Case) -> bool:
+    wanted = any(pod["spec"].get("affinity", {}).get("podAffinity", {}).get(REQUIRED) for pod in case.world["pods"])
+    return case.difference.direction == MISSED and wanted
+
+
+PENDING: tuple[Rule, ...] = (
+    Rule("daemon pods", "they do not count for the topology of new nodes", _daemons),
+    Rule("several affinity terms", "a pod that matches one of the terms counts for it", _several_terms),
+    Rule("resize", "the resources of a resize that the kubelet has not completed do not count", _resize),
+    Rule("terminating pods", "they do not count for affinity and anti-affinity", _terminating),
+    Rule("spread domains", "domains come from NodePools that the pod cannot use", _domains),
+    Rule("missing daemon pods: ports", "on an existing node their host ports are not kept", _daemon_ports),
+    Rule("missing daemon pods: soft taints", "they count as kept off by PreferNoSchedule", _soft_taints),
+    Rule("label of some NodePools", "a key counts as absent from nodes of a NodePool that has it", _custom_key),
+    Rule("company", "a pod gets a new node with pods that want it near, although it fits elsewhere", _company),
+)
