@@ -7,6 +7,7 @@ buffer. Source: scheduling reference §1.10, API reference §10.6.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from reconciler.model import kinds
 from reconciler.model.boundaries import MALFORMED, Boundary
 from reconciler.model.memory import Turn
 from reconciler.model.objects import Pod
-from reconciler.model.plan import NOTHING, PatchObject, Plan, Reason, Refusal, joined
+from reconciler.model.plan import NOTHING, CreateNodeClaim, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.buffers import PROVISIONING, Resolution, resolutions
 from reconciler.scheduling.solve import PodRefusal, Solution
@@ -51,13 +52,16 @@ def _report(snapshot: Snapshot, key: str, resolution: Resolution, solution: Solu
     )
 
 
-def buffered(turn: Turn, solution: Solution) -> Plan:
-    """After a pass: the statuses, and for how many virtual pods there is room on each node that is there."""
-    counts: dict[str, int] = {}
-    for key, target in sorted(solution.placed.items()):
-        if key not in turn.snapshot.pods:
-            counts[target] = counts.get(target, 0) + 1
-    return replace(reports(turn, solution), buffer_pods=counts)
+def buffered(turn: Turn, solution: Solution, creations: Iterable[CreateNodeClaim]) -> Plan:
+    """After a pass: the statuses, and for how many virtual pods there is room on each node that exists or is created.
+
+    `creations` are those of the new nodes, in their order: such a node may be up before the next pass.
+    """
+    homes = dict(solution.placed)
+    for node, creation in zip(solution.new_nodes, creations, strict=True):
+        homes |= dict.fromkeys(node.pods, creation.claim.name)
+    kept = Counter(target for key, target in sorted(homes.items()) if key not in turn.snapshot.pods)
+    return replace(reports(turn, solution), buffer_pods=dict(kept))
 
 
 def real_part(snapshot: Snapshot, solution: Solution) -> Solution:

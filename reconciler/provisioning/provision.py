@@ -56,7 +56,7 @@ def provision(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     pending, refused = pending_pods(snapshot)
     solution = turn.held(_key(snapshot, closes)) or _solved(turn, snapshot, pending)
     solution, creations = creatable(snapshot, solution, partial(_solved, turn, snapshot, pending))
-    return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution)))
+    return joined((_plan(snapshot, solution, creations, refused), buffered(turn, solution, creations)))
 
 
 def _ahead(turn: Turn, batch: Batch, closes: datetime) -> Plan:

@@ -202,8 +202,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/provisioning/buffers.py",
-                "if key not in turn.snapshot.pods:",
-                "if key in turn.snapshot.pods:",
+                "if key not in turn.snapshot.pods)",
+                "if key in turn.snapshot.pods)",
             ),
         ),
     ),

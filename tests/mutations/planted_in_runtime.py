@@ -258,8 +258,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/provisioning/provision.py",
-                "for creation in _creations(then, solution)",
-                "for creation in _creations(then, solution)[1:]",
+                "for creation in creations_of(then, solution)",
+                "for creation in creations_of(then, solution)[1:]",
             ),
         ),
         (

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from reconciler.model import kinds
 from reconciler.model.settings import FeatureGates
+from reconciler.sandbox.weather import Weather
 from tests.simulation.stage import EAGER, SETTINGS, Stage
+from tests.worlds import deployment
 
 OPEN = replace(SETTINGS, gates=FeatureGates(capacity_buffer=True))
 TWO_CPUS = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["2"]}
@@ -19,9 +24,11 @@ class Reserve(Stage):
 
     twice = True
 
-    def __init__(self, pods: int, **spec: Any) -> None:
+    def __init__(
+        self, pods: int, *, weather: Weather | None = None, disruption: Mapping[str, Any] = EAGER, **spec: Any
+    ) -> None:
         pool = {"also": [TWO_CPUS]}
-        super().__init__(replicas=pods, disruption=EAGER, pool=pool, settings=OPEN)
+        super().__init__(replicas=pods, disruption=disruption, pool=pool, settings=OPEN, weather=weather)
         self.buffer(**spec)
 
     def buffer(self, **spec: Any) -> None:
@@ -63,6 +70,35 @@ def test_pods_start_on_them_at_once_and_others_are_bought() -> None:
     stage.run(40, until=lambda: len(stage.claims) == 2)
     stage.run(200, until=stage.fits)
     assert len(stage.nodes) == 2
+
+
+def rests(seconds: float, minutes: float, disruption: Mapping[str, Any] = EAGER, restarts: int = 1) -> None:
+    """A buffer whose nodes boot so fast keeps the nodes that it got first, also after restarts."""
+    weather = Weather(launch_seconds=min(seconds, 1.0), boot_seconds=seconds, ready_seconds=0.0, describe_lag_seconds=0)
+    stage = Reserve(0, weather=weather, disruption=disruption, replicas=2)
+    stage.twice = False
+    stage.run(300, until=lambda: len(stage.nodes) == 2)
+    names = {claim.name for claim in stage.claims}
+    for _ in range(restarts):
+        stage.run(60 * minutes)
+        stage.restart()
+    stage.run(60 * minutes)
+    assert {claim.name for claim in stage.claims} == names
+    assert not stage.seam.writes("delete")
+    assert stage.fits()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 4.0, 12.0])
+def test_a_buffer_at_rest_rests_however_fast_its_nodes_boot(seconds: float) -> None:
+    """They are up before the next pass, which is 30 seconds after the one that made them."""
+    rests(seconds, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("policy", ["WhenEmpty", "WhenEmptyOrUnderutilized"])
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 7.0, 17.0, 29.0, 31.0, 95.0])
+def test_a_buffer_at_rest_rests_for_hours(seconds: float, policy: str) -> None:
+    rests(seconds, 60, {**EAGER, "consolidationPolicy": policy}, restarts=3)
 
 
 def test_without_the_buffer_they_go() -> None:
@@ -120,3 +156,58 @@ def test_without_the_gate_a_buffer_is_nobodys() -> None:
     (buffer,) = stage.values(kinds.CAPACITY_BUFFER)
     assert not stage.claims
     assert buffer.status.conditions == ()
+
+
+class Growing(Stage):
+    """A buffer of one pod of 1 CPU beside a Deployment whose pods (1500m) take a two-CPU node each."""
+
+    def __init__(self) -> None:
+        still = {**EAGER, "consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m"}
+        super().__init__(replicas=0, disruption=still, pool={"also": [TWO_CPUS]}, settings=OPEN)
+        containers = [{"name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}}}]
+        meta = {"name": "reserve", "namespace": "default"}
+        self.world.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "PodTemplate",
+                "metadata": meta,
+                "template": {"spec": {"containers": containers}},
+            }
+        )
+        spec = {"podTemplateRef": {"name": "reserve"}, "replicas": 1}
+        manifest = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer"}
+        self.world.apply({**manifest, "metadata": meta, "spec": spec})
+        self.world.apply(deployment("web", {"replicas": 1, "cpu": "1500m"}))
+        self.names: set[str] = set()
+
+    def grow(self, first: int, last: int) -> None:
+        """One pod every two minutes. Each gets its node, and there is never more than one node for the buffer."""
+        for replicas in range(first, last + 1):
+            self.scale(replicas)
+            self.run(120)
+            assert self.all_run(), replicas
+            assert len(self.claims) == replicas + 1
+            self.names |= {claim.name for claim in self.claims}
+
+    def ends(self, replicas: int) -> None:
+        self.run(400)
+        (buffer,) = self.values(kinds.CAPACITY_BUFFER)
+        assert {c.type: c.status for c in buffer.status.conditions}["Provisioning"] == "True"
+        assert len(self.values(kinds.POD)) == replicas
+        assert len(self.claims) == len(self.machines) == replicas + 1
+        assert max(map(len, self.names)) <= 63
+
+
+def test_a_workload_grows_pod_by_pod_and_the_buffer_stays() -> None:
+    stage = Growing()
+    stage.grow(1, 4)
+    stage.ends(4)
+
+
+@pytest.mark.long
+def test_a_workload_grows_by_two_hundred_pods_and_the_buffer_stays() -> None:
+    stage = Growing()
+    stage.grow(1, 100)
+    stage.restart()
+    stage.grow(101, 200)
+    stage.ends(200)
