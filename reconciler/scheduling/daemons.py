@@ -41,7 +41,7 @@ class Daemon:
     ports: tuple[HostPort, ...]
 
     def accepts(self, taints: Iterable[Taint]) -> bool:
-        """Whether it tolerates a new node's taints; a soft one never stops it."""
+        """Whether it tolerates a node's taints; a soft one never stops it."""
         return tolerates_all((*self.tolerations, _SOFT), taints)
 
     def terms_for(self, template: Requirements) -> tuple[Requirements, ...]:
@@ -51,7 +51,7 @@ class Daemon:
 
     def fits_labels(self, node_labels: Requirements, taints: Iterable[Taint]) -> bool:
         """Whether it would run on an existing node (by its first alternative)."""
-        return tolerates_all(self.tolerations, taints) and node_labels.compatible(self.terms[0])
+        return self.accepts(taints) and node_labels.compatible(self.terms[0])
 
 
 def daemons_of(

@@ -138,7 +138,9 @@ class Surveyor:
         if opened is None:
             return None
         possible, free = opened
-        return Target(key, site.state, possible, site.taints, free, (), site.marks, site.name, False)
+        coming = (d for d in self._daemons if d.ports and d.accepts(site.taints) and d.terms_for(possible))
+        ports = tuple(port for daemon in coming for port in daemon.ports)
+        return Target(key, site.state, possible, site.taints, free, ports, site.marks, site.name, False)
 
     def _standing(self, key: str, site: Site, there: Residents, free: Ints) -> Target:
         settling = site.settles is not None and self._snapshot.now < site.settles
@@ -148,7 +150,7 @@ class Surveyor:
             site.possible,
             site.taints,
             free,
-            there.ports,
+            (*there.ports, *self._shares.ports_to_come(site, there)),
             site.marks,
             site.hostname,
             settling,
@@ -164,14 +166,26 @@ class _Shares:
         self._nothing = columns.vector({})
         self._daemons = [(daemon, columns.vector(daemon.requests)) for daemon in daemons]
         self._keys = sorted({key for daemon in daemons for key in daemon.terms[0]})
-        self._known: dict[object, Ints] = {}
+        self._known: dict[object, tuple[Sequence[Daemon], Ints]] = {}
 
     def on(self, site: Site) -> Ints:
+        return self._fitting(site)[1]
+
+    def ports_to_come(self, site: Site, there: Residents) -> Iterator[HostPort]:
+        """The host ports of daemon sets whose pods are not on the node yet."""
+        running = {name for name, _ in there.daemons}
+        for daemon in self._fitting(site)[0]:
+            if daemon.ports and daemon.key not in running:
+                yield from daemon.ports
+
+    def _fitting(self, site: Site) -> tuple[Sequence[Daemon], Ints]:
+        """The daemon sets that run there, and what they take together."""
         look = (*(site.possible.get(key) for key in self._keys), site.taints)
         known = self._known.get(look)
         if known is None:
-            fitting = [share for daemon, share in self._daemons if daemon.fits_labels(site.possible, site.taints)]
-            known = self._known[look] = sum(fitting, self._nothing)
+            fitting = [row for row in self._daemons if row[0].fits_labels(site.possible, site.taints)]
+            shares = sum((share for _, share in fitting), self._nothing)
+            known = self._known[look] = [daemon for daemon, _ in fitting], shares
         return known
 
 

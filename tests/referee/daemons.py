@@ -33,23 +33,32 @@ class Daemons:
 
     def __init__(self, snapshot: Snapshot) -> None:
         latest = _latest(snapshot) if snapshot.daemon_sets else {}
-        self._known: list[tuple[Pod, Share]] = []
+        self._known: list[tuple[str, Pod, Share]] = []
         for key, daemon_set in snapshot.daemon_sets.items():
             template = Pod(metadata=daemon_set.metadata, spec=daemon_set.spec.template.spec)
             pod = latest.get(key, template)
             if snapshot.settings.ignore_dra_requests and claims_devices(pod):
                 continue
-            self._known.append((template, Share(requests(pod), host_ports(pod))))
+            self._known.append((key, template, Share(requests(pod), host_ports(pod))))
 
     def share(self, taints: Iterable[Taint], outcome: Mapping[str, str]) -> Share:
         """What those take that run on a node with these taints and labels."""
         found = Share()
         grown = {**outcome, **_GROWN_UP} if self._known else {}
-        for template, own in self._known:
+        for _, template, own in self._known:
             welcome = not untolerated(template, taints)
             if welcome and selector_holds(template, grown) and affinity_holds(template, "", grown):
                 found = Share(found.requests + own.requests, found.ports | own.ports)
         return found
+
+    def ports_to_come(self, taints: Iterable[Taint], found: Mapping[str, str], there: Iterable[Pod]) -> set[HostPort]:
+        """The host ports of those that will run on a node, and have no pod there yet."""
+        taken, running = set[HostPort](), {key for pod in there for key in owners(pod)}
+        for key, template, own in self._known:
+            comes = bool(own.ports) and key not in running and not untolerated(template, taints)
+            if comes and selector_holds(template, found) and affinity_holds(template, "", found):
+                taken |= own.ports
+        return taken
 
     def most(self, taints: Iterable[Taint], outcomes: Iterable[Mapping[str, str]]) -> Share:
         """The most they may take of a node that ends up with one of these label sets, resource by resource."""
@@ -65,10 +74,14 @@ def _latest(snapshot: Snapshot) -> dict[str, Pod]:
     found: dict[str, Pod] = {}
     bound = (pod for on_node in snapshot.pods.by_node.values() for pod in on_node.values())
     for pod in sorted((p for p in bound if p.metadata.owner_references and not p.metadata.deleting), key=_age):
-        for owner in pod.metadata.owner_references:
-            if owner.kind == "DaemonSet":
-                found[f"{pod.metadata.namespace}/{owner.name}"] = pod
+        found.update(dict.fromkeys(owners(pod), pod))
     return found
+
+
+def owners(pod: Pod) -> list[str]:
+    """The keys of the daemon sets that own a pod."""
+    rows = pod.metadata.owner_references
+    return [f"{pod.metadata.namespace}/{owner.name}" for owner in rows if owner.kind == "DaemonSet"]
 
 
 def _age(pod: Pod) -> tuple[float, str]:

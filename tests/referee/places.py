@@ -98,6 +98,8 @@ def _place(snapshot: Snapshot, daemons: Daemons, state: StateNode, by_key: Mappi
         name = state.node.name
         there = [p for p in (*snapshot.pods.on(name), *snapshot.pods.expected_on(name)) if p.key not in by_key]
         there = [p for p in there if p.status.phase not in ("Failed", "Succeeded")]
+        ports = daemons.ports_to_come(place.taints, place.outcomes[0], there) if place.outcomes else set()
+        place.daemon_ports = frozenset(ports)
         place.staying = [p for p in there if not p.metadata.deleting]
         place.leaving = [p for p in there if p.metadata.deleting]
     return place

@@ -157,6 +157,17 @@ PORTS = [
         w.pod("ended", node="m", initContainers=[container("1m", ports=[{"hostPort": 80}])]),
         w.pod("p", ports=[{"hostPort": 80}]),
     ),
+    Plant(
+        "a port of a daemon set that is to come",
+        "host-port",
+        (
+            w.node("n"),
+            w.daemon_set("agent", ports=[{"hostPort": 80}], tolerations=[]),
+            w.pod("p", ports=[{"hostPort": 80}]),
+        ),
+        put(),
+        put(p="n"),
+    ),
     two_nodes(
         "a port on the host's network",
         "host-port",

@@ -108,8 +108,8 @@ FIT = [
         (
             w.pool(),
             w.daemon_set("agent", ports=[{"hostPort": 80}], tolerations=[]),
-            w.node("n"),
-            w.pod("p", ports=[{"hostPort": 80}]),
+            w.node("n", taints=[{"key": "team", "effect": "NoSchedule"}]),
+            w.pod("p", ports=[{"hostPort": 80}], tolerations=[{"operator": "Exists"}]),
         ),
         put(p="n"),
         put(new("p")),

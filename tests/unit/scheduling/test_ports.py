@@ -68,3 +68,23 @@ def test_pods_that_differ_in_a_sidecar_port_only_are_told_apart() -> None:
 def test_a_daemon_set_on_the_hosts_network_takes_its_ports_of_new_nodes() -> None:
     agent = w.daemon_set("agent", ports=[{"containerPort": 80}], hostNetwork=True, tolerations=[])
     assert w.solved(w.pool(), agent, w.pod("p", ports=[{"hostPort": 80}])).unplaced.keys() == {"default/p"}
+
+
+def test_a_daemon_set_keeps_its_port_on_a_node_where_its_pod_is_not_yet() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
+    agent = w.daemon_set("agent", ports=[PORT], tolerations=[])
+    taken = w.pod("p", ports=[PORT])
+    assert w.solved(w.node("n"), agent, taken).unplaced
+    assert w.solved(w.node("n"), agent, w.pod("agent-1", node="n", owner=owner), taken).placed
+    red = {"key": "team", "value": "red", "effect": "NoSchedule"}
+    tolerant = w.pod("p", ports=[PORT], tolerations=[{"operator": "Exists"}])
+    assert w.solved(w.node("n", taints=[red]), agent, tolerant).placed
+
+
+def test_a_daemon_set_runs_in_spite_of_a_soft_taint() -> None:
+    """What it takes is kept free on a node where its pod is not yet."""
+    soft = {"key": "team", "value": "red", "effect": "PreferNoSchedule"}
+    agent = w.daemon_set("agent", "3", tolerations=[])
+    assert w.solved(w.node("n", taints=[soft]), agent, w.pod("p", "2")).unplaced
+    assert w.solved(w.node("n", taints=[{**soft, "effect": "NoSchedule"}]), agent, w.pod("p", "2")).unplaced
+    assert w.solved(w.node("n", taints=[soft]), agent, w.pod("p", "900m")).placed
