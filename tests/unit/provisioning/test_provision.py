@@ -56,6 +56,14 @@ def test_a_closed_batch_makes_claims_nominations_and_events() -> None:
     assert plan.events[0].message == f"Pod should schedule on: nodeclaim/{action.claim.name}"
 
 
+def test_a_pod_that_is_expected_on_a_node_that_is_gone_gets_one() -> None:
+    """With preemptionPolicy Never the kube-scheduler never clears the nomination."""
+    one = w.pod("p", preemptionPolicy="Never")
+    one = msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, nominated_node_name="n"))
+    assert len(created(plan_of(w.pool(), one))) == 1
+    assert not created(plan_of(w.pool(), w.node("n", cpu="0"), one))
+
+
 def test_a_plan_says_what_it_buys_and_what_that_must_cost_at_least() -> None:
     """Three pods that fill a node, and one more that leaves a node to be filled: the bound knows no last node."""
     types = (w.instance_type("m", 4, 4, price=900_000),)
