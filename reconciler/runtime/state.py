@@ -286,7 +286,7 @@ class State:
         """The pods of a node that is going want places elsewhere, and those that are expected on one that is gone."""
         for claim in self.cluster.claims_of(new.name) if new is not None else ():
             self.catalogues.learned.seen(claim, new, now)  # type: ignore[arg-type]
-        for pod in self.cluster.expected_on(old.name).values() if old is not None and new is None else ():
+        for pod in self.cluster.expected_on((new or old).name).values() if old is None or new is None else ():  # type: ignore[union-attr]
             self._noticed_pod(None, pod, now)
         if new is not None and any(t.matches(pods.DISRUPTED) for t in new.spec.taints):
             self.batch.trigger(new.metadata.uid, now)
