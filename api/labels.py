@@ -128,6 +128,10 @@ ZONAL_SHIFT = f"{KERF}/zonal-shift"
 REPLACES = f"{KERF}/replaces"
 #: Marks of the pods that a claim was made for: until they run, the next plan puts them there again.
 PLANNED_PODS = f"{KERF}/planned-pods"
+#: On a NodePool: nodes that came up other than planned (docs/scheduling.md). On a NodeClaim: the shapes of pods, by
+#: comma, of which an earlier node did not help and that this one is made for again.
+MISMATCHES = f"{KERF}/mismatches"
+PROBES = f"{KERF}/probes"
 #: On an EC2NodeClass: what nodes of instance types will publish of devices, as JSON (docs/scheduling.md).
 DEVICE_TEMPLATES = f"{KERF}/device-templates"
 #: On a NodePool: what the consolidation of its nodes has to bring (docs/disruption.md).

@@ -16,6 +16,7 @@ from reconciler.disruption.pausing import paused
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import asked, grown_at, too_young
 from reconciler.model.snapshot import StateNode
+from reconciler.scheduling.evidence import kept_until
 
 WHEN_EMPTY = "WhenEmpty"
 
@@ -25,6 +26,9 @@ def restless(view: View, claim: NodeClaim, pool: NodePool) -> Iterator[Blocker]:
     if pool.static:
         yield Blocker("StaticNodePool", f"NodePool {pool.name} is static: its nodes are not consolidated")
         return
+    kept = kept_until(view.turn, claim.name)
+    if kept is not None:
+        yield Blocker("AwaitingPods", "pods that it was made for are not bound yet", until=kept)
     if not _consolidates(pool):
         yield Blocker("ConsolidationDisabled", f"consolidateAfter of NodePool {pool.name} is Never")
     elif not claim.is_true(CONSOLIDATABLE):

@@ -14,6 +14,7 @@ from reconciler.lifecycle import (
     expectations,
     garbage,
     launch,
+    mismatches,
     node_classes,
     node_overlays,
     node_pools,
@@ -121,9 +122,12 @@ def _overlay(view: View, name: str) -> Plan:
 def _pools(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     pools = whole.snapshot.node_pools
     held = node_pools.held(turn.all(node_pools.MEMBERS, each), pools)
+    found = mismatches.find(turn)
+    yield Plan(next_due=found.due)
     for name in sorted(pools):
         own_hash = partial(turn.one, node_pools.HASHES, each, name)
-        yield guarded(f"nodepool/{name}", partial(node_pools.reconcile, whole, pools[name], held[name], own_hash))
+        step = partial(node_pools.reconcile, whole, pools[name], held[name], own_hash, found)
+        yield guarded(f"nodepool/{name}", step)
 
 
 WAITING = Step("waiting claims", "node_claims", _waits, speaks=bool)

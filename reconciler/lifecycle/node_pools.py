@@ -23,13 +23,15 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import ObjectMeta, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from reconciler.lifecycle import pool_failures, registration_health, shifted_zones
+from reconciler.lifecycle import mismatches, pool_failures, registration_health, shifted_zones
+from reconciler.lifecycle.mismatches import Found
 from reconciler.lifecycle.registration_health import HEALTHY
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, changed, unreadable, with_annotations, with_metadata
 from reconciler.model.annotations import text_of
 from reconciler.model.backoff import PoolFailures
 from reconciler.model.memory import Asked, Step
+from reconciler.model.mismatches import Mismatches, annotation
 from reconciler.model.plan import Plan, Reason, joined
 from reconciler.model.snapshot import StateNode
 
@@ -118,7 +120,7 @@ def _hash(view: View, name: str) -> tuple[str, None]:
 HASHES: Step[View, str] = Step("pool hashes", "node_pools", _hash, speaks=lambda _: False)
 
 
-def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str]) -> Plan:
+def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str], found: Found) -> Plan:
     """The pool's next write, and the re-hashing of its claims where the version of the hash is another."""
     if pool.metadata.unreadable:
         return unreadable(pool)
@@ -135,10 +137,12 @@ def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str
     results = () if news else registration_health.results(view, pool, known, held.joining, held.lately)
     failed = None if news else pool_failures.failures(view, pool, held.joining, held.lately)
     shifts, events = shifted_zones.told(view, pool)
-    noted = _annotated(pool, {} if rehashed else current, results, failed, shifts)
-    after = _with_status(view, noted, node_class, held, results)
+    records = mismatches.recorded(view, pool, found)
+    noted = _annotated(pool, {} if rehashed else current, results, failed, shifts, annotation(records))
+    after = _with_status(view, noted, node_class, held, results, records)
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
-    return joined((*rehashed, own, Plan(events=events)))
+    told = Plan(events=(*events, *mismatches.reported(pool)), gauges=mismatches.gauges(pool, records))
+    return joined((*rehashed, own, told))
 
 
 def _annotated(
@@ -147,15 +151,18 @@ def _annotated(
     results: registration_health.Results,
     failed: PoolFailures | None,
     shifts: str,
+    records: str,
 ) -> NodePool:
-    """With the hashes, and with the results, failures and shifts where there are any to remember."""
-    own = (labels.REGISTRATIONS, labels.BACK_OFF, labels.ZONAL_SHIFT)
+    """With the hashes, and with the results, failures, shifts and records where there are any to remember."""
+    own = (labels.REGISTRATIONS, labels.BACK_OFF, labels.ZONAL_SHIFT, labels.MISMATCHES)
     kept = {key: value for key, value in pool.metadata.annotations.items() if key not in own}
     notes = {labels.REGISTRATIONS: text_of(results)} if results else {}
     if failed is not None:
         notes[labels.BACK_OFF] = text_of(failed)
     if shifts:
         notes[labels.ZONAL_SHIFT] = shifts
+    if records:
+        notes[labels.MISMATCHES] = records
     return with_metadata(pool, annotations={**kept, **hashes, **notes})
 
 
@@ -191,6 +198,7 @@ def _with_status(
     node_class: EC2NodeClass | None,
     held: Held,
     results: registration_health.Results,
+    records: Mismatches,
 ) -> NodePool:
     generation, now = pool.metadata.generation, view.now
     known = conditions.initial(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS, pool.metadata.creation_timestamp)
@@ -203,6 +211,7 @@ def _with_status(
         known = conditions.put(known, HEALTHY, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
     else:
         known = registration_health.health(view, pool, results, held.lately, known)
+    known = mismatches.told(pool, records, known, now)
     known = conditions.with_root(known, conditions.NODEPOOL_DEPENDENTS, generation=generation, now=now)
     return replace(
         pool,

@@ -266,11 +266,17 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """A pod is expected on a node or claim (a key of `state_nodes`); until then the node is not disrupted."""
+    """A pod is expected on a node or claim (a key of `state_nodes`); until then the node is not disrupted.
+
+    `since` is when it was expected there first. One that is `over` says the reverse: the pod was not bound there, and
+    is expected there no more.
+    """
 
     pod_uid: str
     target: str
     until: datetime
+    since: datetime | None = None
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Pods that will land on a node which exists or is on its way need nothing but a n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -18,11 +18,14 @@ from reconciler.model.kinds import Ref
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
+from reconciler.model.pods import virtual as is_virtual
 from reconciler.model.snapshot import Batch, Snapshot
 from reconciler.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
 from reconciler.provisioning.buffers import buffered, real_part, reports, without_room
 from reconciler.provisioning.creations import creatable, creations_of
+from reconciler.provisioning.expecting import over, told
 from reconciler.provisioning.pending import leaving_pods, pending_pods
+from reconciler.provisioning.progress import with_progress
 from reconciler.provisioning.waiting import TERMINATING
 from reconciler.scheduling.buffers import virtual_pods
 from reconciler.scheduling.daemons import daemon_problems
@@ -81,19 +84,22 @@ def _key(snapshot: Snapshot, closes: datetime) -> tuple[object, ...]:
 
 
 def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problems = NO_PROBLEMS) -> Solution:
-    """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them.
-
-    The NodePools of `without` make no nodes.
-    """
+    """A place for each pod; a new node only where that may help. The NodePools of `without` make no nodes."""
     leaving, failed = leaving_pods(snapshot)
-    solution = _placed(turn, snapshot, [*pending, *leaving], without)
+    found = [*pending, *leaving, *virtual_pods(turn)]
+    if not found:
+        return Solution(unplaced=failed)
+
+    def solved(some: Sequence[Pod]) -> Solution:
+        real, virtual = ([pod for pod in some if is_virtual(pod) is kind] for kind in (False, True))
+        return _placed(turn, snapshot, real, virtual, without)
+
+    solution = with_progress(turn, snapshot, found, solved)
     return replace(solution, unplaced={**solution.unplaced, **failed}) if failed else solution
 
 
-def _placed(turn: Turn, snapshot: Snapshot, pods: list[Pod], without: Problems) -> Solution:
-    virtual = virtual_pods(turn)
-    if not pods and not virtual:
-        return Solution()
+def _placed(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], without: Problems) -> Solution:
+    """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
     solution = solve_apart(snapshot, [*pods, *virtual], turn, without=without)
     lost = [pod for pod in pods if pod.key in solution.unplaced]
     if not lost or not virtual:
@@ -119,14 +125,15 @@ def _plan(
     for creation, node in zip(creations, wanted.new_nodes, strict=True):
         homes |= dict.fromkeys(node.pods, creation.claim.name)
     unplaced = {**refused, **wanted.unplaced}
-    told = _told(unplaced, boundary)
+    texts = _told(unplaced, boundary)
     still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
     events = (
-        *_pod_events(snapshot, homes, _failures(unplaced, told), boundary),
+        *_pod_events(snapshot, homes, _failures(unplaced, texts), boundary),
         *_pool_events(snapshot, solution, boundary),
+        *told(snapshot),
     )
     promised, gauges = nominations(snapshot, wanted, homes, boundary), _gauges(solution, boundary)
-    said = (*_refusals(unplaced, told, solution), *_daemon_refusals(snapshot))
+    said = (*_refusals(unplaced, texts, solution), *_daemon_refusals(snapshot))
     subjects = {refusal.subject for refusal in said}
     return Plan(
         actions=creations,
@@ -189,12 +196,15 @@ def nominations(
     """Promises of the homes, in the order of the decisions, so that the next pass can find each of them again."""
     until = snapshot.now + max(2 * snapshot.settings.batch_max, _LEAST_NOMINATION)
     boundary = boundary or Boundary()
+    known = {(one.pod_uid, one.target): one.since for one in snapshot.nominations if not one.over}
 
     def nomination(key: str) -> Nomination:
-        return Nomination(snapshot.pods[key].metadata.uid, homes[key], until)
+        uid, target = snapshot.pods[key].metadata.uid, homes[key]
+        return Nomination(uid, target, until, known.get((uid, target)) or snapshot.now)
 
     made = [boundary.run(f"pod/{key}", partial(nomination, key), None) for key in solution.order if key in homes]
-    return tuple(one for one in made if one is not None)
+    ended = (one for rows in over(snapshot).values() for one in rows)
+    return (*(one for one in made if one is not None), *ended)
 
 
 def _pod_events(

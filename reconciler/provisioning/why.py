@@ -6,15 +6,20 @@ now from the same snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from api import labels
 from reconciler.model import pods
+from reconciler.model.memory import Memory
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.provisioning.boundary import solve_apart
 from reconciler.provisioning.pending import pending_pods, rehoused_pods
+from reconciler.provisioning.progress import with_progress
 from reconciler.scheduling import prices
+from reconciler.scheduling.claims import pod_mark
+from reconciler.scheduling.learned import differences
 from reconciler.scheduling.solve import NewNode, PodRefusal, Solution
 
 #: What a pod may be, as a stable word: left out on purpose, given a place that exists or is on its way, given a node
@@ -51,8 +56,33 @@ def why(snapshot: Snapshot, key: str) -> Answer:
         return Answer(key, REFUSED if text else LEFT_OUT, text or "has opted out: it asks for no karpenter.sh/nodepool")
     everyone = [*pending, *rehoused_pods(snapshot)]
     spend = _TRIALS * max(len(everyone), 20)
-    solution = solve_apart(snapshot, everyone, accounts=len(everyone), spend=spend, only=key)
-    return _decided(snapshot, solution, key)
+    turn = Memory().turn(snapshot)
+
+    def solved(some: Sequence[Pod]) -> Solution:
+        return solve_apart(snapshot, some, turn, accounts=len(everyone), spend=spend, only=key)
+
+    answer = _decided(snapshot, with_progress(turn, snapshot, everyone, solved), key)
+    return replace(answer, details=(*answer.details, *_scheduler(pod), *_of_its_node(snapshot, pod)))
+
+
+def _scheduler(pod: Pod) -> Iterator[str]:
+    """The kube-scheduler's own message."""
+    for one in pod.status.conditions:
+        if one.type == "PodScheduled" and one.status == "False" and one.message:
+            yield f"the kube-scheduler reports: {one.message}"
+
+
+def _of_its_node(snapshot: Snapshot, pod: Pod) -> Iterator[str]:
+    """The nodes that were made for the pod, with each field that is other than planned."""
+    mark = pod_mark(pod.metadata.uid)
+    for name in sorted(snapshot.state_nodes):
+        state = snapshot.state_nodes[name]
+        claim, node = state.claim, state.node
+        if claim is None or node is None or not state.initialized:
+            continue
+        if mark in claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(","):
+            found = differences(claim, node)
+            yield f"node {node.name} was made for it: {'; '.join(map(str, found)) or 'it is as planned'}"
 
 
 def left_out(pod: Pod, nodes: Mapping[str, object]) -> str:

@@ -326,7 +326,7 @@ class State:
             self.batch.served(now)
         if plan.accounts is not None:
             self._accounts = plan.accounts
-        for nomination in plan.nominations:
+        for nomination in (one for one in plan.nominations if not one.over):
             known = self._nominated.get(nomination.target)
             self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
 

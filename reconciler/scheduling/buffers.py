@@ -61,7 +61,7 @@ def resolutions(turn: Turn) -> Mapping[str, Resolution]:
     """All buffers by `namespace/name`; none without the gate CapacityBuffer, or that cannot be read."""
     if not turn.snapshot.settings.gates.capacity_buffer:
         return {}
-    return turn.all(_RESOLUTIONS, turn.noted).spoken
+    return turn.all(RESOLUTIONS, turn.noted).spoken
 
 
 def virtual_pods(turn: Turn) -> tuple[Pod, ...]:
@@ -174,7 +174,7 @@ def _unbound(spec: PodSpec) -> PodSpec:
     )
 
 
-_RESOLUTIONS: Step[Snapshot, Resolution] = Step(
+RESOLUTIONS: Step[Snapshot, Resolution] = Step(
     "capacity buffers",
     "capacity_buffers",
     _resolve,  # type: ignore[arg-type]

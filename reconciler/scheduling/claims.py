@@ -155,6 +155,7 @@ def _planned(snapshot: Snapshot, node: NewNode) -> dict[str, str]:
         labels.MIN_VALUES_RELAXED: "true" if node.min_values_relaxed else "false",
         labels.PLANNED_PODS: ",".join(marks),
         **({labels.REQUESTED_DRIVERS: ",".join(node.drivers)} if node.drivers else {}),
+        **({labels.PROBES: ",".join(node.probes)} if node.probes else {}),
         **_overlay_notes(t for t in _overlaid(snapshot, snapshot.node_pools[node.pool]) if t.name in listed),
     }
 

@@ -93,7 +93,7 @@ def classes_of(
     """
     readable, unreadable = _shapes(found)
     wishes = {shape[0]: pod for pod, shape in reversed(readable)}
-    read = {key for pod in wishes.values() for key in _label_keys(pod)}
+    read = {key for pod in wishes.values() for key in label_keys(pod)}
     read |= {key for g in topology.groups.values() for key in g.selector.keys}
     local = bool(topology.groups) or any(_has_terms(pod) for pod in wishes.values())
     drafts: dict[tuple[object, ...], _Draft] = {}
@@ -199,12 +199,12 @@ def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Ex
     for pod in found:
         try:
             # pods of one workload share their parts (see kube/interning), so most need no second look
-            parts = _parts(pod)
+            parts = parts_of(pod)
             shape = same.get(parts)
             if shape is None:
                 shape = shape_of(pod)
                 if shape[0] not in looked_through:
-                    _label_keys(pod)
+                    label_keys(pod)
                     looked_through.add(shape[0])
                 same[parts] = shape
         except Exception as error:
@@ -214,7 +214,7 @@ def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Ex
     return shapes, unreadable
 
 
-def _parts(pod: Pod) -> tuple[int, ...]:
+def parts_of(pod: Pod) -> tuple[int, ...]:
     """The identities of what scheduling reads of a pod, labels and volumes aside; 0 for what is empty."""
     spec = pod.spec
     return (
@@ -252,7 +252,7 @@ def _has_terms(pod: Pod) -> bool:
     return between or bool(pod.spec.topology_spread_constraints)
 
 
-def _label_keys(pod: Pod) -> set[str]:
+def label_keys(pod: Pod) -> set[str]:
     """The pod label keys that some constraint of the pod looks at."""
     keys: set[str] = set()
     for constraint in pod.spec.topology_spread_constraints:

@@ -18,6 +18,7 @@ from reconciler.model.claims import check
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot, StateNode
+from reconciler.scheduling.joining import late_at
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.volumes import Attachment, attachments
 
@@ -101,15 +102,20 @@ def sites(turn: Turn) -> tuple[Mapping[str, Site], Mapping[str, Residents]]:
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
-def _site(view: _View, key: str) -> tuple[Site | None, None]:
-    return site_of(view.snapshot.state_nodes[key], view.snapshot), None
+def _site(view: _View, key: str) -> tuple[Site | None, datetime | None]:
+    state = view.snapshot.state_nodes[key]
+    late = late_at(state.claim) if state.claim is not None else None
+    return site_of(state, view.snapshot), late if late is not None and late > view.snapshot.now else None
 
 
 def site_of(state: StateNode, snapshot: Snapshot) -> Site | None:
-    """None when no pod may go there, or when nobody can reckon with what the node or its claim says."""
+    """None when no pod may go there, the node is late with its initialization, or it or its claim is not readable."""
     if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
         return None
     if state.deleting or (state.node is not None and state.node.spec.unschedulable):
+        return None
+    late = late_at(state.claim) if state.claim is not None else None
+    if late is not None and late <= snapshot.now:
         return None
     try:
         return _read(state, snapshot)

@@ -62,7 +62,7 @@ class NewNode:
 
     `instance_types` all hold the pods, cheapest first; `requests` are the pods' and the least daemon overhead of these
     types; `price` is that of the cheapest offering, in millionths of a dollar per hour. `devices` is what claims get
-    there.
+    there. `probes` are the shapes of those of its pods that an earlier node did not help.
     """
 
     pool: str
@@ -75,6 +75,7 @@ class NewNode:
     capacity_types: tuple[str, ...]
     min_values_relaxed: bool = False
     devices: tuple[Grant, ...] = ()
+    probes: tuple[str, ...] = ()
 
     @property
     def drivers(self) -> tuple[str, ...]:

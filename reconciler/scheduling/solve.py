@@ -90,7 +90,7 @@ def solve(
     )
     waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
     zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
-    promises = {n.pod_uid: n.target for n in snapshot.nominations}
+    promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))
     reserved = machines_left(snapshot, (template.table.reservations for template in templates))
     search = Search(

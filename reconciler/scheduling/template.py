@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from api import labels
 from api.requirements import Requirements
 from api.resources import Resources
+from api.v1.meta import Taint
 from api.v1.nodepool import NodePool
 from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.scheduling.daemons import Daemon
@@ -63,10 +64,12 @@ class Template:
         daemons: Sequence[Daemon],
         *,
         strict_min_values: bool = True,
+        learned_taints: Sequence[Taint] = (),
     ) -> None:
         self.strict_min_values = strict_min_values
         self.pool, self.name, self.requirements, self.table = pool, pool.name, requirements, table
-        self.taints = pool.spec.template.spec.taints
+        self.learned_taints = tuple(learned_taints)
+        self.taints = (*pool.spec.template.spec.taints, *learned_taints)
         self.min_values = {k: r.min_values for k, r in sorted(requirements.items()) if r.min_values is not None}
         self.limits = pool.limits
         self.remaining: dict[str, int] | None = None

@@ -8,6 +8,7 @@ a boolean vector, worked out once per distinct requirement and kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from api.requirements import Requirement, Requirements
 from api.resources import Resources
 from reconciler.model.instance_type import OFFERING_LABELS, Catalogue, InstanceType, in_market
 from reconciler.model.snapshot import Snapshot
+from reconciler.scheduling.learned import sizes_for
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -80,12 +82,22 @@ class TypeTable:
     these (by ID) may still have.
     """
 
-    def __init__(self, catalogue: Catalogue, columns: Columns, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        columns: Columns,
+        snapshot: Snapshot,
+        learned: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    ) -> None:
         self.types = tuple(group for t in sorted(catalogue, key=lambda t: t.name) for group in t.groups())
         self.names = tuple(t.name for t in self.types)
         self.columns = columns
         self.allocatable = np.array([columns.vector(t.allocatable) for t in self.types], dtype=np.int64)
         self.allocatable = self.allocatable.reshape(len(self.types), len(columns.names))
+        for row, name in enumerate(self.names if learned else ()):
+            for column, resource in enumerate(columns.names):
+                if (least := learned.get(name, {}).get(resource)) is not None:
+                    self.allocatable[row, column] = min(self.allocatable[row, column], least)
         self.markets = sorted({o.market for t in self.types for o in t.offerings})
         place = {market: i for i, market in enumerate(self.markets)}
         self.price = np.full((len(self.types), len(self.markets)), NO_PRICE, dtype=np.int64)
@@ -176,11 +188,12 @@ class Tables:
             return None
         made = self._made.get(id(catalogue))
         if made is None:
-            made = self._made[id(catalogue)] = self._tried(catalogue)
+            made = self._made[id(catalogue)] = self._tried(catalogue, class_name)
         return made
 
-    def _tried(self, catalogue: Catalogue) -> TypeTable | Exception:
+    def _tried(self, catalogue: Catalogue, class_name: str) -> TypeTable | Exception:
         try:
-            return TypeTable(catalogue, self._columns, self._snapshot)
+            learned = sizes_for(self._snapshot, self._snapshot.node_classes.get(class_name))
+            return TypeTable(catalogue, self._columns, self._snapshot, learned)
         except Exception as error:
             return error

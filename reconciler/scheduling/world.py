@@ -22,6 +22,8 @@ from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
 from reconciler.scheduling.daemons import Daemon, daemons_of
 from reconciler.scheduling.default_spread import DefaultSpread
+from reconciler.scheduling.joining import NOT_INITIALIZED, nodes_left
+from reconciler.scheduling.learned import labels_missing_for, taints_for
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.sites import sites
 from reconciler.scheduling.sole_users import SoleUsers
@@ -166,8 +168,10 @@ def _pools(
                 continue
             check_pool(pool)
             usage = _usage(snapshot, pool, table) if pool.limits is not None else Usage()
-            template = Template(pool, pool.requirements(), table, daemons, strict_min_values=strict)
-            problem = held(pool, snapshot) or _emptiness(template)
+            promised = pool.requirements().without(*labels_missing_for(snapshot, pool))
+            taints = taints_for(snapshot, pool)
+            template = Template(pool, promised, table, daemons, strict_min_values=strict, learned_taints=taints)
+            problem = held(pool, snapshot) or _late(pool, snapshot) or _emptiness(template)
         except Exception as error:
             problems[name] = _invalid(error)
             continue
@@ -179,7 +183,14 @@ def _pools(
 
 
 def _edited(template: Template, pool: NodePool, daemons: Sequence[Daemon]) -> Template:
-    return Template(pool, pool.requirements(), template.table, daemons, strict_min_values=template.strict_min_values)
+    return Template(
+        pool,
+        pool.requirements(),
+        template.table,
+        daemons,
+        strict_min_values=template.strict_min_values,
+        learned_taints=template.learned_taints,
+    )
 
 
 def set_aside(snapshot: Snapshot) -> dict[str, str]:
@@ -208,6 +219,14 @@ def held(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
     own = backoff.until(pool)
     end = max((at for at in (until, own) if at is not None and at > snapshot.now), default=None)
     return PodRefusal(BACK_OFF, f"left alone until {end:%H:%M:%S} UTC after failures") if end is not None else None
+
+
+def _late(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
+    """Why no node may be made from the pool until one of its nodes is initialized."""
+    if nodes_left(snapshot, pool.name) != 0:
+        return None
+    text = "a node of it is not initialized in time, and one more has been made: no other until that is initialized"
+    return PodRefusal(NOT_INITIALIZED, text)
 
 
 def _emptiness(template: Template) -> PodRefusal | None:

@@ -54,6 +54,12 @@ CONTROLLER: Final = (
         "Node claims that others than Kerf have deleted, and whose drain is held, by their node pool.",
         OWN,
     ),
+    gauge(
+        "kerf_node_mismatches",
+        "nodepool",
+        "Shapes of pods that new nodes did not help, because these came up other than planned.",
+        OWN,
+    ),
     counter(
         "kerf_ec2_requests_held_seconds_total",
         "family",

@@ -112,7 +112,7 @@ class PodTimes:
         if not plan.provisioned:
             return
         pool_of = {a.claim.name: a.claim.pool_name for a in plan.actions if isinstance(a, CreateNodeClaim)}
-        for nomination in plan.nominations:
+        for nomination in (one for one in plan.nominations if not one.over):
             safely(self._nominated, nomination, snapshot, pool_of)
         for refusal in plan.refusals:
             safely(self._refused, refusal, snapshot)

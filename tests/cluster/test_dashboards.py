@@ -38,6 +38,7 @@ UNSEEN: Final = {
     "apiserver_admission_webhook_fail_open_count": "the installation has failurePolicy Fail: nothing passes unchecked",
     "apiserver_admission_webhook_rejection_count": "the API server has it once a webhook has refused something",
     "kerf_deletion_held": "nobody deletes many nodes: test_deletions.py",
+    "kerf_node_mismatches": "all nodes are as planned: tests/scenarios/test_runaway.py",
     "kerf_garbage_collection_held": "no instance is without a claim: tests/simulation",
 }
 #: Metrics that are there, and of which this life makes no series that a panel or an alert asks for.

@@ -1,0 +1,142 @@
+"""Nodes that come up other than planned: each cause costs two nodes a day at most, and other pods are served meanwhile.
+
+Consolidation is on, and Kerf is restarted again and again; in the long test every hour of a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.scenarios.story import Story
+from tests.worlds import storage_class
+
+TAINT = "corp.example.com/agent=missing:NoSchedule"
+SMALL = [{"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["2"]}]
+GENERAL = [*SMALL, {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["m"]}]
+ANY = [{"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["2", "4"]}]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """`weather` makes nodes differ; `web` is the workload; it `runs` in the end or not; so many `nodes` at most."""
+
+    weather: Mapping[str, Any] = field(default_factory=dict)
+    web: Mapping[str, Any] = field(default_factory=dict)
+    sizes: list[Any] = field(default_factory=lambda: SMALL)
+    runs: bool = False
+    nodes: int = 2
+    verb: str = "deploy"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    daemon: Mapping[str, Any] | None = None
+
+
+def _asking(requests: Mapping[str, str]) -> Mapping[str, Any]:
+    return {"name": "main", "image": "main", "resources": {"requests": requests}}
+
+
+def _ephemeral(number: int) -> Mapping[str, Any]:
+    spec = {"storageClassName": "gp3", "accessModes": ["ReadWriteOnce"], "resources": {}}
+    return {"name": f"v{number}", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+
+
+AGENT = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "agent"}}}
+CAUSES = {
+    "daemon-anti-affinity": Cause(
+        daemon={"tolerations": [{"operator": "Exists"}]},
+        web={"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [AGENT]}}},
+    ),
+    "taint-for-good": Cause(weather={"late_taint": TAINT}),
+    "taint-for-90s": Cause(weather={"late_taint": TAINT, "late_taint_seconds": 90}, runs=True, nodes=1),
+    "cpu": Cause(weather={"lacking": {"cpu": "430m"}}, web={"cpu": "1800m"}),
+    "cpu-of-two-cpus": Cause(weather={"lacking": {"cpu": "430m"}}, web={"cpu": "1800m"}, sizes=ANY, runs=True),
+    "memory": Cause(weather={"lacking": {"memory": "3Gi"}}, web={"memory": "6000Mi"}, sizes=GENERAL),
+    "ephemeral-storage": Cause(
+        weather={"lacking": {"ephemeral-storage": "5Gi"}},
+        web={"containers": [_asking({"cpu": "100m", "ephemeral-storage": "16Gi"})]},
+    ),
+    "pods": Cause(weather={"lacking": {"pods": "28"}}, daemon={"tolerations": [{"operator": "Exists"}]}),
+    "volumes": Cause(
+        weather={"lacking_attachments": 25},
+        web={"volumes": [_ephemeral(number) for number in range(3)]},
+    ),
+    "label-that-never-comes": Cause(
+        weather={"missing_labels": ["example.com/rack"]},
+        labels={"example.com/rack": "r1"},
+        web={"nodeSelector": {"example.com/rack": "r1"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_two_nodes_at_most(name: str) -> None:
+    live(CAUSES[name], "10m", 2)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", CAUSES)
+def test_two_nodes_a_day_at_most(name: str) -> None:
+    live(CAUSES[name], "1h", 24)
+
+
+def live(cause: Cause, each: str, restarts: int) -> None:
+    disruption = {
+        "consolidationPolicy": "WhenEmptyOrUnderutilized",
+        "consolidateAfter": "30s",
+        "budgets": [{"nodes": "100%"}],
+    }
+    story = Story({"weather": dict(cause.weather)})
+    story.play(
+        {
+            "stage": {
+                "pools": {
+                    "general": {"disruption": disruption, "requirements": cause.sizes, "labels": dict(cause.labels)}
+                }
+            }
+        }
+    )
+    if cause.daemon is not None:
+        story.play({"daemon": {"agent": cause.daemon}})
+    story.play({"apply": storage_class()})
+    story.play({cause.verb: {"web": {"replicas": 1, **cause.web}}, "no_place": ["web"]})
+    for _ in range(restarts):
+        story.play({"run": each, "restart": None, "expect": {"launched": f"<= {cause.nodes}"}})
+    story.play({"expect": {"running": {"web": 1 if cause.runs else 0}}})
+    story.end()
+
+
+def test_a_buffer_of_which_new_nodes_hold_no_pod() -> None:
+    """Nobody tries the pod of a buffer: Kerf compares the node with the plan."""
+    story = Story({"gates": {"capacity_buffer": True}, "weather": {"lacking": {"cpu": "430m"}}})
+    disruption = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "30s"}
+    story.play({"stage": {"pools": {"general": {"disruption": disruption, "requirements": SMALL}}}})
+    container = {"name": "main", "image": "main", "resources": {"requests": {"cpu": "1800m"}}}
+    meta = {"name": "spare", "namespace": "default"}
+    story.play(
+        {
+            "apply": {
+                "apiVersion": "v1",
+                "kind": "PodTemplate",
+                "metadata": meta,
+                "template": {"spec": {"containers": [container]}},
+            }
+        }
+    )
+    spec = {"podTemplateRef": {"name": "spare"}, "replicas": 1}
+    kind = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer"}
+    story.play({"apply": {**kind, "metadata": meta, "spec": spec}})
+    for _ in range(2):
+        story.play({"run": "10m", "restart": None, "expect": {"launched": "<= 2"}})
+
+
+def test_a_node_that_never_initializes_is_followed_by_one_more() -> None:
+    story = Story({"weather": {"ready_failure_rate": 1.0}})
+    story.play({"stage": {}, "deploy": {"web": {"replicas": 1}}, "no_place": ["web"], "run": "30m"})
+    story.play({"expect": {"launched": 2}})
+    story.play(
+        {"weather": {"ready_failure_rate": 0.0}, "cure": None, "expect": {"running": {"web": 1}, "within": "3m"}}
+    )

@@ -1,0 +1,70 @@
+"""How verdicts on nodes become records of their NodePool, and when these are cleared."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from api import labels
+from api.v1.nodepool import NodePool
+from reconciler.lifecycle import mismatches as stage
+from reconciler.lifecycle.view import View
+from reconciler.model import mismatches
+from reconciler.model.memory import Memory
+from reconciler.model.mismatches import Mismatches, Record
+from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.progress_world import claim, ready
+
+WEB = w.pod("web", "1500m")
+HOUR = timedelta(hours=1)
+
+
+def recorded(*objects: Any, pool: NodePool | None = None) -> tuple[Record, ...]:
+    own = pool or w.pool()
+    turn = Memory().turn(w.world(own, *objects))
+    return stage.recorded(View(turn.snapshot), own, stage.find(turn)).records
+
+
+def remembering(record: Record) -> NodePool:
+    pool, text = w.pool(), mismatches.annotation(Mismatches(records=(record,)))
+    return msgspec.structs.replace(
+        pool, metadata=msgspec.structs.replace(pool.metadata, annotations={labels.MISMATCHES: text})
+    )
+
+
+def test_the_first_nodes_that_do_not_help_are_one_attempt() -> None:
+    pods = w.replicas(2, "web", "1500m")
+    (record,) = recorded(claim("n1", pods[0]), ready("n1"), claim("n2", pods[1]), ready("n2"), *pods)
+    assert (record.nodes, record.claim, record.at, record.since) == (1, "uid-n1", w.NOW, w.NOW - timedelta(minutes=3))
+    assert recorded(claim("n1", WEB, minutes=0.5), ready("n1"), WEB) == ()
+
+
+def test_a_further_attempt_counts_once() -> None:
+    (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
+    probe = claim("n2", WEB, annotations={labels.PROBES: record.shape})
+    (second,) = recorded(probe, ready("n2"), WEB, pool=remembering(record))
+    assert (second.nodes, second.claim, second.since) == (2, "uid-n2", record.since)
+    assert recorded(probe, ready("n2"), WEB, pool=remembering(second)) == (second,)
+    assert recorded(claim("n3", WEB), ready("n3"), WEB, pool=remembering(second)) == (second,)
+
+
+@pytest.mark.parametrize(("minutes", "left"), [(2, 0), (300, 1)])
+def test_a_pod_of_the_shape_on_a_newer_node_clears_the_record(minutes: float, left: int) -> None:
+    (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
+    record = msgspec.structs.replace(record, since=w.NOW - HOUR, at=w.NOW - HOUR / 2)
+    running = w.pod("web-2", "1500m", node="n2")
+    assert len(recorded(claim("n2", minutes=minutes), ready("n2"), running, pool=remembering(record))) == left
+
+
+def test_the_condition_and_the_event_report_it() -> None:
+    (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
+    (condition,) = stage.told(w.pool(), Mismatches(records=(record,)), (), w.NOW)
+    assert (condition.type, condition.status) == ("NodeMismatch", "True")
+    assert condition.message == "nodes made for pods of 1 shape did not help, the latest n1"
+    assert stage.told(w.pool(), mismatches.EMPTY, (condition,), w.NOW) == ()
+    odd = msgspec.structs.replace(w.pool().metadata, annotations={labels.MISMATCHES: "nonsense"})
+    (event,) = stage.reported(msgspec.structs.replace(w.pool(), metadata=odd))
+    assert event.reason == "MismatchesUnreadable"

@@ -1,0 +1,105 @@
+"""How many nodes pods get when their earlier nodes did not help."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from api import labels
+from api.v1.nodepool import NodePool
+from reconciler.model import mismatches
+from reconciler.model.mismatches import Mismatches, Record
+from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.snapshot import Batch
+from reconciler.provisioning.provision import provision
+from reconciler.scheduling.mismatch_inputs import inputs_of
+from reconciler.scheduling.pod_shapes import PodShapes
+from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
+
+HOUR = timedelta(hours=1)
+BATCH = Batch(w.NOW - timedelta(seconds=2), w.NOW - timedelta(seconds=2))
+PODS = w.replicas(3, "web", "1500m")
+
+
+def recorded(nodes: int, hours: float, *, inputs: str | None = None) -> NodePool:
+    """The NodePool of which so many nodes did not help pods like these, the latest so many hours ago."""
+    world = w.world(w.pool(), *PODS)
+    at = w.NOW - hours * HOUR
+    record = Record(
+        shape=PodShapes(world).of(PODS[0]),
+        since=at,
+        at=at,
+        nodes=nodes,
+        inputs=inputs_of(world) if inputs is None else inputs,
+        claim="uid-n1",
+        node="n1",
+    )
+    text = mismatches.annotation(Mismatches(records=(record,)))
+    pool = w.pool()
+    return msgspec.structs.replace(
+        pool, metadata=msgspec.structs.replace(pool.metadata, annotations={labels.MISMATCHES: text})
+    )
+
+
+def planned(*objects: Any) -> Plan:
+    return provision(w.world(*objects, batch=BATCH))
+
+
+def made(plan: Plan) -> list[CreateNodeClaim]:
+    return [action for action in plan.actions if isinstance(action, CreateNodeClaim)]
+
+
+def codes(plan: Plan) -> list[str]:
+    return [refusal.reason.code for refusal in plan.refusals if refusal.subject.startswith("pod/")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "hours", "inputs", "attempt"),
+    [(1, 0, None, True), (2, 23, None, False), (2, 24, None, True), (9, 1, None, False), (2, 1, "others", True)],
+)
+def test_one_more_node_then_one_a_day_or_when_something_changes(
+    nodes: int, hours: float, inputs: str | None, attempt: bool
+) -> None:
+    pool = recorded(nodes, hours, inputs=inputs)
+    plan = planned(pool, *PODS)
+    assert len(made(plan)) == attempt
+    assert codes(plan) == (["AwaitingNode"] * 2 if attempt else ["NodeMismatch"] * 3)
+    if attempt:
+        (record,) = mismatches.remembered(pool).records
+        assert made(plan)[0].claim.metadata.annotations[labels.PROBES] == record.shape
+    else:
+        assert {event.reason for event in plan.events} == {"FailedScheduling"}
+
+
+def test_other_pods_get_their_nodes() -> None:
+    plan = planned(recorded(2, 1), *PODS, *w.replicas(3, "other", "1200m"))
+    assert sum(len(action.claim.metadata.annotations[labels.PLANNED_PODS].split(",")) for action in made(plan)) == 3
+    assert codes(plan) == ["NodeMismatch"] * 3
+
+
+def test_pods_still_go_to_nodes_that_exist() -> None:
+    plan = planned(recorded(2, 1), *PODS, w.node("free"))
+    assert not made(plan)
+    assert len(plan.nominations) == 2
+    assert codes(plan) == ["NodeMismatch"]
+
+
+@pytest.mark.parametrize(("minutes", "initialized"), [(0.5, True), (3, False)])
+def test_while_an_attempt_awaits_its_verdict_there_is_no_other(minutes: float, initialized: bool) -> None:
+    pool = recorded(2, 30)
+    (record,) = mismatches.remembered(pool).records
+    attempt = claim("n2", PODS[0], minutes=minutes, initialized=initialized, annotations={labels.PROBES: record.shape})
+    plan = planned(pool, attempt, ready("n2", taints=[FOREIGN]), *PODS)
+    assert not made(plan)
+    assert codes(plan) == ["AwaitingNode"] * 3
+
+
+def test_a_pod_whose_node_has_just_come_up_gets_no_other() -> None:
+    plan = planned(w.pool(), claim("n1", PODS[0], minutes=0.5), ready("n1", taints=[FOREIGN]), *PODS)
+    assert codes(plan) == ["AwaitingNode"]
+    assert len(made(plan)) == 1
+    assert labels.PROBES not in made(plan)[0].claim.metadata.annotations

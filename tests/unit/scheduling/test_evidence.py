@@ -1,0 +1,83 @@
+"""Evidence that a node is other than planned: when a waiting pod is a verdict, and when it is none."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from api import labels
+from reconciler.model.memory import Memory
+from reconciler.model.objects import Pod
+from reconciler.scheduling.evidence import Verdict, kept_until, verdicts, watched
+from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
+
+
+def judged(*objects: Any, **facts: Any) -> list[Verdict]:
+    turn = Memory().turn(w.world(w.pool(), *objects, **facts))
+    return list(verdicts(turn, watched(turn)[0]))
+
+
+WEB = w.pod("web", "1500m")
+
+
+def test_a_pod_that_waits_after_a_minute_is_evidence() -> None:
+    (found,) = judged(claim("n1", WEB), ready("n1"), WEB)
+    assert (found.pod.key, found.undecided) == (WEB.key, False)
+
+
+def test_before_that_nothing_is_decided() -> None:
+    for minutes, initialized in ((0.5, True), (2, False)):
+        (found,) = judged(claim("n1", WEB, minutes=minutes, initialized=initialized), ready("n1"), WEB)
+        assert found.undecided
+
+
+def test_a_taint_that_the_pool_does_not_declare_has_five_minutes() -> None:
+    (found,) = judged(claim("n1", WEB, minutes=4), ready("n1", taints=[FOREIGN]), WEB)
+    assert found.undecided
+    (found,) = judged(claim("n1", WEB, minutes=5), ready("n1", taints=[FOREIGN]), WEB)
+    assert not found.undecided
+
+
+@pytest.mark.parametrize(
+    ("why", "node", "others"),
+    [
+        ("cordoned", {"unschedulable": True}, ()),
+        ("not ready", {"ready": "False"}, ()),
+        ("disrupted", {"taints": [{"key": labels.DISRUPTED_TAINT, "effect": "NoSchedule"}]}, ()),
+        ("taken", {}, (w.pod("other", "3", node="n1"),)),
+        ("port taken", {}, (w.pod("other", node="n1", ports=[{"containerPort": 1, "hostPort": 80}]),)),
+        ("runs there", {}, (w.pod("web-2", "1500m", node="n1"),)),
+    ],
+)
+def test_no_evidence(why: str, node: dict[str, Any], others: tuple[Pod, ...]) -> None:
+    pod = w.pod("web", "1500m", ports=[{"containerPort": 1, "hostPort": 80}]) if why == "port taken" else WEB
+    assert judged(claim("n1", pod), ready("n1", **node), pod, *others) == []
+
+
+def test_small_pods_of_others_do_not_take_the_capacity() -> None:
+    assert judged(claim("n1", WEB), ready("n1"), WEB, w.pod("other", node="n1"))
+
+
+def test_a_pod_that_is_bound_or_gone_is_no_evidence() -> None:
+    assert judged(claim("n1", WEB), ready("n1")) == []
+    assert judged(claim("n1", WEB), ready("n1"), w.pod("web", "1500m", node="n1")) == []
+
+
+def test_a_further_attempt_is_for_any_pod_of_the_shape() -> None:
+    (shape,) = {found.shape for found in judged(claim("n1", WEB), ready("n1"), WEB)}
+    probe = claim("n2", WEB, annotations={labels.PROBES: shape})
+    (found,) = judged(probe, ready("n2"), w.pod("web-of-a-new-replica-set", "1500m"))
+    assert found.shape == shape
+
+
+def test_a_node_is_kept_until_its_verdict_while_a_pod_waits() -> None:
+    def until(*objects: Any) -> Any:
+        return kept_until(Memory().turn(w.world(w.pool(), *objects)), "n1")
+
+    fresh = claim("n1", WEB, minutes=0.5)
+    assert until(fresh, ready("n1"), WEB) == w.NOW + timedelta(seconds=40)
+    assert until(fresh, ready("n1")) is None
+    assert until(claim("n1", WEB, minutes=2), ready("n1"), WEB) is None
