@@ -5,7 +5,8 @@ The program:
     binaries.py      builds it (`tests/cluster/tools/oracle`), once for each Kubernetes version
     client.py        starts it, asks it about worlds, restarts it when it dies
     test_oracle.py   small worlds, at least one for each plugin of the default profile that filters nodes
-    test_rules.py    rules that are easily misread
+    rules.py         rules that are easily misread, each a world with a known end (`known.py`, `objects.py`)
+    test_versions.py    the same worlds by the oldest version, and 20,000 worlds by one process (in `make long`)
 
 Random worlds, and the comparison with Kerf (`python -m tests.oracle`):
 

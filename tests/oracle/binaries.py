@@ -28,9 +28,10 @@ class Release:
     tags: str = ""
 
 
-#: The newest one is that of the control plane.
-RELEASES: Final = {"1.36": Release("go.mod")}
+#: The newest one is that of the control plane. The oldest one shows the rules that changed since.
+RELEASES: Final = {"1.34": Release("kubernetes-1.34.mod", "v134"), "1.36": Release("go.mod")}
 NEWEST: Final = "1.36"
+OLDEST: Final = "1.34"
 
 _LINKER_FLAGS: Final = "-s -w"
 _ANNOUNCED: Final = "building the oracle with the plugins of Kubernetes {} (minutes when nothing is cached)"

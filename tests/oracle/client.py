@@ -82,6 +82,7 @@ class Answer:
     version: str
     verdicts: tuple[Verdict, ...] = ()
     queue: tuple[Binding, ...] = ()
+    profile: tuple[str, ...] = ()
     error: str = ""
 
 
@@ -125,6 +126,10 @@ class Oracle:
         """
         asked = {"id": next(self._ids), "world": world, "verdicts": verdicts, "queue": queue, "bind": bind or {}}
         return self.ask_line(msgspec.json.encode(asked))
+
+    def profile(self) -> tuple[str, ...]:
+        """The plugins of the default profile that can refuse a pod or a node, by name."""
+        return self.ask_line(b'{"profile": true}').profile
 
     def ask_line(self, line: bytes) -> Answer:
         """Put one line to the program as it is."""

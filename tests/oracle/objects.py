@@ -22,6 +22,11 @@ def node(name: str, *, labels: Mapping[str, str] = {}, allocatable: Mapping[str,
     }
 
 
+def in_zones(*zones: str) -> list[Json]:
+    """Nodes n1, n2 and so on, one in each of the zones."""
+    return [node(f"n{number}", labels={ZONE: zone}) for number, zone in enumerate(zones, 1)]
+
+
 def pod(
     name: str,
     *,

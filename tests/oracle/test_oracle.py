@@ -32,6 +32,8 @@ from tests.oracle.objects import (
 )
 
 SIDECAR = {"name": "proxy", "image": "proxy", "restartPolicy": "Always", **host_port(9901)}
+HOST_USERS = "UserNamespacesHostNetworkSupport"
+INLINE = {"name": "data", "awsElasticBlockStore": {"volumeID": "vol-1", "readOnly": True}}
 
 WORLDS = {
     "NodeResourcesFit: cpu": known(
@@ -226,6 +228,30 @@ WORLDS = {
         resourceSlices=[device_slice("n1", "d0")],
         deviceClasses=[device_class()],
     ),
+    "NodeDeclaredFeatures": known(
+        [node("n1"), {**node("n2"), "status": {**node("n2")["status"], "declaredFeatures": [HOST_USERS]}}],
+        [pod("web", hostNetwork=True, hostUsers=False)],
+        {"n1": "NodeDeclaredFeatures", "n2": FITS},
+    ),
+    "TaintToleration: a pod that tolerates the taint of a cordoned node may run there": known(
+        [node("n1", unschedulable=True)],
+        [pod("web", tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}])],
+        {"n1": FITS},
+    ),
+    "VolumeRestrictions: an EBS volume in two pods of one node": known(
+        [node("n1"), node("n2")],
+        [pod("other", on="n1", volumes=[INLINE]), pod("web", volumes=[INLINE])],
+        {"n1": "VolumeRestrictions", "n2": FITS},
+    ),
+    "DynamicResources: an extended resource that a device class stands for": known(
+        [node("n1"), node("n2"), node("n3", allocatable={"example.com/gpu": "1"})],
+        [pod("web", requests={"example.com/gpu": "1"}, container={"resources": {"limits": {"example.com/gpu": "1"}}})],
+        {"n1": FITS, "n2": "DynamicResources", "n3": FITS},
+        resourceSlices=[device_slice("n1", "d0")],
+        deviceClasses=[
+            {**device_class(), "spec": {**device_class()["spec"], "extendedResourceName": "example.com/gpu"}}
+        ],
+    ),
     "SchedulingGates": known([node("n1")], [pod("web", schedulingGates=[{"name": "g"}])], {"n1": "SchedulingGates"}),
     "a nominated pod of the same priority counts": known(
         [node("n1"), node("n2")],
@@ -241,6 +267,15 @@ WORLDS = {
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_plugins_refuse_the_nodes_of_a_known_world(name: str, oracle: Oracle) -> None:
     judge(WORLDS[name], oracle)
+
+
+#: Plugins that can refuse, but not here: a pod without a node names none, preemption and groups of pods are not run.
+NEVER = {"DefaultPreemption", "NodeName"}
+
+
+def test_each_plugin_that_can_refuse_refuses_a_node_of_a_known_world(oracle: Oracle) -> None:
+    refusing = {plugin for case in WORLDS.values() for plugin in case.refused_by.values() if plugin != FITS}
+    assert refusing == set(oracle.profile()) - NEVER
 
 
 def test_a_queue_is_bound_in_turn_and_each_pod_counts_for_the_next(oracle: Oracle) -> None:

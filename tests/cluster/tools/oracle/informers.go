@@ -65,6 +65,7 @@ func (f *fed) AddEventHandlerWithOptions(
 }
 
 func (f *fed) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (f *fed) SetTransform(cache.TransformFunc) error                          { return nil }
 
 func (f *fed) GetStore() cache.Store                     { return f.indexer }
 func (f *fed) GetIndexer() cache.Indexer                 { return f.indexer }

@@ -91,6 +91,17 @@ func newJudge(ctx context.Context, plugins *profile, w *world) (*judge, error) {
 
 func (j *judge) close() { _ = j.framework.Close() }
 
+// refusing lists the plugins of the profile that can refuse a pod or a node, by name.
+func (j *judge) refusing() []string {
+	listed, names := j.framework.ListPlugins(), sets.New[string]()
+	for _, set := range []config.PluginSet{listed.PreEnqueue, listed.PreFilter, listed.Filter, listed.Reserve} {
+		for _, plugin := range set.Enabled {
+			names.Insert(plugin.Name)
+		}
+	}
+	return sets.List(names)
+}
+
 func (j *judge) load(w *world) error {
 	for _, node := range w.Nodes {
 		if slices.Contains(j.nodes, node.Name) {

@@ -22,12 +22,14 @@ import (
 
 const kubernetes = "k8s.io/kubernetes"
 
-// request is a world and the questions about it. Pods are named "namespace/name"; "*" means all nodes.
+// request is a world and the questions about it. Pods are named "namespace/name"; "*" means all nodes. With profile the
+// answer lists the plugins that can refuse a node.
 type request struct {
 	World    world             `json:"world"`
 	Verdicts [][2]string       `json:"verdicts"`
 	Queue    []string          `json:"queue"`
 	Bind     map[string]string `json:"bind"`
+	Profile  bool              `json:"profile"`
 }
 
 type answer struct {
@@ -35,6 +37,7 @@ type answer struct {
 	Version  string          `json:"version"`
 	Verdicts []verdict       `json:"verdicts,omitempty"`
 	Queue    []binding       `json:"queue,omitempty"`
+	Profile  []string        `json:"profile,omitempty"`
 	Error    string          `json:"error"`
 }
 
@@ -121,6 +124,9 @@ func reply(plugins *profile, line []byte) (found answer) {
 	defer judge.close()
 	// The verdicts come first: they are about the world as it is given.
 	found.ID = head.ID
+	if asked.Profile {
+		found.Profile = judge.refusing()
+	}
 	if found.Verdicts, err = judge.verdicts(asked.Verdicts); err != nil {
 		return fail(err)
 	}
