@@ -20,5 +20,6 @@ Random worlds, and the comparison with Kerf (`python -m tests.oracle`):
     difference.py    a disagreement
     exceptions.py    rules by which Kerf differs on purpose
     pending.py       disagreements that are open
+    test_known_worlds.py    the same comparison on the worlds with a known end
     campaign.py      many seeds, and the table
 """
