@@ -169,7 +169,7 @@ def claims_devices(pod: Pod) -> bool:
 # --- requests ---------------------------------------------------------------------------------------------------
 def resize_infeasible(pod: Pod) -> bool:
     """Whether its node can never grant the resize that its spec asks for."""
-    return any(c.type == RESIZE_PENDING and c.reason == "Infeasible" for c in pod.status.conditions)
+    return next((c.reason == "Infeasible" for c in pod.status.conditions if c.type == RESIZE_PENDING), False)
 
 
 def reported(pod: Pod) -> tuple[object, ...]:

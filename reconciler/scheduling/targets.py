@@ -123,11 +123,14 @@ class Surveyor:
             yield self._standing(key, site, there, free)
 
     def _rooms(self, sites: Sequence[Site], there: Sequence[Residents], shares: Ints) -> Ints:
-        """Allocatable less what runs there less what daemon sets will still bring; both [sites, columns]."""
+        """Allocatable less what runs there less what daemon sets will still bring; both [sites, columns].
+
+        Never less than nothing: where pods take too much of something, one that asks for none of it still has a place.
+        """
         vectors = self._columns.vectors
         still = np.maximum(shares - vectors(one.daemon_used for one in there), 0)
         free: Ints = vectors(site.allocatable for site in sites) - vectors(one.used or {} for one in there) - still
-        return free
+        return np.maximum(free, 0)
 
     def _open(self, key: str, site: Site) -> Target | None:
         claim = site.state.claim

@@ -60,7 +60,8 @@ def _of_whole(pod: Pod, containers: dict[str, int]) -> dict[str, int]:
 
 
 def _most(pod: Pod, wanted: dict[str, int], *told: Quantities) -> dict[str, int]:
-    refused = any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in pod.status.conditions)
+    first = [c.reason for c in pod.status.conditions if c.type == "PodResizePending"][:1]
+    refused = first == ["Infeasible"]
     bags = [dict(Resources.parse(one)) for one in told] + ([] if refused else [wanted])
     return {name: max(bag.get(name, 0) for bag in bags) for name in {n for bag in bags for n in bag}}
 

@@ -147,6 +147,12 @@ def test_pods_that_differ_in_their_resize_only_are_told_apart() -> None:
     assert found["default/old"] == "node/o"
 
 
+def test_too_much_of_one_resource_keeps_away_only_pods_that_ask_for_it() -> None:
+    grown = pod(container("3"), containerStatuses=[status("1", "1")], name="old")
+    done = w.solved(w.node("n", cpu="2"), grown, w.pod("none", "0"), w.pod("some", "1m"))
+    assert (done.placed, list(done.unplaced)) == ({"default/none": "node/n"}, ["default/some"])
+
+
 def test_usage_follows_a_resize() -> None:
     usage = Usage(single_nodes=True)
     still = pod(container("200m"), name="old")
