@@ -24,10 +24,10 @@ class SoleUsers:
 
     @cached_property
     def _by_claim(self) -> Mapping[str, tuple[str, ...]]:
-        """Keys of the pods that use each claim, by its key."""
-        found: dict[str, tuple[str, ...]] = {}
-        for node_name in sorted(self.snapshot.pods.by_node.keys() & self.snapshot.nodes.keys()):
-            for pod in self.snapshot.pods.on(node_name):
+        """Keys of the pods that use each claim, by its key; those that are expected on a node will."""
+        every, found = self.snapshot.pods, dict[str, tuple[str, ...]]()
+        for node_name in sorted((every.by_node.keys() | every.nominated.keys()) & self.snapshot.nodes.keys()):
+            for pod in (*every.on(node_name), *every.expected_on(node_name)):
                 for claim in () if pods.terminal(pod) else self._claims(pod):
                     found[claim] = (*found.get(claim, ()), pod.key)
         return found

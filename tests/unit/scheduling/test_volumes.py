@@ -157,6 +157,13 @@ def test_a_claim_for_one_pod_is_free_when_its_pod_has_ended_or_moves() -> None:
     assert solve(snapshot, [user], exclude=frozenset({"node/n"})).placed == {"default/a": "node/m"}
 
 
+def test_a_pod_that_is_expected_on_a_node_has_its_claim() -> None:
+    user = using("a")
+    user = replace(user, status=replace(user.status, nominated_node_name="n"))
+    assert w.solved(w.pool(), w.node("n"), *sole(), user, using("b")).unplaced.keys() == {"default/b"}
+    assert w.solved(w.pool(), *sole(), user).new_nodes
+
+
 def test_the_more_important_pod_has_a_claim_for_one_pod() -> None:
     done = w.solved(w.pool(), *sole(), using("a"), using("b", priority=5), using("z", volumes=("other",)))
     assert done.unplaced.keys() == {"default/a", "default/z"}
