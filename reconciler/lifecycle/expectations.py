@@ -294,6 +294,11 @@ def _expected(pod: Pod, node_name: str) -> PatchObject:
     return _told(pod, node_name, EXPECT, f"node {node_name} was made for it")
 
 
+def taken_back(pod: Pod, why: str) -> PatchObject:
+    """The pod is expected on no node any more."""
+    return _told(pod, None, TAKE_BACK, why)
+
+
 def _failed(snapshot: Snapshot, pod: Pod) -> bool:
     """Whether it could not be told: that may be forbidden, and no Node waits for it."""
     return _expected(pod, "").key in snapshot.not_before

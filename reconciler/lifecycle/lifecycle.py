@@ -124,6 +124,7 @@ def _pools(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     held = node_pools.held(turn.all(node_pools.MEMBERS, each), pools)
     found = mismatches.find(turn)
     yield Plan(next_due=found.due)
+    yield mismatches.in_vain(found)
     for name in sorted(pools):
         own_hash = partial(turn.one, node_pools.HASHES, each, name)
         step = partial(node_pools.reconcile, whole, pools[name], held[name], own_hash, found)

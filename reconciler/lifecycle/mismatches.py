@@ -19,12 +19,13 @@ from api.v1 import conditions
 from api.v1.conditions import TRUE
 from api.v1.meta import Condition
 from api.v1.nodepool import NodePool
+from reconciler.lifecycle.expectations import taken_back
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import warning, with_annotations
-from reconciler.model import mismatches
+from reconciler.model import mismatches, pods
 from reconciler.model.memory import Turn
 from reconciler.model.mismatches import EMPTY, LONGEST_TEXT, TAINT, Mismatches, Record, Trait
-from reconciler.model.plan import Event
+from reconciler.model.plan import Event, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling import learned
 from reconciler.scheduling.evidence import Verdict, newest_hosts, verdicts, watched
@@ -54,6 +55,18 @@ def find(turn: Turn) -> Found:
     known = any(mismatches.remembered(pool) != EMPTY for pool in turn.snapshot.node_pools.values())
     hosts = newest_hosts(turn) if known else {}
     return Found({pool: tuple(rows) for pool, rows in found.items()}, hosts, due if nodes else None)
+
+
+def in_vain(found: Found) -> Plan:
+    """A pod that is nominated to a node which does not help it has to be free for another one."""
+    rows = [one for own in found.verdicts.values() for one in own]
+    return Plan(
+        actions=tuple(
+            taken_back(one.pod, f"node {one.watched.node.name} does not run it")
+            for one in rows
+            if pods.expected_on(one.pod) == one.watched.node.name
+        )
+    )
 
 
 def recorded(view: View, pool: NodePool, found: Found) -> Mismatches:

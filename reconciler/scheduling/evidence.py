@@ -1,9 +1,9 @@
 """Evidence that a node is other than planned: Kerf made it for a pod, and the pod cannot run there.
 
-A node is watched from its registration until its pods are bound. The verdict comes when the node is initialized and the
-kube-scheduler has had time to try the pods, or later while a taint keeps them off that the NodePool does not declare:
-such a taint may go. It is no evidence that other pods took the capacity, that pods of the same shape run on the node or
-on a newer one, or that the node is cordoned, not ready, disrupted or deleted.
+A node is watched from the time it joins until its pods are bound. The verdict comes when the node is initialized and
+the kube-scheduler has had time to try the pods, or later while a taint keeps them off that the NodePool does not
+declare: such a taint may go. It is no evidence that other pods took the capacity, that pods of the same shape run on
+the node or on a newer one, or that the node is cordoned, not ready, disrupted or deleted.
 """
 
 from __future__ import annotations
@@ -146,11 +146,10 @@ def probed_by(claim: NodeClaim) -> frozenset[str]:
 # --- one node ---------------------------------------------------------------------------------------------------
 def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | None]:
     claim = snapshot.node_claims[name]
-    initialized = _since(claim, "Initialized")
-    since = initialized or _since(claim, "Registered")
+    initialized, node = _since(claim, "Initialized"), _usable_node(snapshot, claim)
+    since = initialized or _since(claim, "Registered") or (node.metadata.creation_timestamp if node else None)
     if not claim.managed or claim.metadata.deleting or since is None or since + WATCHED <= snapshot.now:
         return None, None
-    node = _usable_node(snapshot, claim)
     planned = frozenset(claim.metadata.annotations.get(labels.PLANNED_PODS, "").split(",")) - {""}
     there = snapshot.pods.on(node.name) if node is not None else ()
     missing = planned - {pod_mark(pod.metadata.uid) for pod in there}

@@ -23,6 +23,7 @@ from reconciler.model.objects import Node
 from reconciler.model.snapshot import Snapshot
 
 #: A fact about attachable volumes is a size with this prefix and the name of the driver.
+_ALWAYS: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 ATTACHABLE: Final = "attachable/"
 _OWN_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", f"{labels.GROUP}/", f"{labels.KERF}/")
 
@@ -57,9 +58,10 @@ def differences(claim: NodeClaim, node: Node) -> tuple[Difference, ...]:
 
 
 def lacking(claim: NodeClaim, node: Node) -> Mapping[str, int]:
-    """By resource, the allocatable of a Node where it is less than planned."""
+    """By resource, the allocatable of a Node where it is less than planned; of rare resources those that it needs."""
     expected, actual = Resources.parse(claim.status.allocatable), Resources.parse(node.status.allocatable)
-    return {name: actual[name] for name in sorted(expected) if actual[name] < expected[name]}
+    named = sorted(expected.keys() & {*_ALWAYS, *claim.requests()})
+    return {name: actual[name] for name in named if actual[name] < expected[name]}
 
 
 def missing_labels(claim: NodeClaim, node: Node) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ TAINT = "corp.example.com/agent=missing:NoSchedule"
 SMALL = [{"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["2"]}]
 GENERAL = [*SMALL, {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["m"]}]
 ANY = [{"key": "karpenter.k8s.aws/instance-cpu", "operator": "In", "values": ["2", "4"]}]
+NO_MISMATCH = "NodePool general NodeMismatch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Cause:
     sizes: list[Any] = field(default_factory=lambda: SMALL)
     runs: bool = False
     nodes: int = 2
-    verb: str = "deploy"
+    settings: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     daemon: Mapping[str, Any] | None = None
 
@@ -52,6 +53,9 @@ CAUSES = {
     "taint-for-good": Cause(weather={"late_taint": TAINT}),
     "taint-for-90s": Cause(weather={"late_taint": TAINT, "late_taint_seconds": 90}, runs=True, nodes=1),
     "cpu": Cause(weather={"lacking": {"cpu": "430m"}}, web={"cpu": "1800m"}),
+    "cpu-of-nominated-pods": Cause(
+        weather={"lacking": {"cpu": "430m"}}, web={"cpu": "1800m"}, settings={"nominate_pods": True}
+    ),
     "cpu-of-two-cpus": Cause(weather={"lacking": {"cpu": "430m"}}, web={"cpu": "1800m"}, sizes=ANY, runs=True),
     "memory": Cause(weather={"lacking": {"memory": "3Gi"}}, web={"memory": "6000Mi"}, sizes=GENERAL),
     "ephemeral-storage": Cause(
@@ -69,9 +73,18 @@ CAUSES = {
         web={"nodeSelector": {"example.com/rack": "r1"}},
     ),
 }
+#: The others take as long, and are like one of these.
+QUICK = (
+    "cpu-of-nominated-pods",
+    "taint-for-good",
+    "taint-for-90s",
+    "cpu-of-two-cpus",
+    "volumes",
+    "label-that-never-comes",
+)
 
 
-@pytest.mark.parametrize("name", CAUSES)
+@pytest.mark.parametrize("name", QUICK)
 def test_two_nodes_at_most(name: str) -> None:
     live(CAUSES[name], "10m", 2)
 
@@ -89,7 +102,7 @@ def live(cause: Cause, each: str, restarts: int) -> None:
         "consolidateAfter": "30s",
         "budgets": [{"nodes": "100%"}],
     }
-    story = Story({"weather": dict(cause.weather)})
+    story = Story({"weather": dict(cause.weather), "settings": dict(cause.settings)})
     story.play(
         {
             "stage": {
@@ -102,7 +115,7 @@ def live(cause: Cause, each: str, restarts: int) -> None:
     if cause.daemon is not None:
         story.play({"daemon": {"agent": cause.daemon}})
     story.play({"apply": storage_class()})
-    story.play({cause.verb: {"web": {"replicas": 1, **cause.web}}, "no_place": ["web"]})
+    story.play({"deploy": {"web": {"replicas": 1, **cause.web}}, "no_place": ["web"]})
     for _ in range(restarts):
         story.play({"run": each, "restart": None, "expect": {"launched": f"<= {cause.nodes}"}})
     story.play({"expect": {"running": {"web": 1 if cause.runs else 0}}})
@@ -140,3 +153,18 @@ def test_a_node_that_never_initializes_is_followed_by_one_more() -> None:
     story.play(
         {"weather": {"ready_failure_rate": 0.0}, "cure": None, "expect": {"running": {"web": 1}, "within": "3m"}}
     )
+
+
+def test_many_replicas_of_one_shape_all_get_their_nodes() -> None:
+    """Nodes come up one after the other, and the kube-scheduler takes any that will do."""
+    story = Story({"weather": {"scattered": True}})
+    wide = {"requirements": ANY, "disruption": {"consolidateAfter": "30s"}}
+    story.play({"stage": {"pools": {"general": wide}}, "deploy": {"web": {"replicas": 100, "cpu": "900m"}}})
+    story.play({"expect": {"running": {"web": 100}, "within": "3m"}, "always": {"conditions": {NO_MISMATCH: "^ $"}}})
+    story.play({"scale": {"web": 150}, "expect": {"running": {"web": 150}, "within": "3m"}})
+
+
+def test_a_part_of_the_nodes_is_bad_and_all_replicas_run() -> None:
+    story = Story({"weather": {"late_taint": TAINT, "differing_share": 0.3}})
+    story.play({"stage": {}, "deploy": {"web": {"replicas": 20, "alone": True}}})
+    story.play({"expect": {"running": {"web": 20}, "within": "30m"}})
