@@ -22,7 +22,7 @@ from reconciler.provisioning.avoiding import Avoided, avoiding
 from reconciler.provisioning.expecting import over
 from reconciler.scheduling.classes import age
 from reconciler.scheduling.evidence import Verdict, Watched, probed_by, verdicts, watched
-from reconciler.scheduling.joining import NOT_INITIALIZED, nodes_left
+from reconciler.scheduling.joining import NOT_INITIALIZED, late_pools, nodes_left
 from reconciler.scheduling.mismatch_inputs import inputs_of
 from reconciler.scheduling.pod_shapes import PodShapes
 from reconciler.scheduling.solve import NewNode, PodRefusal, Solution
@@ -85,7 +85,7 @@ def with_progress(
         refused |= {key: held[key] for key in more}
         left = [pod for pod in left if pod.key not in refused]
         solution = solved(left)
-    solution = _one_at_a_time(snapshot, solution)
+    solution = _one_at_a_time(turn, snapshot, solution)
     if not refused and not shapes:
         return solution
     nodes = tuple(replace(node, probes=_probes(node, shapes)) for node in solution.new_nodes)
@@ -106,15 +106,12 @@ def _hostname(snapshot: Snapshot, target: str) -> str:
     return state.labels.get(labels.HOSTNAME, state.name)
 
 
-def _one_at_a_time(snapshot: Snapshot, solution: Solution) -> Solution:
+def _one_at_a_time(turn: Turn, snapshot: Snapshot, solution: Solution) -> Solution:
     """With one new node of each NodePool of which a node is late with its initialization."""
     kept, refused = list[NewNode](), dict[str, PodRefusal]()
-    late: dict[str, bool] = {}
-    for node in solution.new_nodes:
-        if node.pool not in late:
-            late[node.pool] = nodes_left(snapshot, node.pool) is not None
-            kept.append(node)
-        elif late[node.pool]:
+    late = {pool for pool in late_pools(turn) if nodes_left(snapshot, pool) is not None}
+    for node in solution.new_nodes if late else ():
+        if node.pool in late and any(other.pool == node.pool for other in kept):
             text = f"a node of NodePool {node.pool} is not initialized in time: it makes one more, and then waits"
             refused |= dict.fromkeys(node.pods, PodRefusal(NOT_INITIALIZED, text))
         else:

@@ -8,9 +8,10 @@ the node or on a newer one, or that the node is cordoned, not ready, disrupted o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Final
 
 from api import labels
@@ -22,7 +23,7 @@ from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Node, Pod
 from reconciler.model.selectors import selector_of
 from reconciler.model.snapshot import Snapshot
-from reconciler.scheduling.buffers import RESOLUTIONS, virtual_pods
+from reconciler.scheduling.buffers import RESOLUTIONS, Resolution, virtual_pods
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.learned import foreign_taints
 from reconciler.scheduling.pod_shapes import PodShapes
@@ -87,7 +88,7 @@ def verdicts(turn: Turn, found: Mapping[str, Watched]) -> Sequence[Verdict]:
             promised.setdefault(target, []).append(pod)
     probed = {shape for one in found.values() for shape in one.probes}
     of_shape = _by_shape(snapshot, shapes, probed) if probed else {}
-    hosts = newest_hosts(turn) if waiting or of_shape else {}
+    hosts = cache(lambda: newest_hosts(turn))
     return tuple(
         verdict
         for name in sorted(found)
@@ -122,7 +123,8 @@ def kept_until(turn: Turn, claim_name: str) -> datetime | None:
 def _of_buffers(turn: Turn) -> Iterator[Pod]:
     if turn.snapshot.settings.gates.capacity_buffer:
         for key in turn.noted.capacity_buffers:
-            yield from turn.one(RESOLUTIONS, turn.noted, key).pods
+            found: Resolution | None = turn.one(RESOLUTIONS, turn.noted, key)
+            yield from found.pods if found is not None else ()
 
 
 def newest_hosts(turn: Turn) -> Mapping[str, datetime]:
@@ -199,7 +201,7 @@ def _judged(
     snapshot: Snapshot,
     one: Watched,
     shapes: PodShapes,
-    hosts: Mapping[str, datetime],
+    hosts: Callable[[], Mapping[str, datetime]],
     found: Sequence[Pod],
     strangers: Sequence[Pod],
 ) -> Iterator[Verdict]:
@@ -214,11 +216,13 @@ def _judged(
     except ValueError:  # nothing follows from amounts that are not readable
         return
     for pod in found:
+        if strangers and _taken(pod, strangers, running, expected):
+            continue
+        if pods.virtual(pod) and _fits(pod, one, running):
+            continue
         shape = shapes.of(pod)
-        runs = not shape or (shape in hosts and hosts[shape] >= created)
-        fits = pods.virtual(pod) and _fits(pod, one, running)
-        if not runs and not fits and not (strangers and _taken(pod, strangers, running, expected)):
-            yield Verdict(one, pod, shape, undecided=snapshot.now < one.verdict)
+        if shape and not (shape in hosts() and hosts()[shape] >= created):
+            yield Verdict(one, pod, shape, undecided=not one.initialized or snapshot.now < one.verdict)
 
 
 def _strangers(snapshot: Snapshot, one: Watched, promised: Sequence[Pod]) -> Sequence[Pod]:

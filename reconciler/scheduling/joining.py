@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from api.v1.nodeclaim import NodeClaim
+from reconciler.model.memory import Step, Turn
 from reconciler.model.snapshot import Snapshot
 
 #: Time for a node from its registration to its initialization; then other nodes are planned for its pods.
@@ -26,8 +27,13 @@ def late_at(claim: NodeClaim) -> datetime | None:
     return since + INITIALIZES if since is not None else None
 
 
+def late_pools(turn: Turn) -> frozenset[str]:
+    """The NodePools of which a node is late with its initialization."""
+    return frozenset(turn.all(_LATE, turn.noted).spoken.values())
+
+
 def nodes_left(snapshot: Snapshot, pool_name: str) -> int | None:
-    """How many nodes a NodePool may make now: 1 or 0 while a node is late; None when none is."""
+    """How many nodes such a NodePool may make now: 1 or 0; None when a newer node is initialized."""
     claims = [one for one in snapshot.claims_by_pool.get(pool_name, ()) if one.managed]
     late = [at for one in claims if (at := late_at(one)) is not None and at <= snapshot.now]
     if not late:
@@ -37,3 +43,15 @@ def nodes_left(snapshot: Snapshot, pool_name: str) -> int | None:
     if any(one.is_true("Initialized") for one in newer):
         return None
     return 0 if any(not one.metadata.deleting for one in newer) else 1
+
+
+def _late(snapshot: Snapshot, name: str) -> tuple[str, datetime | None]:
+    """The NodePool of a claim whose node is late; empty when it is not."""
+    claim = snapshot.node_claims[name]
+    late = late_at(claim) if claim.managed else None
+    if late is None or late > snapshot.now:
+        return "", late
+    return claim.pool_name, None
+
+
+_LATE: Step[Snapshot, str] = Step("late nodes", "node_claims", _late, speaks=bool)

@@ -5,7 +5,7 @@ What does not depend on the pods of one solve is worked out once (`Ground`) and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
 from reconciler.scheduling.daemons import Daemon, daemons_of
 from reconciler.scheduling.default_spread import DefaultSpread
-from reconciler.scheduling.joining import NOT_INITIALIZED, nodes_left
+from reconciler.scheduling.joining import NOT_INITIALIZED, late_pools, nodes_left
 from reconciler.scheduling.learned import labels_missing_for, taints_for
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.sites import sites
@@ -98,7 +98,8 @@ class Ground:
 def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     """Read the snapshot's catalogues, nodes, pods and daemon sets; with the turn of a memory only what has changed."""
     columns = _columns(snapshot)
-    found, residents = sites(turn or Memory().turn(snapshot))
+    turn = turn or Memory().turn(snapshot)
+    found, residents = sites(turn)
     counted = census.take(snapshot, residents)
     tables = Tables(snapshot, columns)
     ignore_devices = snapshot.settings.ignore_dra_requests
@@ -107,7 +108,7 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     there = [(s, s.node) for s in snapshot.state_nodes.values() if s.node is not None]
     coming = {node.name: s.taints for s, node in there if not s.initialized}
     tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming)
-    pools, problems = _pools(snapshot, columns, tables, daemons)
+    pools, problems = _pools(snapshot, columns, tables, daemons, late_pools(turn))
     places = Places.of(surveyor.targets(), columns)
     return Ground(
         columns,
@@ -149,6 +150,7 @@ def _pools(
     columns: Columns,
     tables: Tables,
     daemons: Sequence[Daemon],
+    late: Collection[str],
 ) -> tuple[tuple[tuple[Template, Usage], ...], dict[str, PodRefusal]]:
     """A pool with a malformed requirement or limit, or with a class at fault, loses only itself."""
     found: list[tuple[Template, Usage]] = []
@@ -171,7 +173,7 @@ def _pools(
             promised = pool.requirements().without(*labels_missing_for(snapshot, pool))
             taints = taints_for(snapshot, pool)
             template = Template(pool, promised, table, daemons, strict_min_values=strict, learned_taints=taints)
-            problem = held(pool, snapshot) or _late(pool, snapshot) or _emptiness(template)
+            problem = held(pool, snapshot) or (_late(pool, snapshot) if name in late else None) or _emptiness(template)
         except Exception as error:
             problems[name] = _invalid(error)
             continue
