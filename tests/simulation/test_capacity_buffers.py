@@ -162,7 +162,7 @@ class Growing(Stage):
     """A buffer of one pod of 1 CPU beside a Deployment whose pods (1500m) take a two-CPU node each."""
 
     def __init__(self) -> None:
-        still = {**EAGER, "consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m"}
+        still = {**EAGER, "consolidateAfter": "5m"}
         super().__init__(replicas=0, disruption=still, pool={"also": [TWO_CPUS]}, settings=OPEN)
         containers = [{"name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}}}]
         meta = {"name": "reserve", "namespace": "default"}
@@ -205,6 +205,7 @@ def test_a_workload_grows_pod_by_pod_and_the_buffer_stays() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_a_workload_grows_by_two_hundred_pods_and_the_buffer_stays() -> None:
     stage = Growing()
     stage.grow(1, 100)
