@@ -39,6 +39,7 @@ _COMPARED = (
     "launch_failures",
     "nominated_until",
     "buffer_pods",
+    "unread_since",
     "fresh_at",
     "not_before",
 )

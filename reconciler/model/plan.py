@@ -312,6 +312,8 @@ class Plan:
     foreseen: tuple[NodeClaim, ...] = ()
     #: By key of `state_nodes`: how many pods of CapacityBuffers the pass found room for there.
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
+    #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
+    unread_since: Mapping[str, datetime] = field(default_factory=dict)
     #: Numbers for metrics, by Prometheus name and label pairs.
     gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
     #: What consolidation has promised, where there is anything to remember or to forget of it; what was measured now.
@@ -338,6 +340,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
     events: list[Event] = []
     nominations: list[Nomination] = []
     buffer_pods: dict[str, int] = {}
+    unread_since: dict[str, datetime] = {}
     gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
     measured: list[Measured] = []
     foreseen: list[NodeClaim] = []
@@ -349,6 +352,8 @@ def joined(plans: Iterable[Plan]) -> Plan:
         nominations += plan.nominations
         if plan.buffer_pods:
             buffer_pods.update(plan.buffer_pods)
+        if plan.unread_since:
+            unread_since.update(plan.unread_since)
         if plan.gauges:
             gauges.update(plan.gauges)
         if plan.next_due is not None and (next_due is None or plan.next_due < next_due):
@@ -367,6 +372,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         provisioned=provisioned,
         foreseen=tuple(foreseen),
         buffer_pods=buffer_pods,
+        unread_since=unread_since,
         gauges=gauges,
         accounts=accounts,
         measured=tuple(measured),

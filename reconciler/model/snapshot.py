@@ -293,6 +293,8 @@ class Snapshot:
     nominations: tuple[Nomination, ...] = ()
     #: By key of `state_nodes`: for how many pods of CapacityBuffers the latest provisioning pass kept room there.
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
+    #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
+    unread_since: Mapping[str, datetime] = field(default_factory=dict)
     #: What is being done right now, by lane: asked of the API server or of EC2, and not answered yet.
     under_way: tuple[Action, ...] = ()
     #: When each source was last complete; a source that is missing has never been.

@@ -59,6 +59,10 @@ def solve_apart(
     if without:
         pools = tuple(pair for pair in ground.pools if pair[0].name not in without)
         ground = replace(ground, pools=pools, problems={**ground.problems, **without})
+    return replace(_solved(snapshot, pods, ground, accounts, spend, only), unread=ground.unread)
+
+
+def _solved(snapshot: Snapshot, pods: Sequence[Pod], ground: Ground, accounts: int, spend: int, only: str) -> Solution:
     try:
 
         def solved(gone: Sequence[Pod], improved: bool) -> Solution:

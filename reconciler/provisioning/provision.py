@@ -26,6 +26,7 @@ from reconciler.provisioning.creations import creatable, creations_of
 from reconciler.provisioning.expecting import over, told
 from reconciler.provisioning.pending import leaving_pods, pending_pods
 from reconciler.provisioning.progress import with_progress
+from reconciler.provisioning.unread import kept_waiting, unread_refusals, unread_since
 from reconciler.provisioning.waiting import TERMINATING
 from reconciler.scheduling.buffers import virtual_pods
 from reconciler.scheduling.daemons import daemon_problems
@@ -99,6 +100,17 @@ def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problem
 
 
 def _placed(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], without: Problems) -> Solution:
+    """As `_served`, but no new node is made for pods that a node which cannot be read may hold for now."""
+    solution = _served(turn, snapshot, pods, virtual, without)
+    waiting = kept_waiting(snapshot, solution, {pod.key: pod for pod in (*pods, *virtual)})
+    if not waiting:
+        return solution
+    pods, virtual = ([pod for pod in some if pod.key not in waiting] for some in (pods, virtual))
+    solution = _served(turn, snapshot, pods, virtual, without)
+    return replace(solution, unplaced={**solution.unplaced, **waiting})
+
+
+def _served(turn: Turn, snapshot: Snapshot, pods: Sequence[Pod], virtual: Sequence[Pod], without: Problems) -> Solution:
     """A place for each pod, and then for the virtual ones; if those were in the way of others, for none of them."""
     solution = solve_apart(snapshot, [*pods, *virtual], turn, without=without)
     lost = [pod for pod in pods if pod.key in solution.unplaced]
@@ -133,7 +145,11 @@ def _plan(
         *told(snapshot),
     )
     promised, gauges = nominations(snapshot, wanted, homes, boundary), _gauges(solution, boundary)
-    said = (*_refusals(unplaced, texts, solution), *_daemon_refusals(snapshot))
+    said = (
+        *_refusals(unplaced, texts, solution),
+        *_daemon_refusals(snapshot),
+        *unread_refusals(snapshot, solution),
+    )
     subjects = {refusal.subject for refusal in said}
     return Plan(
         actions=creations,
@@ -144,6 +160,7 @@ def _plan(
         provisioned=True,
         gauges=gauges,
         purchase=solution.purchase,
+        unread_since=unread_since(snapshot, solution),
     )
 
 

@@ -25,7 +25,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.ends import HELD
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
-from reconciler.model.plan import Action, Nomination, Plan, Reason, Source
+from reconciler.model.plan import Action, Plan, Reason, Source
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Proposal, Snapshot
 from reconciler.runtime.ailments import Ailments
@@ -110,8 +110,7 @@ class State:
         self._ailments, self._shifts = Ailments(ailing), ZonalShifts()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
         self._nominated: dict[str, datetime] = {}
-        self._nominations: tuple[Nomination, ...] = ()
-        self._buffer_pods: Mapping[str, int] = {}
+        self._pass = Plan()
         self._accounts = NO_ACCOUNTS
         self._restless: set[str] = set()
         self._settling: dict[tuple[str, str], datetime] = {}
@@ -322,7 +321,7 @@ class State:
     def planned(self, plan: Plan, now: datetime) -> None:
         """Remember what a plan says beside its actions: nominations, accounts, and that the batch was served."""
         if plan.provisioned:
-            self._nominations, self._buffer_pods = plan.nominations, plan.buffer_pods
+            self._pass = plan
             self.batch.served(now)
         if plan.accounts is not None:
             self._accounts = plan.accounts
@@ -370,8 +369,9 @@ class State:
             inventories=self.inventories.told(),
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._nominated),
-            nominations=self._nominations,
-            buffer_pods=self._buffer_pods,
+            nominations=self._pass.nominations,
+            buffer_pods=self._pass.buffer_pods,
+            unread_since=self._pass.unread_since,
             under_way=self.under_way,
             fresh_at=MappingProxyType(self.freshness.at),
             proposals=self.proposals,
@@ -389,8 +389,8 @@ class State:
     def _forget_old(self, now: datetime) -> None:
         for target in [t for t, until in self._nominated.items() if until <= now]:
             del self._nominated[target]
-        if self._nominations and self._nominations[0].until + PROMISES_KEPT <= now:
-            self._nominations = ()
+        if self._pass.nominations and self._pass.nominations[0].until + PROMISES_KEPT <= now:
+            self._pass = replace(self._pass, nominations=())
         for key in [k for k, until in self._settling.items() if until <= now]:
             del self._settling[key]
         self.freshness.forget_later_than(now)

@@ -14,9 +14,11 @@ from api.requirements import EMPTY, Requirements
 from api.resources import Resources
 from api.v1.meta import Taint
 from reconciler.model import pods
+from reconciler.model.boundaries import broken
 from reconciler.model.claims import check
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod
+from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.joining import late_at
 from reconciler.scheduling.ports import HostPort, host_ports
@@ -54,7 +56,7 @@ class Residents:
     terminate, and the newest living one of each daemon set.
 
     `used` is what all that are not done take, `daemon_used` the part of daemon sets in it, `ports` their host ports,
-    `attached` their volumes; None when nobody can reckon with one of them.
+    `attached` their volumes; None when nobody can reckon with one of them, and then `problem` is the reason.
     """
 
     pods: tuple[Entry, ...] = ()
@@ -65,6 +67,7 @@ class Residents:
     daemon_used: Resources = field(default_factory=Resources)
     ports: tuple[HostPort, ...] = ()
     attached: frozenset[Attachment] = frozenset()
+    problem: Reason | None = None
 
 
 NOBODY = Residents()
@@ -98,17 +101,35 @@ class _View:
 def sites(turn: Turn) -> tuple[Mapping[str, Site], Mapping[str, Residents]]:
     """The sites by the keys of `snapshot.state_nodes`, and the residents by the names of Nodes that have any."""
     view = _View(turn.noted, Needs())
-    return turn.all(_SITES, view).spoken, turn.all(_RESIDENTS, view).spoken
+    found = {key: one for key, one in turn.all(_SITES, view).spoken.items() if isinstance(one, Site)}
+    return found, turn.all(_RESIDENTS, view).spoken
+
+
+def unread_sites(turn: Turn) -> dict[str, Reason]:
+    """The nodes that cannot be read, by the keys of `snapshot.state_nodes`."""
+    found = turn.all(_SITES, _View(turn.noted, Needs())).spoken
+    return {key: one for key, one in found.items() if isinstance(one, Reason)}
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
-def _site(view: _View, key: str) -> tuple[Site | None, datetime | None]:
-    state = view.snapshot.state_nodes[key]
-    late = late_at(state.claim) if state.claim is not None else None
-    return site_of(state, view.snapshot), late if late is not None and late > view.snapshot.now else None
+def _site(view: _View, key: str) -> tuple[Site | Reason | None, datetime | None]:
+    try:
+        state = view.snapshot.state_nodes[key]
+        late = late_at(state.claim) if state.claim is not None else None
+        return _open_site(state, view.snapshot), late if late is not None and late > view.snapshot.now else None
+    except Exception as error:
+        return broken(error), None
 
 
 def site_of(state: StateNode, snapshot: Snapshot) -> Site | None:
+    """None when no pod may go there, or when the node or its claim cannot be read."""
+    try:
+        return _open_site(state, snapshot)
+    except Exception:
+        return None
+
+
+def _open_site(state: StateNode, snapshot: Snapshot) -> Site | None:
     """None when no pod may go there, the node is late with its initialization, or it or its claim is not readable."""
     if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
         return None
@@ -117,10 +138,7 @@ def site_of(state: StateNode, snapshot: Snapshot) -> Site | None:
     late = late_at(state.claim) if state.claim is not None else None
     if late is not None and late <= snapshot.now:
         return None
-    try:
-        return _read(state, snapshot)
-    except Exception:
-        return None
+    return _read(state, snapshot)
 
 
 def _read(state: StateNode, snapshot: Snapshot) -> Site:
@@ -171,6 +189,27 @@ def residents(snapshot: Snapshot, node_name: str, needs: Needs, moving: Collecti
     """The pods of a node, those included for which the kube-scheduler keeps room there; but for those in `moving`."""
     bound = (*snapshot.pods.on(node_name), *snapshot.pods.expected_on(node_name))
     entries = sorted((entry for pod in bound if (entry := (pod.key, pod))[0] not in moving), key=_key)
+    try:
+        found = _sorted_out(entries)
+    except Exception as error:
+        readable = [entry for entry in entries if _readable(entry)]
+        return replace(_sorted_out(readable), problem=broken(error))
+    try:
+        return _with_needs(found, [pod for _, pod in found.pods], needs, snapshot)
+    except Exception as error:
+        return replace(found, problem=broken(error))
+
+
+def _readable(entry: Entry) -> bool:
+    try:
+        _sorted_out([entry])
+    except Exception:
+        return False
+    return True
+
+
+def _sorted_out(entries: Iterable[Entry]) -> Residents:
+    """The pods without their amounts."""
     there = tuple(entry for entry in entries if not pods.terminal(entry[1]))
     ending = tuple(entry for entry in there if pods.terminating(entry[1]))
     daemons: dict[str, Entry] = {}
@@ -178,11 +217,7 @@ def residents(snapshot: Snapshot, node_name: str, needs: Needs, moving: Collecti
         for name in _daemon_sets(entry[1]):
             daemons[name] = newest(daemons.get(name), (name, entry[1]))
     shunning = tuple(entry for entry in there if _shuns(entry[1]))
-    found = Residents(there, shunning, ending, tuple(daemons.values()), used=None)
-    try:
-        return _with_needs(found, [pod for _, pod in there], needs, snapshot)
-    except Exception:
-        return found
+    return Residents(there, shunning, ending, tuple(daemons.values()), used=None)
 
 
 def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs, snapshot: Snapshot) -> Residents:
@@ -236,7 +271,7 @@ def _key(entry: Entry) -> str:
     return entry[0]
 
 
-_SITES: Step[_View, Site] = Step("sites", "state_nodes", _site, speaks=lambda found: found is not None)  # type: ignore[arg-type]
+_SITES: Step[_View, Site | Reason | None] = Step("sites", "state_nodes", _site, speaks=lambda found: found is not None)
 _RESIDENTS: Step[_View, Residents] = Step(
     "residents", "nodes", _residents, speaks=lambda found: bool(found.pods) or bool(found.used) or found.used is None
 )

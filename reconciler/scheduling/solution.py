@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from api.requirements import Requirements
 from api.resources import Resources
-from reconciler.model.plan import Purchase
+from reconciler.model.plan import Purchase, Reason
 from reconciler.scheduling.account import WHOLE, Account, cut
 
 
@@ -91,7 +91,7 @@ class Solution:
     of all pods that have a place, in the order in which they were given it. `zones` counts the pods that were
     pending by where they could go (see `zones.py`). `bound` is what nodes for the pods of `new_nodes` cost at least, in
     millionths of a dollar per hour (see `bound.py`); None when it is not known. `devices` is what claims get for pods
-    that go to existing nodes.
+    that go to existing nodes. `unread` are nodes that could not be read because of a bug, by key, with the reason.
     """
 
     placed: Mapping[str, str] = field(default_factory=dict)
@@ -102,6 +102,7 @@ class Solution:
     zones: Mapping[str, int] = field(default_factory=dict)
     bound: int | None = None
     devices: tuple[Grant, ...] = ()
+    unread: Mapping[str, Reason] = field(default_factory=dict)
 
     @property
     def price(self) -> int:

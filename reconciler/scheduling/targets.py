@@ -15,7 +15,9 @@ from api import labels
 from api.requirements import IN, Requirement, Requirements, requirement
 from api.v1.meta import Taint
 from api.v1.nodeclaim import NodeClaim
+from reconciler.model.boundaries import broken
 from reconciler.model.instance_type import OFFERING_LABELS
+from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort
@@ -77,6 +79,8 @@ class Surveyor:
         self._sites, self._residents = sites, residents
         self._shares = _Shares(columns, daemons)
         self._needs = Needs()
+        #: The nodes that could not be read so far, by key.
+        self.unread: dict[str, Reason] = {}
 
     def beside(self, new: Mapping[str, StateNode]) -> Surveyor:
         """The same with nodes more."""
@@ -114,8 +118,10 @@ class Surveyor:
                 elif there.used is not None:
                     shares.append(self._shares.on(site))
                     standing.append((key, site, there))
-            except Exception:
-                continue
+                elif there.problem is not None:
+                    self.unread[key] = there.problem
+            except Exception as error:
+                self.unread[key] = broken(error)
         if not standing:
             return
         rooms = self._rooms([site for _, site, _ in standing], [there for *_, there in standing], np.array(shares))

@@ -18,6 +18,7 @@ from reconciler.model.boundaries import MALFORMED, broken
 from reconciler.model.claims import check_pool
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.objects import Pod
+from reconciler.model.plan import INTERNAL_ERROR, Reason
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
 from reconciler.scheduling.daemons import Daemon, daemons_of
@@ -25,7 +26,7 @@ from reconciler.scheduling.default_spread import DefaultSpread
 from reconciler.scheduling.joining import NOT_INITIALIZED, late_pools, nodes_left
 from reconciler.scheduling.learned import labels_missing_for, taints_for
 from reconciler.scheduling.places import Places
-from reconciler.scheduling.sites import sites
+from reconciler.scheduling.sites import sites, unread_sites
 from reconciler.scheduling.sole_users import SoleUsers
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.tallies import Tallies
@@ -70,6 +71,8 @@ class Ground:
     daemons: tuple[Daemon, ...]
     sole_users: SoleUsers
     terminating: tuple[Pod, ...]
+    #: Nodes that a bug keeps from being read, by key: no pod is placed there.
+    unread: Mapping[str, Reason] = field(default_factory=dict)
 
     def beside(self, new: Mapping[str, StateNode]) -> Ground:
         """The same with nodes more, which are empty."""
@@ -110,6 +113,8 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming)
     pools, problems = _pools(snapshot, columns, tables, daemons, late_pools(turn))
     places = Places.of(surveyor.targets(), columns)
+    unread = {**unread_sites(turn), **surveyor.unread}
+    bugs = {key: reason for key, reason in sorted(unread.items()) if reason.code == INTERNAL_ERROR}
     return Ground(
         columns,
         tallies,
@@ -121,6 +126,7 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
         daemons,
         SoleUsers(snapshot),
         tuple(pod for _, pod in counted.terminating),
+        bugs,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -228,3 +229,13 @@ def test_a_daemon_set_that_makes_no_sense_costs_no_pod(spec: Any) -> None:
     plan = provision(world(w.pool(), w.daemon_set("sound"), odd, w.replicas(2, "p")))
     assert len(nominated(plan)) == 2
     assert refused(plan) == {"daemonset/default/odd": "InternalError"}
+
+
+def test_a_pod_that_leaves_a_node_and_cannot_be_read_costs_no_other() -> None:
+    nonsense: Any = 7
+    leaving = changed(w.node("n"), metadata=changed(w.node("n").metadata, deletion_timestamp=w.NOW))
+    sane = w.pod("sane", node="n", owner={"kind": "ReplicaSet", "name": "r", "controller": True})
+    odd = changed(sane, metadata=changed(sane.metadata, name="odd", uid="uid-odd", owner_references=nonsense))
+    plan = provision(world(w.pool(), leaving, sane, odd, w.replicas(2, "p"), now=w.NOW + timedelta(seconds=1)))
+    assert nominated(plan) == {"uid-default-p-0", "uid-default-p-1", sane.metadata.uid}
+    assert refused(plan)["pod/default/odd"] == "InternalError"
