@@ -52,7 +52,9 @@ def volume_demands(snapshot: Snapshot, pod: Pod) -> tuple[Requirements, ...]:
         own = _alternatives(snapshot, pod, name, class_name, is_ephemeral)
         pairs = [(a, b) for a in alternatives for b in own]
         good = [a & b for a, b in pairs if a.conflict(b) is None]
-        alternatives = tuple(good[:_MOST_ALTERNATIVES] or [a & b for a, b in pairs[:1]])
+        if not good:
+            raise ValueError(f'persistentvolumeclaim "{name}" and its other volumes have no node in common')
+        alternatives = tuple(good[:_MOST_ALTERNATIVES])
     return alternatives
 
 

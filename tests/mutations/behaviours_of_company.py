@@ -35,7 +35,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     136: (
         "Of a volume's alternatives only the first is tried.",
-        (Edit("reconciler/scheduling/volumes.py", "good[:_MOST_ALTERNATIVES] or", "good[:1] or"),),
+        (Edit("reconciler/scheduling/volumes.py", "good[:_MOST_ALTERNATIVES]", "good[:1]"),),
     ),
     138: (
         "A node takes as many pods as it can attach volumes, whatever each brings.",

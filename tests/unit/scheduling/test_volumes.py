@@ -86,6 +86,15 @@ def test_a_volume_that_cannot_be_had_stops_only_its_pod(objects: list[Any]) -> N
     assert list(solution.unplaced) == ["default/p"]
 
 
+def test_volumes_that_have_no_node_in_common_are_nowhere() -> None:
+    """Not on a node without a zone either."""
+    bare = w.node("n")
+    bare = replace(bare, metadata=replace(bare.metadata, labels={labels.HOSTNAME: "n"}))
+    both = [claim("a", "va"), claim("b", "vb"), volume("va", "z1"), volume("vb", "z2"), using(volumes=("a", "b"))]
+    (refusal,) = w.solved(w.pool(), bare, *both).unplaced.values()
+    assert refusal.text == 'persistentvolumeclaim "b" and its other volumes have no node in common'
+
+
 # --- labels of zone and region -------------------------------------------------------------------------------------
 OLD = "failure-domain.beta.kubernetes.io"
 
