@@ -18,8 +18,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/volumes.py",
-                "if _is_local(volume) else t for t in found)",
-                "if _is_local(volume) else EMPTY for t in found)",
+                "if _is_local(volume) else found",
+                "if _is_local(volume) else [EMPTY for _ in found]",
             ),
         ),
     ),
@@ -77,9 +77,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that terminate count in a spread.",
         (
             Edit(
-                "reconciler/scheduling/sites.py",
-                "for entry in entries if pods.active(entry[1])",
-                "for entry in entries if not pods.terminal(entry[1])",
+                "reconciler/scheduling/tallies.py",
+                "if group.kind == SPREAD and terminating(pod):",
+                "if group.kind == SPREAD and not place(pod):",
             ),
         ),
     ),
