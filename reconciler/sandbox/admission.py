@@ -22,6 +22,7 @@ from reconciler.sandbox.kinds import CUSTOM
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _UNKNOWN = "KERF-SCHEMA-UNKNOWN"
 _DEFAULT_GRACE_SECONDS = 30
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _PATIENCE = tuple(
     {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -98,12 +99,53 @@ def _without(value: Any, steps: Sequence[str | int]) -> Any:
     return {name: part for name, part in value.items() if name != step}
 
 
+def _container(manifest: Mapping[str, Any], host_network: bool) -> dict[str, Any]:
+    """Limits are requests where there are none; on the network of the node each port is a host port."""
+    container = dict(manifest)
+    resources = container.get("resources") or {}
+    if resources.get("limits"):
+        requests = {**resources["limits"], **(resources.get("requests") or {})}
+        container["resources"] = {**resources, "requests": requests}
+    if host_network and container.get("ports"):
+        container["ports"] = [{"hostPort": port.get("containerPort"), **port} for port in container["ports"]]
+    return container
+
+
+def _keyed(affinity: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+    """Affinity with matchLabelKeys and mismatchLabelKeys as part of the selectors."""
+    result = dict(affinity)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        rows = (affinity.get(kind) or {}).get(_REQUIRED)
+        if rows:
+            result[kind] = {**affinity[kind], _REQUIRED: [_keyed_term(row, labels) for row in rows]}
+    return result
+
+
+def _keyed_term(row: Mapping[str, Any], labels: Mapping[str, str]) -> Mapping[str, Any]:
+    selector = row.get("labelSelector")
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in row.get(field) or ()
+        if key in labels
+    ]
+    if selector is None or not added:
+        return row
+    rows = [*(selector.get("matchExpressions") or ()), *added]
+    return {**row, "labelSelector": {**selector, "matchExpressions": rows}}
+
+
 def _new_pod(manifest: dict[str, Any]) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "terminationGracePeriodSeconds": _DEFAULT_GRACE_SECONDS,
         "schedulerName": "default-scheduler",
     }
     spec |= manifest.get("spec") or {}
+    for kind in ("initContainers", "containers"):
+        if spec.get(kind):
+            spec[kind] = [_container(one, bool(spec.get("hostNetwork"))) for one in spec[kind]]
+    if spec.get("affinity"):
+        spec["affinity"] = _keyed(spec["affinity"], manifest["metadata"].get("labels") or {})
     if "priority" not in spec:
         spec["priority"] = _PRIORITIES.get(spec.get("priorityClassName", ""), 0)
     tolerations = list(spec.get("tolerations") or ())

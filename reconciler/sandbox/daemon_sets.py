@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from reconciler.model import kinds
 from reconciler.model.objects import DaemonSet, Node, Pod
-from reconciler.model.pods import terminal, tolerates
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.demand import Demand
 from reconciler.sandbox.eviction import ready
+from reconciler.sandbox.phases import terminal
+from reconciler.sandbox.pod_requests import Manifest
 from reconciler.sandbox.workloads import Children, owned
 
 _TOLERATED = (
@@ -56,10 +55,9 @@ class DaemonSets:
 
     def _reconcile(self, record: Record) -> None:
         value: DaemonSet = record.value
-        template = msgspec.convert({"metadata": {"name": "", "namespace": ""}, "spec": _spec(record, "")}, Pod)
-        demand = Demand.of(template, lambda _: ())
+        demand = Demand.of({"metadata": {}, "spec": _spec(record, "")}, lambda _: ())
         present = {_node_of(r.value): r.value for r in self._pods.of(value.metadata.uid)}
-        nodes: dict[str, Node] = {r.value.name: r.value for r in self._server.records(kinds.NODE)}
+        nodes = {r.key[1]: r.manifest for r in self._server.records(kinds.NODE)}
         wanted = [name for name, node in nodes.items() if _wants(demand, node)]
         for name in sorted(wanted):
             if name not in present:
@@ -67,7 +65,7 @@ class DaemonSets:
         for name, pod in sorted(present.items()):
             if pod.metadata.deleting:
                 continue
-            unwanted = not _keeps(demand, pod, nodes[name]) if name in nodes else not pod.spec.node_name
+            unwanted = not _keeps(demand, nodes[name]) if name in nodes else not pod.spec.node_name
             if terminal(pod) or unwanted:
                 self._server.delete(kinds.POD, pod.metadata.namespace, pod.metadata.name, uid=pod.metadata.uid)
         status = {
@@ -92,14 +90,18 @@ def _looks(node: Node) -> object:
     return node.metadata.labels, node.spec.taints, node.spec.unschedulable
 
 
-def _wants(demand: Demand, node: Node) -> bool:
-    return demand.likes(node.name, node.metadata.labels) and demand.tolerates(node.spec.taints)
+def _wants(demand: Demand, node: Manifest) -> bool:
+    return _selects(demand, node) and demand.tolerates(node["spec"].get("taints") or ())
 
 
-def _keeps(demand: Demand, pod: Pod, node: Node) -> bool:
+def _keeps(demand: Demand, node: Manifest) -> bool:
     """A running daemon leaves only when its node is no longer selected or casts it out."""
-    bears = all(tolerates(pod, taint) for taint in node.spec.taints if taint.effect == "NoExecute")
-    return bears and demand.likes(node.name, node.metadata.labels)
+    taints = node["spec"].get("taints") or ()
+    return _selects(demand, node) and demand.tolerates(t for t in taints if t["effect"] == "NoExecute")
+
+
+def _selects(demand: Demand, node: Manifest) -> bool:
+    return demand.likes(node["metadata"]["name"], node["metadata"].get("labels") or {})
 
 
 def _node_of(pod: Pod) -> str:

@@ -48,13 +48,15 @@ class Differences:
         """The node of the machine has registered: its late taint comes after a while."""
         weather = self._ec2.weather
         if weather.late_taint and self._differs(machine):
-            taint = _taint(weather.late_taint)
-            self._agenda.after(
-                weather.late_taint_after_seconds, lambda: self._add(name, taint, weather.late_taint_seconds)
-            )
+            text, seconds = weather.late_taint, weather.late_taint_seconds
+            self._agenda.after(weather.late_taint_after_seconds, lambda: self._add(name, text, seconds))
 
     # --- taints ---------------------------------------------------------------------------------------------------
-    def _add(self, name: str, taint: Taint, seconds: float) -> None:
+    def _add(self, name: str, text: str, seconds: float) -> None:
+        """Add the taint, unless the weather has changed since the registration."""
+        if text != self._ec2.weather.late_taint:
+            return
+        taint = _taint(text)
         self._write(name, taint, present=True)
         if seconds:
             self._agenda.after(seconds, lambda: self._write(name, taint, present=False))

@@ -9,13 +9,16 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
+from api.v1.meta import ObjectMeta, OwnerReference
 from reconciler.model import kinds
 from reconciler.model.objects import Pod, PodDisruptionBudget
-from reconciler.model.pods import active, controller
 from reconciler.ports import Conflict, EvictionBlocked, SeveralBudgets
 from reconciler.sandbox import selectors
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.kinds import BY_NAME
+
+#: The kinds that have a number of replicas.
+_SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
 
 
 def ready(pod: Pod) -> bool:
@@ -87,9 +90,8 @@ class DisruptionController:
     def _count(self, record: Record) -> None:
         budget: PodDisruptionBudget = record.value
         covered = [r.value for r in self._server.records(kinds.POD, record.key[0]) if _covers(budget, r.value)]
-        alive = [pod for pod in covered if active(pod)]
-        expected, desired = self._wanted(budget, alive)
-        healthy = sum(ready(pod) for pod in alive)
+        expected, desired = self._wanted(budget, covered)
+        healthy = sum(ready(pod) and not pod.metadata.deleting for pod in covered)
         status = {
             "disruptionsAllowed": max(0, healthy - desired) if expected else 0,
             "currentHealthy": healthy,
@@ -100,7 +102,11 @@ class DisruptionController:
         self._server.patch(kinds.PDB, *record.key, {"status": status}, subresource="status")
 
     def _wanted(self, budget: PodDisruptionBudget, pods: list[Pod]) -> tuple[int, int]:
-        """(pods expected, healthy pods desired). Percentages and maxUnavailable count what the owners ask for."""
+        """(pods expected, healthy pods desired). Percentages and maxUnavailable count what the owners ask for.
+
+        Pods that are being deleted or have ended are among the pods. No pods are expected where an owner has no scale:
+        then the controller allows no disruption.
+        """
         least, most = budget.spec.min_available, budget.spec.max_unavailable
         if isinstance(least, int):
             return len(pods), least
@@ -113,12 +119,26 @@ class DisruptionController:
         """Replicas of the controllers of these pods; a pod without one does not count."""
         replicas: dict[str, int] = {}
         for pod in pods:
-            owner = controller(pod)
-            if owner is None or owner.kind not in ("ReplicaSet", "StatefulSet"):
+            owner = _controller(pod.metadata)
+            if owner is None:
                 continue
-            found = self._server.find(BY_NAME[owner.kind], pod.metadata.namespace, owner.name)
-            replicas[owner.uid] = found.value.spec.replicas if found is not None else 0
+            found = self._owner(pod.metadata.namespace, owner)
+            if found is None:
+                return 0
+            replicas[found.manifest["metadata"]["uid"]] = found.value.spec.replicas
         return sum(replicas.values())
+
+    def _owner(self, namespace: str, owner: OwnerReference) -> Record | None:
+        """The object whose replicas count: of a Deployment's ReplicaSet the Deployment."""
+        if owner.kind not in _SCALED:
+            return None
+        found = self._server.find(BY_NAME[owner.kind], namespace, owner.name)
+        above = _controller(found.value.metadata) if found is not None else None
+        return self._owner(namespace, above) if above is not None and above.kind == "Deployment" else found
+
+
+def _controller(meta: ObjectMeta) -> OwnerReference | None:
+    return next((owner for owner in meta.owner_references if owner.controller), None)
 
 
 def _share(value: str | int, of: int) -> int:

@@ -6,8 +6,9 @@ names as in the tests on a real control plane.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from api import labels
@@ -18,16 +19,17 @@ from reconciler.ec2 import capacity
 from reconciler.model import kinds
 from reconciler.model.cloud import InstanceTypeInfo
 from reconciler.model.objects import Node, Pod
-from reconciler.model.pods import terminal
 from reconciler.model.settings import Settings
 from reconciler.ports import AlreadyExists
-from reconciler.sandbox import user_data
-from reconciler.sandbox.api_server import ApiServer, Record
+from reconciler.sandbox import kubelet_rules, user_data
+from reconciler.sandbox.api_server import ApiServer, Key, Record
 from reconciler.sandbox.clock import Agenda
 from reconciler.sandbox.differences import Differences
 from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.machines import Machine
 from reconciler.sandbox.manifests import timestamp
+from reconciler.sandbox.phases import terminal
+from reconciler.sandbox.pod_requests import Manifest
 from reconciler.sandbox.user_data import NodeSettings
 
 #: On a pod, in whole seconds: until it runs, until it completes (phase Succeeded), until it stops.
@@ -61,6 +63,8 @@ class Kubelets:
         self._differences = differences
         self._machines: dict[str, Machine] = {}
         self._waiting: dict[str, dict[tuple[str, str], str]] = {}
+        self._on_node: dict[str, dict[Key, None]] = {}
+        self._deferred: dict[Key, str] = {}
         server.listen(self._heard)
         ec2.listen(self._turned)
 
@@ -120,6 +124,9 @@ class Kubelets:
     # --- pods -----------------------------------------------------------------------------------------------------
     def _heard(self, old: Record | None, new: Record | None) -> None:
         if new is None:
+            if old is not None and old.kind.name == "Pod":
+                self._on_node.get(old.value.spec.node_name, {}).pop(old.key, None)
+                self._room_on(old.value.spec.node_name)
             return
         if new.kind.name == "Node" and old is None and new.value.name not in self._machines:
             name = new.value.name
@@ -128,7 +135,11 @@ class Kubelets:
         if new.kind.name in ("Node", "Pod") and old is not None and _marked(old.value) != _marked(new.value):
             self._agenda.after(0.0, lambda: self._obey_mark(new.kind.name, new.key))
         if new.kind.name == "Pod" and new.value.spec.node_name:
+            self._on_node.setdefault(new.value.spec.node_name, {})[new.key] = None
             self._heard_pod(old.value if old is not None else None, new.value)
+            if old is not None and kubelet_rules.resized(old.manifest, new.manifest):
+                uid, seconds = new.value.metadata.uid, self._ec2.weather.resize_seconds
+                self._agenda.after(seconds, lambda: self._resize(new.key, uid))
 
     def _obey_mark(self, kind: str, key: tuple[str, str]) -> None:
         """The not-ready annotation came or went."""
@@ -169,7 +180,13 @@ class Kubelets:
         if node is None or not node.value.ready:
             self._waiting.setdefault(pod.spec.node_name, {})[(namespace, name)] = uid
             return
-        self._report(pod, "Running", ready=not _marked(pod), startTime=timestamp(self._now()))
+        record = self._server.get(kinds.POD, namespace, name)
+        others = [one for one in self._pods_on(pod.spec.node_name) if one["status"].get("phase") == "Running"]
+        if not _static(pod) and (why := kubelet_rules.rejection(record.manifest, node.manifest, others)):
+            self._report(pod, "Failed", ready=False, reason=why)
+            return
+        states = kubelet_rules.allocated(record.manifest)
+        self._report(pod, "Running", ready=not _marked(pod), startTime=timestamp(self._now()), **states)
         if COMPLETES_AFTER in pod.metadata.annotations:
             after = _seconds(pod.metadata, COMPLETES_AFTER, 0.0)
             self._agenda.after(after, lambda: self._complete(namespace, name, uid))
@@ -185,9 +202,44 @@ class Kubelets:
         if pod is not None and node is not None and self.alive(pod.spec.node_name):
             self._server.delete(kinds.POD, namespace, name, uid=uid, grace_seconds=0)
 
-    def _report(self, pod: Pod, phase: str, *, ready: bool, **more: str) -> None:
+    # --- resizes in place -----------------------------------------------------------------------------------------
+    def _resize(self, key: Key, uid: str) -> None:
+        """Give a running pod the resources of its spec, or say why not."""
+        record = self._server.find(kinds.POD, *key)
+        if record is None or record.value.metadata.uid != uid or record.value.status.phase != "Running":
+            return
+        node = self._server.find(kinds.NODE, "", record.value.spec.node_name)
+        if node is None or not self.alive(record.value.spec.node_name):
+            return
+        others = [one for one in self._pods_on(record.value.spec.node_name) if one["metadata"]["uid"] != uid]
+        why = kubelet_rules.obstacle(record.manifest, node.manifest, others)
+        conditions = [c for c in record.manifest["status"]["conditions"] if c["type"] != kubelet_rules.PENDING]
+        status = {"conditions": conditions, **kubelet_rules.allocated(record.manifest)}
+        if why:
+            moment = timestamp(self._now())
+            pending = {"type": kubelet_rules.PENDING, "status": "True", "reason": why, "lastTransitionTime": moment}
+            status = {"conditions": [*conditions, pending]}
+        if why == kubelet_rules.DEFERRED:
+            self._deferred[key] = uid
+        self._server.patch(kinds.POD, *key, {"status": status}, subresource="status")
+
+    def _room_on(self, node_name: str) -> None:
+        """A pod is gone: deferred resizes on its node are tried again."""
+        for key in [key for key in self._on_node.get(node_name, ()) if key in self._deferred]:
+            uid = self._deferred.pop(key)
+            self._agenda.after(0.0, partial(self._resize, key, uid))
+
+    def _pods_on(self, node_name: str) -> Iterator[Manifest]:
+        """The pods of a node that have not ended."""
+        for key in self._on_node.get(node_name, ()):
+            record = self._server.find(kinds.POD, *key)
+            if record is not None and not terminal(record.value):
+                yield record.manifest
+
+    def _report(self, pod: Pod, phase: str, *, ready: bool, **more: Any) -> None:
         record = self._server.get(kinds.POD, pod.metadata.namespace, pod.metadata.name)
-        kept = [c for c in record.manifest["status"].get("conditions", ()) if c["type"] == "PodScheduled"]
+        stay = ("PodScheduled", kubelet_rules.PENDING)
+        kept = [c for c in record.manifest["status"].get("conditions", ()) if c["type"] in stay]
         state, moment = "True" if ready else "False", timestamp(self._now())
         own = [{"type": t, "status": state, "lastTransitionTime": moment} for t in ("Ready", "ContainersReady")]
         status = {"phase": phase, "conditions": [*kept, *own], **more}
@@ -204,6 +256,11 @@ class Kubelets:
 def _seconds(meta: ObjectMeta, annotation: str, default: float) -> float:
     text = meta.annotations.get(annotation, "")
     return float(text) if text.isdigit() else default
+
+
+def _static(pod: Pod) -> bool:
+    """Whether the kubelet itself made the pod: it was admitted before the API server knew it."""
+    return any(owner.kind == "Node" for owner in pod.metadata.owner_references)
 
 
 def _marked(value: Node | Pod) -> bool:

@@ -12,13 +12,14 @@ from typing import Any
 
 from reconciler.model import kinds
 from reconciler.model.objects import Node, Pod
-from reconciler.model.pods import terminal
+from reconciler.sandbox import node_rules
 from reconciler.sandbox.api_server import ApiServer, Record
 from reconciler.sandbox.clock import Agenda
 from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.kubelets import Kubelets
 from reconciler.sandbox.machines import Machine
-from reconciler.sandbox.manifests import timestamp
+from reconciler.sandbox.manifests import Manifest, timestamp
+from reconciler.sandbox.phases import terminal
 
 _NOT_READY, _UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 _OWN_TAINTS = (_NOT_READY, _UNREACHABLE)
@@ -104,7 +105,7 @@ class NodeLifecycle:
         node = self._server.find(kinds.NODE, "", pod.spec.node_name)
         if node is None:
             return
-        patience = _patience(pod, node.value)
+        patience = _patience(record.manifest, node.manifest)
         if patience is None:
             return
         uid = pod.metadata.uid
@@ -118,7 +119,7 @@ class NodeLifecycle:
         if record is None or record.value.metadata.uid != uid or record.value.metadata.deleting:
             return
         node = self._server.find(kinds.NODE, "", record.value.spec.node_name)
-        patience = _patience(record.value, node.value) if node is not None else None
+        patience = _patience(record.manifest, node.manifest) if node is not None else None
         if patience is not None and patience <= waited and self._tainted_since(node, waited):
             self._server.delete(kinds.POD, *key, uid=uid)
 
@@ -138,16 +139,16 @@ class NodeLifecycle:
         self._by_node.pop(node_name, None)
 
 
-def _patience(pod: Pod, node: Node) -> float | None:
+def _patience(pod: Manifest, node: Manifest) -> float | None:
     """Seconds that a pod bears its node's NoExecute taints: None for ever, 0 not at all."""
     shortest: float | None = None
-    for taint in node.spec.taints:
-        if taint.effect != "NoExecute":
+    for taint in node["spec"].get("taints") or ():
+        if taint["effect"] != "NoExecute":
             continue
-        bearing = [t for t in pod.spec.tolerations if t.tolerates(taint)]
+        bearing = [row for row in pod["spec"].get("tolerations") or () if node_rules.tolerates(row, taint)]
         if not bearing:
             return 0.0
-        limits = [t.toleration_seconds for t in bearing if t.toleration_seconds is not None]
+        limits = [float(row["tolerationSeconds"]) for row in bearing if row.get("tolerationSeconds") is not None]
         if limits:
             shortest = min(limits) if shortest is None else min(shortest, *limits)
     return shortest

@@ -1,33 +1,30 @@
-"""A small kube-scheduler: binds pending pods to nodes, and says so when no node will do.
+"""A small kube-scheduler: binds pending pods to nodes, or says which rule keeps a pod from how many nodes.
 
-Filters: room, node selector and required node affinity, taints, host ports, hard topology spread, required pod
-affinity and anti-affinity (both directions), zones of volumes, how many volumes a node can attach. Score: the node that
-the pod is nominated to, then the least allocated one, ties by name. Nominated pods keep their room from those that are
-no more important; a nomination to a node that is not there, or has no room after all, is dropped. It knows no
-preemption and no preferences, and leaves pods alone that name another scheduler. Source: Kubernetes, "kube-scheduler"
-and "Scheduling framework".
+Its rules read manifests and share no code with the engine: `node_rules` (selectors, taints, ports), `pod_requests`,
+`claims` (volumes) and `neighbours` (topology). Score: the node that the pod is nominated to, then the least allocated
+one, ties by name. Nominated pods keep their room from those that are no more important. It knows no preemption, no
+preferences and no devices, and leaves pods alone that name another scheduler. Source: Kubernetes, "kube-scheduler" and
+"Scheduling framework".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.model import kinds
-from reconciler.model.objects import LabelSelector, Pod
-from reconciler.model.pods import expected_on, terminal
-from reconciler.sandbox import selectors
+from reconciler.sandbox import node_rules, selectors
 from reconciler.sandbox.api_server import ApiServer, Record
+from reconciler.sandbox.claims import VolumeRules
 from reconciler.sandbox.clock import Agenda
-from reconciler.sandbox.csi import NodeDrivers
-from reconciler.sandbox.demand import Demand, Spread, Term, fits, shape
+from reconciler.sandbox.demand import Demand, shape
 from reconciler.sandbox.manifests import digest, timestamp
-from reconciler.sandbox.node_views import NodeView, NodeViews
-from reconciler.sandbox.volumes import Volumes
+from reconciler.sandbox.neighbours import Objection, objections
+from reconciler.sandbox.node_views import NodeView, NodeViews, Resident
+from reconciler.sandbox.pod_requests import Manifest
 from reconciler.sandbox.weather import Weather
 
-#: Tells of a pod and a node whether the pod may go there for the sake of other pods.
-Allows = Callable[[NodeView], bool]
 _SCORED = ("cpu", "memory")
 _NAME = "default-scheduler"
 #: When one of these changes, a pod that waits for its volumes may have a place.
@@ -37,22 +34,14 @@ _OF_VOLUMES = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSI
 class Scheduler:
     """See the module. It looks again at refused pods only when room may have appeared."""
 
-    def __init__(
-        self,
-        server: ApiServer,
-        volumes: Volumes,
-        drivers: NodeDrivers,
-        agenda: Agenda,
-        now: Callable[[], datetime],
-        weather: Weather,
-    ) -> None:
-        self._server, self._volumes, self._drivers, self._agenda, self._now = server, volumes, drivers, agenda, now
-        self._weather = weather
+    def __init__(self, server: ApiServer, agenda: Agenda, now: Callable[[], datetime], weather: Weather) -> None:
+        self._server, self._agenda, self._now, self._weather = server, agenda, now, weather
+        self._volumes = VolumeRules(server)
         self._nodes = NodeViews()
-        self._pending: dict[str, Pod] = {}
-        self._expected: dict[str, dict[str, Pod]] = {}
+        self._pending: dict[str, Manifest] = {}
+        self._expected: dict[str, dict[str, Manifest]] = {}
         self._demands: dict[bytes, Demand] = {}
-        self._refused: dict[int, Demand] = {}
+        self._refused: dict[int, tuple[Demand, str]] = {}
         self._fresh = False
         self._looks_at: datetime | None = None
         server.listen(self._heard)
@@ -64,34 +53,45 @@ class Scheduler:
             return
         if record.kind.name == "Node":
             if new is None:
-                self._nodes.forget(record.value.name)
-            elif self._nodes.see(new.value):
+                self._nodes.forget(record.key[1])
+                self._look_again()
+            elif self._nodes.see(new.manifest):
                 self._look_again()
         elif record.kind.name == "Pod":
-            self._heard_pod(record, gone=new is None)
+            self._heard_pod(record.manifest, gone=new is None)
+        elif record.kind.name == "Namespace":
+            self._heard_namespace()
         elif record.kind.name in _OF_VOLUMES:
             self._look_again()
 
-    def _heard_pod(self, record: Record, *, gone: bool) -> None:
-        pod: Pod = record.value
-        uid = pod.metadata.uid
-        self._expect(pod, gone=gone)
-        if gone or terminal(pod):
+    def _heard_pod(self, pod: Manifest, *, gone: bool) -> None:
+        uid, spec = pod["metadata"]["uid"], pod["spec"]
+        over = gone or pod["status"].get("phase") in ("Succeeded", "Failed")
+        self._expect(pod, over=over)
+        if over:
             self._pending.pop(uid, None)
             if self._nodes.remove(uid):
                 self._look_again()
-        elif pod.spec.node_name:
+        elif spec.get("nodeName"):
             self._pending.pop(uid, None)
-            self._nodes.add(pod, self._demand(pod))
-        elif pod.metadata.deleting or pod.spec.scheduling_gates or _of_another(record):
+            if self._nodes.add(pod, self._demand(pod)):
+                self._look_again()
+        elif "deletionTimestamp" in pod["metadata"] or spec.get("schedulingGates") or _of_another(spec):
             self._pending.pop(uid, None)
         else:
             self._fresh = self._fresh or uid not in self._pending
             self._pending[uid] = pod
 
-    def _expect(self, pod: Pod, *, gone: bool) -> None:
-        """Follow which pods are nominated to which node; who loses one may leave room for another."""
-        uid, name = pod.metadata.uid, "" if gone else expected_on(pod)
+    def _heard_namespace(self) -> None:
+        """The namespaces that a term selects may be others now."""
+        self._demands.clear()
+        self._nodes.refresh(self._demand)
+        self._look_again()
+
+    def _expect(self, pod: Manifest, *, over: bool) -> None:
+        """Follow which pods are nominated to which node; one that loses its nomination may leave room for another."""
+        uid = pod["metadata"]["uid"]
+        name = "" if over or pod["spec"].get("nodeName") else pod["status"].get("nominatedNodeName", "")
         for there, some in list(self._expected.items()):
             if there != name and some.pop(uid, None) is not None:
                 self._look_again()
@@ -104,16 +104,16 @@ class Scheduler:
         self._refused.clear()
         self._fresh = True
 
-    def _demand(self, pod: Pod) -> Demand:
+    def _demand(self, pod: Manifest) -> Demand:
         key = shape(pod)
         if key not in self._demands:
             self._demands[key] = Demand.of(pod, self._namespaces)
         return self._demands[key]
 
-    def _namespaces(self, selector: LabelSelector) -> Iterable[str]:
+    def _namespaces(self, selector: Manifest) -> Iterable[str]:
         for record in self._server.records(kinds.NAMESPACE):
-            if selectors.matches(selector, record.value.metadata.labels):
-                yield record.value.metadata.name
+            if selectors.selects(selector, record.manifest["metadata"].get("labels") or {}):
+                yield record.key[1]
 
     # --- a pass ---------------------------------------------------------------------------------------------------
     def settle(self) -> bool:
@@ -136,149 +136,126 @@ class Scheduler:
         self._looks_at = None
         return True
 
-    def _place(self, pod: Pod) -> None:
+    def _place(self, pod: Manifest) -> None:
         demand = self._demand(pod)
-        if id(demand) not in self._refused or pod.status.nominated_node_name:
-            node = self._best(demand, pod)
+        if id(demand) not in self._refused or pod["status"].get("nominatedNodeName"):
+            verdicts = self.verdicts(pod)
+            node = self._best(demand, pod, [self._nodes.by_name[name] for name, why in verdicts.items() if not why])
             if node is not None:
-                self._server.bind(pod.metadata.namespace, pod.metadata.name, node.name, timestamp(self._now()))
+                meta = pod["metadata"]
+                self._server.bind(meta["namespace"], meta["name"], node.name, timestamp(self._now()))
                 self._reconsider()
                 return
-            self._refused[id(demand)] = demand
-        self._refuse(pod)
+            self._refused[id(demand)] = demand, _message(verdicts.values())
+        self._refuse(pod, self._refused[id(demand)][1])
 
     def _reconsider(self) -> None:
         """A pod was bound: one that is drawn to it, or spread against it, may have a place now."""
-        moved = [key for key, demand in self._refused.items() if demand.topological]
+        moved = [key for key, (demand, _) in self._refused.items() if demand.topological]
         for key in moved:
             del self._refused[key]
         self._fresh = self._fresh or bool(moved)
 
-    def _best(self, demand: Demand, pod: Pod) -> NodeView | None:
-        allows, wanted = self._topology(demand), dict(demand.requests)
-        reachable, attachable = self._volumes.accepts(pod), self._drivers.takes(pod)
-        good = [
-            node
-            for node in self._nodes.known()
-            if node.accepts(demand)
-            and fits(demand.requests, self._kept(node, pod), node.allocatable)
-            and not _port_clash(demand, node)
-            and all(allow(node) for allow in allows)
-            and reachable(node.name, node.labels)
-            and attachable(node.name, (other for other, _ in node.pods.values()))
-        ]
-        if expected := next((node for node in good if node.name == pod.status.nominated_node_name), None):
+    def verdicts(self, pod: Manifest) -> dict[str, str]:
+        """By node, the rule that keeps the pod away; empty where none does."""
+        demand = self._demand(pod)
+        rules = [*self._volumes.objections(pod, self._nodes), *objections(demand, self._nodes)]
+        return {node.name: self._verdict(pod, demand, node, rules) for node in self._nodes.known()}
+
+    def _verdict(self, pod: Manifest, demand: Demand, node: NodeView, rules: Sequence[Objection]) -> str:
+        """The pod has to fit beside the pods that are nominated to the node, and without them, too."""
+        if demand.spec.get("schedulingGates"):
+            return "waiting for scheduling gates"
+        if demand.claims_devices:
+            return "cannot allocate all claims"
+        if own := node.objection(demand):
+            return own
+        guests = self._guests(node, pod)
+        return (guests and _beside(demand, node, guests, rules)) or _beside(demand, node, (), rules)
+
+    def _guests(self, node: NodeView, pod: Manifest) -> tuple[Resident, ...]:
+        """Other pods that are nominated to the node and at least as important."""
+        uid, least = pod["metadata"]["uid"], _priority(pod)
+        others = self._expected.get(node.name, {}).items()
+        return tuple(
+            Resident.of(other, self._demand(other)) for key, other in others if key != uid and _priority(other) >= least
+        )
+
+    def _best(self, demand: Demand, pod: Manifest, good: Sequence[NodeView]) -> NodeView | None:
+        nominated = pod["status"].get("nominatedNodeName")
+        if expected := next((node for node in good if node.name == nominated), None):
             return expected
         if self._weather.scattered:
-            return min(good, key=lambda node: digest(pod.metadata.uid, node.name), default=None)
-        return min(good, key=lambda node: (-_freedom(node, wanted), node.name), default=None)
+            return min(good, key=lambda node: digest(pod["metadata"]["uid"], node.name), default=None)
+        return min(good, key=lambda node: (-_freedom(node, demand.requests), node.name), default=None)
 
-    def _kept(self, node: NodeView, pod: Pod) -> Mapping[str, int]:
-        """What is taken on a node: by its pods, and by others that are nominated to it and at least as important."""
-        found = self._expected.get(node.name)
-        if not found:
-            return node.used
-        used = dict(node.used)
-        for other in found.values():
-            if other.metadata.uid != pod.metadata.uid and other.spec.priority >= pod.spec.priority:
-                for name, amount in self._demand(other).requests:
-                    used[name] = used.get(name, 0) + amount
-        return used
-
-    def _refuse(self, pod: Pod) -> None:
-        """Mark the pod Unschedulable, once."""
-        expected = self._nodes.by_name.get(pod.status.nominated_node_name)
-        if pod.status.nominated_node_name and (
-            expected is None or not expected.known or expected.accepts(self._demand(pod))
-        ):
+    def _refuse(self, pod: Manifest, message: str) -> None:
+        """Mark the pod Unschedulable with the reasons."""
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        if self._loses_nomination(pod):
             nothing = {"status": {"nominatedNodeName": None}}
-            self._server.patch(kinds.POD, pod.metadata.namespace, pod.metadata.name, nothing, subresource="status")
-        if any(c.type == "PodScheduled" and c.reason == "Unschedulable" for c in pod.status.conditions):
+            self._server.patch(kinds.POD, namespace, name, nothing, subresource="status")
+        if any(_unschedulable(c) for c in pod["status"].get("conditions") or ()):
             return
-        count = sum(1 for _ in self._nodes.known())
         condition = {
             "type": "PodScheduled",
             "status": "False",
             "reason": "Unschedulable",
-            "message": f"0/{count} nodes are available: no node has the room, labels, taints and topology it needs.",
+            "message": message,
             "lastTransitionTime": timestamp(self._now()),
         }
-        record = self._server.get(kinds.POD, pod.metadata.namespace, pod.metadata.name)
+        record = self._server.get(kinds.POD, namespace, name)
         others = [c for c in record.manifest["status"].get("conditions", ()) if c.get("type") != "PodScheduled"]
         status = {"status": {"conditions": [*others, condition]}}
-        self._server.patch(kinds.POD, pod.metadata.namespace, pod.metadata.name, status, subresource="status")
+        self._server.patch(kinds.POD, namespace, name, status, subresource="status")
 
-    # --- other pods -----------------------------------------------------------------------------------------------
-    def _topology(self, demand: Demand) -> list[Allows]:
-        rules: list[Allows] = [self._spread(demand, row) for row in demand.spreads]
-        if demand.affinity:
-            rules.append(self._affinity(demand))
-        avoided = [(term, self._nodes.counts(term, terminating=True)) for term in demand.anti_affinity]
-        avoided += [row for row in self._nodes.forbidding.values() if row[0].selects(demand.pod)]
-        return rules + [self._away(term, counts) for term, counts in avoided]
-
-    def _spread(self, demand: Demand, spread: Spread) -> Allows:
-        key, counts = spread.term.topology_key, self._nodes.counts(spread.term, terminating=False)
-        totals: dict[str, int] = {}
-        for node in self._nodes.known():
-            if key not in node.labels or (spread.honor_affinity and not demand.likes(node.name, node.labels)):
-                continue
-            if spread.honor_taints and not demand.tolerates(node.taints, node.unschedulable):
-                continue
-            domain = node.labels[key]
-            totals[domain] = totals.get(domain, 0) + counts.get(node.name, 0)
-        least = min(totals.values(), default=0)
-        if spread.min_domains is not None and len(totals) < spread.min_domains:
-            least = 0
-        own = int(spread.term.selects(demand.pod))
-
-        def allows(node: NodeView) -> bool:
-            domain = node.labels.get(key)
-            return domain is not None and totals.get(domain, 0) + own - least <= spread.max_skew
-
-        return allows
-
-    def _affinity(self, demand: Demand) -> Allows:
-        """Every term needs a pod in the node's domain; the first pod of a group that attracts itself is free."""
-        places = [(t.topology_key, self._domains(t, self._nodes.counts(t, terminating=True))) for t in demand.affinity]
-        first = not any(domains for _, domains in places) and all(t.selects(demand.pod) for t in demand.affinity)
-
-        def allows(node: NodeView) -> bool:
-            if first:
-                return all(key in node.labels for key, _ in places)
-            return all(node.labels.get(key) in domains for key, domains in places)
-
-        return allows
-
-    def _away(self, term: Term, counts: Mapping[str, int]) -> Allows:
-        domains = self._domains(term, counts)
-        return lambda node: node.labels.get(term.topology_key) not in domains
-
-    def _domains(self, term: Term, counts: Mapping[str, int]) -> set[str]:
-        """Domains in which at least one counted pod runs."""
-        views = (self._nodes.by_name.get(name) for name, count in counts.items() if count)
-        labels = (view.labels for view in views if view is not None)
-        return {own[term.topology_key] for own in labels if term.topology_key in own}
+    def _loses_nomination(self, pod: Manifest) -> bool:
+        """A pod that finds no pods to preempt loses its nomination. One that never preempts keeps it for ever."""
+        nominated = self._nodes.by_name.get(pod["status"].get("nominatedNodeName") or "")
+        if not pod["status"].get("nominatedNodeName") or pod["spec"].get("preemptionPolicy") == "Never":
+            return False
+        return nominated is None or not nominated.known or not nominated.objection(self._demand(pod))
 
 
-def _of_another(record: Record) -> bool:
-    return bool(record.manifest["spec"].get("schedulerName", _NAME) != _NAME)
+def _beside(demand: Demand, node: NodeView, guests: Sequence[Resident], rules: Iterable[Objection]) -> str:
+    """The first rule that keeps the pod from a node whose own properties accept it."""
+    if demand.ports:
+        others = (*node.pods.values(), *guests)
+        if node_rules.ports_clash(demand.ports, (port for other in others for port in other.demand.ports)):
+            return "node(s) didn't have free ports for the requested pod ports"
+    return node.shortage(demand, guests) or next(filter(None, (rule(node, guests) for rule in rules)), "")
 
 
-def _turn(pod: Pod) -> tuple[int, str, str, str]:
-    created = pod.metadata.creation_timestamp
-    return (-pod.spec.priority, created.isoformat() if created else "", pod.metadata.namespace, pod.metadata.name)
+def _message(reasons: Iterable[str]) -> str:
+    """As the kube-scheduler writes it: the number of nodes by reason."""
+    counts = Counter(reasons)
+    rows = sorted(f"{count} {reason}" for reason, count in counts.items())
+    total = f"0/{sum(counts.values())} nodes are available"
+    return f"{total}: {', '.join(rows)}." if rows else f"{total}."
+
+
+def _unschedulable(condition: Manifest) -> bool:
+    return condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable"
+
+
+def _of_another(spec: Manifest) -> bool:
+    return bool(spec.get("schedulerName", _NAME) != _NAME)
+
+
+def _priority(pod: Manifest) -> int:
+    return int(pod["spec"].get("priority") or 0)
+
+
+def _turn(pod: Manifest) -> tuple[int, str, str, str]:
+    meta = pod["metadata"]
+    return (-_priority(pod), meta["creationTimestamp"], meta["namespace"], meta["name"])
 
 
 def _freedom(node: NodeView, wanted: Mapping[str, int]) -> int:
     """The shares of CPU and memory that stay free, added up, in millionths."""
     free = 0
     for resource in _SCORED:
-        full = node.allocatable[resource]
+        full = node.allocatable.get(resource, 0)
         left = full - node.used.get(resource, 0) - wanted.get(resource, 0)
         free += left * 1_000_000 // full if full else 0
     return free
-
-
-def _port_clash(demand: Demand, node: NodeView) -> bool:
-    return bool(demand.ports) and any(demand.ports & other.ports for _, other in node.pods.values())

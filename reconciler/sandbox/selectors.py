@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reconciler.model.objects import Expression, LabelSelector
@@ -29,6 +29,24 @@ def matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
         _holds(row, labels) for row in selector.match_expressions
     )
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a selector of a manifest selects these labels. None selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    pairs, rows = selector.get("matchLabels") or {}, selector.get("matchExpressions") or ()
+    return all(key in labels and labels[key] == value for key, value in pairs.items()) and all(
+        _selects(row["key"], row["operator"], row.get("values") or (), labels) for row in rows
+    )
+
+
+def _selects(key: str, operator: str, values: Sequence[str], labels: Mapping[str, str]) -> bool:
+    if operator in ("Exists", "DoesNotExist"):
+        return (key in labels) == (operator == "Exists")
+    if operator == "In":
+        return key in labels and labels[key] in values
+    return key not in labels or labels[key] not in values
 
 
 def _holds(row: Expression, labels: Mapping[str, str]) -> bool:

@@ -7,23 +7,21 @@ Classes", "Ephemeral Volumes", "CSI volume migration"; CSI.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from api import labels
 from reconciler.model import kinds
 from reconciler.model.objects import Pod
-from reconciler.model.pods import terminal
-from reconciler.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.storage import PersistentVolumeClaim, StorageClass
 from reconciler.sandbox.api_server import ApiServer, Key, Record
+from reconciler.sandbox.claims import BOUND, EBS, IN_TREE
 from reconciler.sandbox.clock import Agenda
-from reconciler.sandbox.demand import term_holds
 from reconciler.sandbox.manifests import digest
+from reconciler.sandbox.phases import terminal
 
-#: The driver that makes EBS volumes, and what it was called while it was part of Kubernetes.
-EBS, _IN_TREE = "ebs.csi.aws.com", "kubernetes.io/aws-ebs"
 _WAITS = "WaitForFirstConsumer"
-_BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+_BOUND = {BOUND: "yes"}
 
 
 class Volumes:
@@ -34,31 +32,6 @@ class Volumes:
         self._claims: dict[Key, None] = {}
         self._pods: dict[Key, None] = {}
         server.listen(self._heard)
-
-    def accepts(self, pod: Pod) -> Callable[[str, Mapping[str, str]], bool]:
-        """A predicate over nodes (name, labels): whether the pod's volumes are, or could be, where the node is."""
-        tests = [self._claim_accepts(pod.metadata.namespace, name) for name in claims_of(pod)]
-        return lambda name, own: all(test(name, own) for test in tests)
-
-    def drivers_of(self, pod: Pod) -> dict[str, str]:
-        """The drivers that attach the pod's volumes, by volume (by claim where there is none yet)."""
-        found: dict[str, str] = {}
-        for name in claims_of(pod):
-            claim = self._server.find(kinds.PVC, pod.metadata.namespace, name)
-            volume = claim.value.spec.volume_name if claim is not None else ""
-            driver = self._driver(claim.value) if claim is not None else ""
-            if driver:
-                found[volume or f"{pod.metadata.namespace}/{name}"] = driver
-        return found
-
-    def _driver(self, claim: PersistentVolumeClaim) -> str:
-        record = self._server.find(kinds.PV, "", claim.spec.volume_name) if claim.spec.volume_name else None
-        storage = self._class_of(claim)
-        if record is None:
-            return "" if storage is None else EBS if storage.provisioner == _IN_TREE else storage.provisioner
-        volume: PersistentVolume = record.value
-        in_tree = EBS if volume.spec.aws_elastic_block_store is not None else ""
-        return volume.spec.csi.driver if volume.spec.csi is not None else in_tree
 
     # --- what changes ---------------------------------------------------------------------------------------------
     def _heard(self, old: Record | None, new: Record | None) -> None:
@@ -144,7 +117,7 @@ class Volumes:
         id_ = f"vol-{digest(volume)[:17]}"
         source = {"csi": {"driver": storage.provisioner, "volumeHandle": id_}}
         spec = {
-            **({"awsElasticBlockStore": {"volumeID": id_}} if storage.provisioner == _IN_TREE else source),
+            **({"awsElasticBlockStore": {"volumeID": id_}} if storage.provisioner == IN_TREE else source),
             "claimRef": {"namespace": namespace, "name": name},
             "storageClassName": storage.metadata.name,
             "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
@@ -170,22 +143,6 @@ class Volumes:
         for record in list(self._server.records(kinds.PV)):
             if record.manifest["spec"].get("claimRef") == {"namespace": namespace, "name": name}:
                 self._server.delete(kinds.PV, "", record.value.metadata.name)
-
-    def _claim_accepts(self, namespace: str, name: str) -> Callable[[str, Mapping[str, str]], bool]:
-        claim = self._server.find(kinds.PVC, namespace, name)
-        if claim is None:
-            return lambda _name, _labels: False
-        value: PersistentVolumeClaim = claim.value
-        if not value.spec.volume_name:
-            storage = self._class_of(value)
-            waits = storage is not None and storage.volume_binding_mode == _WAITS
-            zones = _allowed(storage) if storage is not None else ()
-            return lambda _name, own: waits and (not zones or own.get(labels.ZONE) in zones)
-        record = self._server.find(kinds.PV, "", value.spec.volume_name)
-        volume: PersistentVolume | None = record.value if record is not None else None
-        affinity = volume.spec.node_affinity if volume is not None else None
-        terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
-        return lambda node, own: volume is not None and (not terms or any(term_holds(t, node, own) for t in terms))
 
     def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         record = self._server.find(kinds.STORAGE_CLASS, "", claim.spec.storage_class_name or "")

@@ -22,6 +22,8 @@ class Weather:
     #: From binding to Running and Ready; and how long a pod takes to stop (never longer than its grace).
     pod_start_seconds: float = 2.0
     pod_stop_seconds: float = 2.0
+    #: From the change of a running pod's resources until the kubelet acts on it.
+    resize_seconds: float = 2.0
     #: How long a silent node counts as Ready, and how long pods of a vanished node stay.
     node_monitor_seconds: float = 40.0
     pod_gc_seconds: float = 50.0

@@ -16,11 +16,11 @@ from api import labels
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds as model
 from reconciler.model.objects import Pod
-from reconciler.model.pods import active
 from reconciler.ports import AlreadyExists
 from reconciler.sandbox.api_server import ApiServer, Key, Record
 from reconciler.sandbox.eviction import ready
 from reconciler.sandbox.manifests import digest
+from reconciler.sandbox.phases import active
 
 _HASH = "pod-template-hash"
 

@@ -92,7 +92,7 @@ class World:
         differences = Differences(self.server, self.ec2, self.agenda, seed)
         self.kubelets = Kubelets(self.server, self.ec2, differences, self.agenda, self.clock.now)
         volumes = Volumes(self.server, self.agenda, zones, self.weather.detach_seconds)
-        drivers = NodeDrivers(self.server, volumes, differences.attachable)
+        drivers = NodeDrivers(self.server, differences.attachable)
         self._parts: tuple[Part, ...] = (
             GarbageCollector(self.server),
             NodeLifecycle(self.server, self.ec2, self.kubelets, self.agenda, self.clock.now),
@@ -103,7 +103,7 @@ class World:
             DisruptionController(self.server),
             volumes,
             drivers,
-            Scheduler(self.server, volumes, drivers, self.agenda, self.clock.now, self.weather),
+            Scheduler(self.server, self.agenda, self.clock.now, self.weather),
         )
         for name in ("default", "kube-system"):
             self.server.create(model.NAMESPACE, {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}})
@@ -145,6 +145,14 @@ class World:
     def scale(self, namespace: str, deployment: str, replicas: int) -> None:
         """Raises AlreadyGone."""
         self.server.patch(model.DEPLOYMENT, namespace, deployment, {"spec": {"replicas": replicas}})
+
+    def resize(self, namespace: str, pod: str, requests: Mapping[str, str]) -> None:
+        """Change the requests of a pod's first container in place. Raises AlreadyGone."""
+        first, *others = self.server.get(model.POD, namespace, pod).manifest["spec"]["containers"]
+        resources = first.get("resources") or {}
+        wanted = {**resources, "requests": {**(resources.get("requests") or {}), **requests}}
+        containers = [{**first, "resources": wanted}, *others]
+        self.server.patch(model.POD, namespace, pod, {"spec": {"containers": containers}})
 
     def objects(self, kind_name: str) -> list[dict[str, Any]]:
         """Copies of all objects of a kind, by namespace and name."""

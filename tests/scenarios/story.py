@@ -8,6 +8,7 @@ A scenario is a list of steps. Verbs:
   (what changes of it); `budgets` in it are those of a pool whose nodes are left alone otherwise; `node_class` (what
   changes of its spec);
 - `deploy`, `stateful`, `daemon` (workloads from their short form), `guard` (an app's PodDisruptionBudget), `scale`,
+  `resize` (other requests for an app's pods, in place; the kubelet acts on it after `resize_seconds` of the weather),
   `apply` (a manifest), `patch` and `annotate` (objects, unseen by the webhook), `static_pod`, `delete`, `abandon`
   (finalizers off first); one object is meant by its name, `first`, `every`, `of APP` (of a Node or NodeClaim: where a
   pod of it is), `in POOL`, or `not NAME` (a claim that is not among those remembered);
@@ -126,6 +127,11 @@ class Story:
     def do_scale(self, given: Mapping[str, int]) -> None:
         for name, replicas in given.items():
             self.world.scale("default", name, replicas)
+
+    def do_resize(self, given: Mapping[str, Mapping[str, str]]) -> None:
+        for app, requests in given.items():
+            for one in self._chosen("Pod", f"of {app}"):
+                self.world.resize(*one.key, requests)
 
     def do_static_pod(self, name: str) -> None:
         """A pod that the kubelet of the first node runs from a file."""
