@@ -32,7 +32,7 @@ from tests.simulation import memories, memory
 from tests.simulation.hands import Hands, Staff
 from tests.simulation.invariants import Invariants, Violation
 from tests.simulation.rest import unrest
-from tests.simulation.scripts import STORM_SECONDS, TYPES, Deed, Fault, Script, script
+from tests.simulation.scripts import STORM_SECONDS, TYPES, Deed, Fault, Script, differing, script
 from tests.simulation.trouble import Killed, Trouble
 
 SETTINGS = Settings(
@@ -323,13 +323,14 @@ def _same(tried: Outcome, failed: Outcome) -> bool:
 def told(outcome: Outcome) -> str:
     """The story of a failure."""
     rows: tuple[Deed | Fault, ...] = outcome.script.rows
+    option = " --differing" if outcome.script.differing else ""
     lines = [
         f"seed {outcome.script.seed}, at {outcome.at:.1f} s: {outcome.violation}",
         f"weather: {outcome.script.weather}",
         f"{len(rows)} deeds and faults:",
         *(f"  {row}" for row in sorted(rows, key=lambda row: row.at)),
         *outcome.story,
-        f"replay: python -m tests.simulation.chaos --seed {outcome.script.seed} -v",
+        f"replay: python -m tests.simulation.chaos --seed {outcome.script.seed}{option} -v",
     ]
     return "\n".join(lines)
 
@@ -343,12 +344,13 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="the first of them")
     parser.add_argument("-v", "--verbose", action="store_true", help="tell every seed's script, not only failing ones")
     parser.add_argument("--whole", action="store_true", help="do not make failing scripts shorter")
+    parser.add_argument("--differing", action="store_true", help="let nodes differ from their plan")
     given = parser.parse_args()
     chosen = [given.seed] if given.seed is not None else range(given.start, given.start + given.seeds)
     began, failed = time.monotonic(), []
     asked, looked = Counter[str](), Counter[str]()
     for seed in chosen:
-        outcome = play(script(seed))
+        outcome = play(differing(script(seed)) if given.differing else script(seed))
         asked, looked = asked + outcome.asked, looked + outcome.looked
         if outcome.violation:
             failed.append(seed)

@@ -56,12 +56,18 @@ class Hands:
 
     def calm(self) -> None:
         """Undo what would keep the cluster from coming to rest: the weather, outages, blocks, marks and taints."""
+        agent = self._world.ec2.weather.late_taint.partition("=")[0]
         self._world.ec2.weather = Weather()
         for key in sorted(self._outages):
             self._world.ec2.stock_out(*key, self._world.clock.now())
         for kind in (kinds.NODE, kinds.POD):
             for record in self._sorted(kind):
                 self._unmark(record)
+        for record in self._sorted(kinds.NODE):
+            there = record.manifest["spec"].get("taints") or []
+            if any(taint["key"] == agent for taint in there):
+                taints = [taint for taint in there if taint["key"] != agent]
+                self._world.server.patch(kinds.NODE, *record.key, {"spec": {"taints": taints}})
         self._clear_class()
         for (kind_name, name), manifest in self._manifests.items():
             if kind_name == "NodePool":

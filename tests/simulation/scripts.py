@@ -21,6 +21,17 @@ TYPES = ("c5.large", "c6i.large", "c6i.xlarge", "m5.large", "m6i.large", "m6i.xl
 _PLURALS = tuple(kind.plural for kind in kinds.WATCHED)
 _MOVING = ("nodeclaims", "nodes", "pods", "nodepools", "poddisruptionbudgets")
 _WRITES = ("create", "patch", "delete", "evict")
+_AGENT = "corp.example.com/agent=missing:NoSchedule"
+_DIFFERENCES: tuple[Mapping[str, Any], ...] = (
+    {"lacking": {"cpu": "300m"}},
+    {"lacking": {"memory": "20%"}},
+    {"lacking": {"ephemeral-storage": "10Gi"}},
+    {"lacking": {"pods": "80%"}},
+    {"lacking_attachments": 25},
+    {"missing_labels": ("topology.kubernetes.io/zone",)},
+    {"late_taint": _AGENT},
+    {"late_taint": _AGENT, "late_taint_seconds": 90.0},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,8 @@ class Script:
     expires: bool = False
     #: Whether there is a queue that tells of interruptions.
     queue: bool = False
+    #: Whether nodes differ from their plan.
+    differing: bool = False
 
     @property
     def rows(self) -> tuple[Deed | Fault, ...]:
@@ -94,6 +107,14 @@ def script(seed: int) -> Script:
         queue=seed % 3 == 0,
         expires=made.expires,
     )
+
+
+def differing(what: Script) -> Script:
+    """The same script in a world whose nodes differ from their plan in one way. The dice are their own."""
+    dice = Random(f"differences {what.seed}")
+    way = dice.choice(_DIFFERENCES)
+    weather = replace(what.weather, differing_share=dice.choice((0.3, 1.0)), **way)
+    return replace(what, weather=weather, differing=True)
 
 
 def _with_memory_limits(dice: Random, manifests: tuple[Manifest, ...]) -> tuple[Manifest, ...]:
