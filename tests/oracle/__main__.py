@@ -21,6 +21,7 @@ from tests.oracle.campaign import campaign, faults, kinds, sorted_out, table
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare
 from tests.oracle.difference import Difference
+from tests.oracle.sandbox import pairs
 from tests.oracle.worlds import drawn, world_of
 
 
@@ -61,6 +62,8 @@ def _many(seeds: range, workers: int) -> int:
 
 def _one(world: Json, oracle: Oracle, kind: str) -> int:
     found = compare(world, oracle)
+    for difference in pairs(world, oracle):
+        print(difference)
     wanted = [one for one in found.differences if kind in one.kind]
     shown = set[str]()
     for difference in wanted:

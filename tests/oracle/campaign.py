@@ -15,6 +15,7 @@ from tests.oracle.difference import Difference
 from tests.oracle.exceptions import EXCEPTIONS, MOST, Case, Rule
 from tests.oracle.features import FEATURES
 from tests.oracle.pending import PENDING
+from tests.oracle.sandbox import pairs
 from tests.oracle.worlds import world_of
 
 #: Of 5,000 worlds each feature must be in so many; in fewer worlds, in as large a share of them.
@@ -56,7 +57,8 @@ def tried(seed: int, oracle: Oracle) -> Tried:
         if solution is not None
         else (0, 0, 0)
     )
-    return Tried(seed, features_of(world), *numbers, exceptions, open_, unexplained)
+    sandbox = tuple(pairs(world, oracle))
+    return Tried(seed, features_of(world), *numbers, exceptions, open_, (*unexplained, *sandbox))
 
 
 Named = tuple[tuple[Difference, str], ...]
