@@ -1,7 +1,7 @@
 """The hash of everything whose change may help pods that no new node has helped.
 
-These are the NodePools, the EC2NodeClasses, the daemon sets and the facts that Kerf has learned of nodes; the pod's own
-spec is its shape.
+These are the NodePools, the EC2NodeClasses, the daemon sets, and the taints and labels that Kerf has learned of nodes;
+the pod's own spec is its shape. Learned sizes are left out: their end after a day is no reason for one more node.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ def _inputs(snapshot: Snapshot) -> Iterator[Any]:
         pool = snapshot.node_pools[name]
         if labels.MISMATCHES in pool.metadata.annotations:
             known = mismatches.believable(mismatches.remembered(pool), snapshot.now)
-            yield from sorted([s.instance_type, s.image, s.hash, sorted(s.amounts.items())] for s in known.sizes)
             yield from sorted([t.kind, t.text, t.hash] for t in known.traits if t.is_proven)
     for name in sorted(snapshot.daemon_sets):
         yield name, snapshot.daemon_sets[name].metadata.generation
