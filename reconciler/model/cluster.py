@@ -20,6 +20,7 @@ from api import labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
+from reconciler.model.following import Following
 from reconciler.model.grouping import Grouping
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.journal import Journal
@@ -28,7 +29,7 @@ from reconciler.model.objects import Node, Pod
 from reconciler.model.overlays import NOTHING, Overlaid, Overlays
 from reconciler.model.pdbs import PdbIndex
 from reconciler.model.settings import Settings
-from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot, StateNode
+from reconciler.model.snapshot import BY_FOLLOWING, InstanceIndex, PodIndex, Snapshot, StateNode
 
 #: How many UIDs of deleted objects are remembered, per kind.
 _TOMBSTONES = 20000
@@ -74,10 +75,13 @@ _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
     "ResourceSlice": (("slices_by_node", lambda found: found.spec.node_name),),
 }
 
-_INDEXES = {name for rows in _GROUPINGS.values() for name, _ in rows}
-_INDEXES |= {"state_nodes", "pdb_budgets", "pdb_selectors", "overlaid", "overlay_faults", "journal"}
+#: The fields of a Snapshot that the journal follows: the tables of objects and the indexes of these.
+_FOLLOWED = {*FIELDS.values(), "state_nodes", "pdb_budgets", "pdb_selectors"}
+_FOLLOWED |= {name for rows in _GROUPINGS.values() for name, _ in rows}
+if _DIFFERENT := _FOLLOWED ^ {*BY_FOLLOWING[Following.FOLLOWED]}:
+    raise TypeError(f"declared as followed and not followed, or the reverse: {sorted(_DIFFERENT)}")
 #: The fields of a Snapshot that do not come from here: who makes one gives them.
-FACTS = tuple(f.name for f in fields(Snapshot) if f.name not in {*FIELDS.values(), *_INDEXES})
+FACTS = tuple(f.name for f in fields(Snapshot) if f.name not in {*_FOLLOWED, "overlaid", "overlay_faults", "journal"})
 
 
 class Cluster:

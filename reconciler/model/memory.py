@@ -16,35 +16,19 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
 
 from reconciler.model.boundaries import broken
+from reconciler.model.following import Following
 from reconciler.model.journal import Journal
 from reconciler.model.noting import Read, Tape, earlier, noting, table_of
 from reconciler.model.plan import NOTHING, Plan, Refusal, joined
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import BY_FOLLOWING, Snapshot
 
 V = TypeVar("V")
 T = TypeVar("T")
 
-#: Tables that are handed over as a whole, and compared with the ones before.
-_COMPARED = (
-    "class_facts",
-    "resolved_at",
-    "dry_runs",
-    "catalogues",
-    "overlaid",
-    "overlay_faults",
-    "instances",
-    "instances_by_group",
-    "out_of_stock",
-    "shifted",
-    "launch_failures",
-    "nominated_until",
-    "buffer_pods",
-    "unread_since",
-    "fresh_at",
-    "not_before",
-)
+#: Tables that are handed over as a whole, and compared with the ones before. Instances are two tables.
+_COMPARED = (*BY_FOLLOWING[Following.COMPARED], "instances_by_group")
 #: Everything rests on these.
-_GROUND = ("settings", "cluster")
+_GROUND = BY_FOLLOWING[Following.GROUND]
 #: Signs of life of the sources: nothing in the world is another for them.
 _NOT_OF_THE_WORLD = ("fresh_at",)
 

@@ -7,18 +7,15 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
+from reconciler.model.following import Following
+from reconciler.model.snapshot import BY_FOLLOWING, InstanceIndex, PodIndex, Snapshot
 
 #: An entry of a table that was looked up; None stands for the table as a whole.
 Read = tuple[str, str | None]
 _AT_ONCE = timedelta(0)
 #: What the whole plan is about, not one object: a step must not look at it, and finds nothing there.
 _NOT_FOR_STEPS: Mapping[str, Any] = {
-    "interruptions": (),
-    "batch": None,
-    "nominations": (),
-    "proposals": (),
-    "under_way": (),
+    f.name: f.default for f in fields(Snapshot) if f.name in BY_FOLLOWING[Following.NOT_FOR_STEPS]
 }
 #: The fields that are one table each; pods and instances are several.
 _TABLES = tuple(f.name for f in fields(Snapshot) if str(f.type).startswith("Mapping["))

@@ -32,6 +32,7 @@ from reconciler.model.cloud import (
     Interruption,
     PlacementGroup,
 )
+from reconciler.model.following import COMPARED, FOLLOWED, GROUND, NOT_FOR_STEPS, WHOLE, by_following
 from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
 from reconciler.model.inventory import Inventory
 from reconciler.model.journal import Journal
@@ -210,105 +211,112 @@ class InstanceIndex(Mapping[str, Instance]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """See the module. `pods.pending` holds provisionable pods only. Maps are by name unless said otherwise."""
+    """See the module. `pods.pending` holds provisionable pods only. Maps are by name unless said otherwise.
 
-    now: datetime
-    settings: Settings
-    node_pools: Mapping[str, NodePool] = field(default_factory=dict)
-    node_classes: Mapping[str, EC2NodeClass] = field(default_factory=dict)
-    node_overlays: Mapping[str, NodeOverlay] = field(default_factory=dict)
-    node_claims: Mapping[str, NodeClaim] = field(default_factory=dict)
-    nodes: Mapping[str, objects.Node] = field(default_factory=dict)
+    Each field declares how the memory follows it (`following.py`).
+    """
+
+    now: datetime = field(metadata=WHOLE)
+    settings: Settings = field(metadata=GROUND)
+    node_pools: Mapping[str, NodePool] = field(default_factory=dict, metadata=FOLLOWED)
+    node_classes: Mapping[str, EC2NodeClass] = field(default_factory=dict, metadata=FOLLOWED)
+    node_overlays: Mapping[str, NodeOverlay] = field(default_factory=dict, metadata=FOLLOWED)
+    node_claims: Mapping[str, NodeClaim] = field(default_factory=dict, metadata=FOLLOWED)
+    nodes: Mapping[str, objects.Node] = field(default_factory=dict, metadata=FOLLOWED)
     #: Claims and nodes paired; by claim name, or `node/<name>` for a Node without a claim.
-    state_nodes: Mapping[str, StateNode] = field(default_factory=dict)
+    state_nodes: Mapping[str, StateNode] = field(default_factory=dict, metadata=FOLLOWED)
     #: Nodes by provider ID; claims by provider ID, by the instance they have or are to have, by launch group, by
     #: NodePool and by node class. What has none of it is not in; each group is sorted by name.
-    nodes_by_provider: Mapping[str, tuple[objects.Node, ...]] = field(default_factory=dict)
-    claims_by_provider: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
-    claims_by_instance: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
-    claims_by_group: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
-    claims_by_pool: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
-    claims_by_class: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict)
+    nodes_by_provider: Mapping[str, tuple[objects.Node, ...]] = field(default_factory=dict, metadata=FOLLOWED)
+    claims_by_provider: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
+    claims_by_instance: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
+    claims_by_group: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
+    claims_by_pool: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
+    claims_by_class: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
     #: Volume attachments by node name.
-    attachments_by_node: Mapping[str, tuple[storage.VolumeAttachment, ...]] = field(default_factory=dict)
-    pods: PodIndex = field(default_factory=lambda: PodIndex({}, {}, {}))
+    attachments_by_node: Mapping[str, tuple[storage.VolumeAttachment, ...]] = field(
+        default_factory=dict, metadata=FOLLOWED
+    )
+    pods: PodIndex = field(default_factory=lambda: PodIndex({}, {}, {}), metadata=FOLLOWED)
     #: The next four are by `namespace/name`.
-    pdbs: Mapping[str, objects.PodDisruptionBudget] = field(default_factory=dict)
+    pdbs: Mapping[str, objects.PodDisruptionBudget] = field(default_factory=dict, metadata=FOLLOWED)
     #: What they say of evictions: `pdb_selectors` by namespace.
-    pdb_budgets: Mapping[str, Budget] = field(default_factory=dict)
-    pdb_selectors: Mapping[str, Selectors] = field(default_factory=dict)
-    daemon_sets: Mapping[str, objects.DaemonSet] = field(default_factory=dict)
-    volume_claims: Mapping[str, storage.PersistentVolumeClaim] = field(default_factory=dict)
-    volumes: Mapping[str, storage.PersistentVolume] = field(default_factory=dict)
-    storage_classes: Mapping[str, storage.StorageClass] = field(default_factory=dict)
-    volume_attachments: Mapping[str, storage.VolumeAttachment] = field(default_factory=dict)
+    pdb_budgets: Mapping[str, Budget] = field(default_factory=dict, metadata=FOLLOWED)
+    pdb_selectors: Mapping[str, Selectors] = field(default_factory=dict, metadata=FOLLOWED)
+    daemon_sets: Mapping[str, objects.DaemonSet] = field(default_factory=dict, metadata=FOLLOWED)
+    volume_claims: Mapping[str, storage.PersistentVolumeClaim] = field(default_factory=dict, metadata=FOLLOWED)
+    volumes: Mapping[str, storage.PersistentVolume] = field(default_factory=dict, metadata=FOLLOWED)
+    storage_classes: Mapping[str, storage.StorageClass] = field(default_factory=dict, metadata=FOLLOWED)
+    volume_attachments: Mapping[str, storage.VolumeAttachment] = field(default_factory=dict, metadata=FOLLOWED)
     #: By the name of their Node.
-    csi_nodes: Mapping[str, storage.CSINode] = field(default_factory=dict)
-    namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
+    csi_nodes: Mapping[str, storage.CSINode] = field(default_factory=dict, metadata=FOLLOWED)
+    namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict, metadata=FOLLOWED)
     #: What pods belong to, by `namespace/name`; empty unless something that is asked for needs it (`kinds.watched`).
-    services: Mapping[str, objects.Service] = field(default_factory=dict)
-    replication_controllers: Mapping[str, objects.ReplicationController] = field(default_factory=dict)
-    replica_sets: Mapping[str, workloads.ReplicaSet] = field(default_factory=dict)
-    stateful_sets: Mapping[str, workloads.StatefulSet] = field(default_factory=dict)
-    deployments: Mapping[str, workloads.Deployment] = field(default_factory=dict)
+    services: Mapping[str, objects.Service] = field(default_factory=dict, metadata=FOLLOWED)
+    replication_controllers: Mapping[str, objects.ReplicationController] = field(
+        default_factory=dict, metadata=FOLLOWED
+    )
+    replica_sets: Mapping[str, workloads.ReplicaSet] = field(default_factory=dict, metadata=FOLLOWED)
+    stateful_sets: Mapping[str, workloads.StatefulSet] = field(default_factory=dict, metadata=FOLLOWED)
+    deployments: Mapping[str, workloads.Deployment] = field(default_factory=dict, metadata=FOLLOWED)
     #: By `namespace/name`; empty unless the gate CapacityBuffer is open.
-    capacity_buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict)
-    pod_templates: Mapping[str, workloads.StoredTemplate] = field(default_factory=dict)
+    capacity_buffers: Mapping[str, CapacityBuffer] = field(default_factory=dict, metadata=FOLLOWED)
+    pod_templates: Mapping[str, workloads.StoredTemplate] = field(default_factory=dict, metadata=FOLLOWED)
     #: Empty while claims of devices are ignored; claims are by `namespace/name`, a node's own slices by its name.
-    device_classes: Mapping[str, devices.DeviceClass] = field(default_factory=dict)
-    resource_slices: Mapping[str, devices.ResourceSlice] = field(default_factory=dict)
-    resource_claims: Mapping[str, devices.ResourceClaim] = field(default_factory=dict)
-    slices_by_node: Mapping[str, tuple[devices.ResourceSlice, ...]] = field(default_factory=dict)
+    device_classes: Mapping[str, devices.DeviceClass] = field(default_factory=dict, metadata=FOLLOWED)
+    resource_slices: Mapping[str, devices.ResourceSlice] = field(default_factory=dict, metadata=FOLLOWED)
+    resource_claims: Mapping[str, devices.ResourceClaim] = field(default_factory=dict, metadata=FOLLOWED)
+    slices_by_node: Mapping[str, tuple[devices.ResourceSlice, ...]] = field(default_factory=dict, metadata=FOLLOWED)
     #: The cluster's own facts (for user data); None until they are known.
-    cluster: ClusterFacts | None = None
+    cluster: ClusterFacts | None = field(default=None, metadata=GROUND)
     #: What AWS made of each EC2NodeClass, as of when, and the types each can launch.
-    class_facts: Mapping[str, ClassFacts] = field(default_factory=dict)
-    resolved_at: Mapping[str, datetime] = field(default_factory=dict)
+    class_facts: Mapping[str, ClassFacts] = field(default_factory=dict, metadata=COMPARED)
+    resolved_at: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What AWS last said of a launch from each EC2NodeClass that was tried dry.
-    dry_runs: Mapping[str, DryRun] = field(default_factory=dict)
-    catalogues: Mapping[str, Catalogue] = field(default_factory=dict)
+    dry_runs: Mapping[str, DryRun] = field(default_factory=dict, metadata=COMPARED)
+    catalogues: Mapping[str, Catalogue] = field(default_factory=dict, metadata=COMPARED)
     #: The types of those NodePools of which NodeOverlays change anything, by pool and class (see `types_for`); and why
     #: overlays are applied nowhere, by overlay.
-    overlaid: Mapping[PoolKey, Catalogue] = field(default_factory=dict)
-    overlay_faults: Mapping[str, Reason] = field(default_factory=dict)
+    overlaid: Mapping[PoolKey, Catalogue] = field(default_factory=dict, metadata=COMPARED)
+    overlay_faults: Mapping[str, Reason] = field(default_factory=dict, metadata=COMPARED)
     #: Live instances of this cluster by ID, own launches included before Describe shows them.
-    instances: InstanceIndex = field(default_factory=lambda: InstanceIndex({}, {}))
+    instances: InstanceIndex = field(default_factory=lambda: InstanceIndex({}, {}), metadata=COMPARED)
     #: Offerings that are out of stock, until when.
-    out_of_stock: Mapping[OfferingKey, datetime] = field(default_factory=dict)
+    out_of_stock: Mapping[OfferingKey, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What failed fleet calls left, by launch group.
-    launch_failures: Mapping[str, LaunchFailure] = field(default_factory=dict)
+    launch_failures: Mapping[str, LaunchFailure] = field(default_factory=dict, metadata=COMPARED)
     #: Zones that traffic is shifted away from, by name and by ID: until when.
-    shifted: Mapping[str, datetime] = field(default_factory=dict)
-    interruptions: tuple[Interruption, ...] = ()
+    shifted: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
+    interruptions: tuple[Interruption, ...] = field(default=(), metadata=NOT_FOR_STEPS)
     #: What ails instances, by ID; only of instances that something ails.
-    impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict)
+    impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict, metadata=WHOLE)
     #: When EC2 was asked for that.
-    examined_at: datetime | None = None
+    examined_at: datetime | None = field(default=None, metadata=WHOLE)
     #: Launch templates and instance profiles, by kind; a kind that was not listed yet is not in.
-    inventories: Mapping[str, Inventory] = field(default_factory=dict)
-    batch: Batch | None = None
+    inventories: Mapping[str, Inventory] = field(default_factory=dict, metadata=WHOLE)
+    batch: Batch | None = field(default=None, metadata=NOT_FOR_STEPS)
     #: By key of `state_nodes`: a pod is expected there until then.
-    nominated_until: Mapping[str, datetime] = field(default_factory=dict)
+    nominated_until: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What the latest provisioning pass promised, in the order in which it decided.
-    nominations: tuple[Nomination, ...] = ()
+    nominations: tuple[Nomination, ...] = field(default=(), metadata=NOT_FOR_STEPS)
     #: By key of `state_nodes`: for how many pods of CapacityBuffers the latest provisioning pass kept room there.
-    buffer_pods: Mapping[str, int] = field(default_factory=dict)
+    buffer_pods: Mapping[str, int] = field(default_factory=dict, metadata=COMPARED)
     #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
-    unread_since: Mapping[str, datetime] = field(default_factory=dict)
+    unread_since: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What is being done right now, by lane: asked of the API server or of EC2, and not answered yet.
-    under_way: tuple[Action, ...] = ()
+    under_way: tuple[Action, ...] = field(default=(), metadata=NOT_FOR_STEPS)
     #: When each source was last complete; a source that is missing has never been.
-    fresh_at: Mapping[Source, datetime] = field(default_factory=dict)
+    fresh_at: Mapping[Source, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: Proposals of the slow half (consolidation), newest first; each is checked again before it is used.
-    proposals: tuple[Proposal, ...] = ()
+    proposals: tuple[Proposal, ...] = field(default=(), metadata=NOT_FOR_STEPS)
     #: By key of `state_nodes`: why the slow half, when it looked last, found no move for a node.
-    kept: Mapping[str, Reason] = field(default_factory=dict)
+    kept: Mapping[str, Reason] = field(default_factory=dict, metadata=WHOLE)
     #: What consolidation has promised, of which it is not known yet what came of it.
-    accounts: Accounts = NO_ACCOUNTS
+    accounts: Accounts = field(default=NO_ACCOUNTS, metadata=WHOLE)
     #: Back-offs: by subject (`nodepool/x`, `eviction/ns/pod`, `launch/group`): not before this instant.
-    not_before: Mapping[str, datetime] = field(default_factory=dict)
+    not_before: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What has changed in the tables that follow events; None for a copy, which follows nothing.
-    journal: Journal | None = None
+    journal: Journal | None = field(default=None, metadata=WHOLE)
 
     def fresh(self, *sources: Source) -> bool:
         """Whether all these sources were complete recently enough for an action that destroys."""
@@ -357,6 +365,10 @@ class Snapshot:
     def out_of_stock_now(self, offering: Offering) -> bool:
         found = (self.out_of_stock.get(key) for key in offering.keys)
         return any(until is not None and until > self.now for until in found)
+
+
+#: The fields of the Snapshot by the way in which the memory follows them.
+BY_FOLLOWING = by_following(Snapshot)
 
 
 @dataclass(frozen=True, slots=True)
