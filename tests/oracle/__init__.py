@@ -22,4 +22,5 @@ Random worlds, and the comparison with Kerf (`python -m tests.oracle`):
     pending.py       disagreements that are open
     test_known_worlds.py    the same comparison on the worlds with a known end
     campaign.py      many seeds, and the table
+    planted.py, hunt.py    misreadings of the rules in the engine, which the comparison must find
 """

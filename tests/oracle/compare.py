@@ -19,19 +19,33 @@ from typing import Final
 from tests.differential.draft import Json
 from tests.oracle import referee
 from tests.oracle.client import ALL_NODES, Oracle
-from tests.oracle.difference import BLAMED, DAEMON, EXISTING, FAILED, LET_PASS, MISSED, NEW_NODE, PLANNED, Difference
+from tests.oracle.difference import (
+    BLAMED,
+    DAEMON,
+    EXISTING,
+    FAILED,
+    LEFT_OUT,
+    LET_PASS,
+    MISSED,
+    NEW_NODE,
+    PLANNED,
+    Difference,
+)
+from tests.oracle.draws_nodes import SOON
 from tests.oracle.ours import Ours, answer, planned_nodes
 from tests.oracle.sketch import daemon_pod, key_of, kubernetes, pending
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`ours` is None when the engine raised. `refused` are pods that the node refuses that they are nominated to."""
+    """`ours` is None when the engine raised. See `exceptions.Case` for the last three."""
 
     world: Json
     ours: Ours | None
     differences: tuple[Difference, ...]
     refused: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
+    soon: bool = False
 
 
 def compare(world: Json, oracle: Oracle) -> Comparison:
@@ -44,12 +58,15 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
         return Comparison(world, ours, tuple(Difference(FAILED, "", "", "", text) for text in ours.failures))
     there = with_planned(world, ours)
     before, wrong = _placements(there, ours, oracle)
-    found = wrong or _missed(there, ours, before, oracle)
+    found = tuple(_left_out(world, ours)) or wrong or _missed(there, ours, before, oracle)
+    later = frozenset(one.pod for one in found if one.message == NEW_NODE and _later(there, ours, before, one, oracle))
+    soon = bool(found) and _soon(there, ours, oracle)
     nominated = {key_of(pod) for pod in pending(world) if pod["status"].get("nominatedNodeName")}
     refused = nominated & (expected(there).keys() - before.keys())
-    settled = bound_as(world, {key: node for key, node in before.items() if key in nominated})
+    names = {node["metadata"]["name"] for node in world["nodes"]}
+    settled = bound_as({**there, "nodes": world["nodes"]}, {k: node for k, node in before.items() if node in names})
     differences = (*found, *_of_the_referee(settled, ours, wrong, oracle))
-    return Comparison(world, ours, differences, frozenset(refused))
+    return Comparison(world, ours, differences, frozenset(refused), later, soon)
 
 
 def _of_the_referee(world: Json, ours: Ours, wrong: tuple[Difference, ...], oracle: Oracle) -> Iterator[Difference]:
@@ -113,10 +130,17 @@ def _placements(world: Json, ours: Ours, oracle: Oracle) -> tuple[dict[str, str]
 _SHORT: Final = ("NodeResourcesFit", "NodePorts")
 
 
+def _left_out(world: Json, ours: Ours) -> Iterator[Difference]:
+    known = {*ours.homes, *ours.refused, *ours.solution.unplaced, *expected(world)}
+    for pod in pending(world):
+        if key_of(pod) not in known:
+            yield Difference(LEFT_OUT, key_of(pod), "", "", "it has neither a place nor a refusal")
+
+
 def _missed(world: Json, ours: Ours, before: Mapping[str, str], oracle: Oracle) -> tuple[Difference, ...]:
     """Direction b, pod by pod: all other placements are bound."""
     homes, existing = ours.homes, {node["metadata"]["name"] for node in world["nodes"]} - set(_planned_names(ours))
-    refused = {key: str(why) for key, why in ours.solution.unplaced.items()}
+    refused = {**ours.refused, **{key: str(why) for key, why in ours.solution.unplaced.items()}}
     new = {key: NEW_NODE for key in homes if key not in ours.solution.placed}
     asked = [(tuple(refused), frozenset[str]())] if refused else []
     asked += [((key,), frozenset((key,))) for key in new]
@@ -143,3 +167,23 @@ def bound_as(world: Json, homes: Mapping[str, str]) -> Json:
             pod["spec"]["nodeName"] = home
         pods.append(pod)
     return {**world, "pods": pods}
+
+
+# --- for exceptions -----------------------------------------------------------------------------------------------
+def _later(world: Json, ours: Ours, before: Mapping[str, str], missed: Difference, oracle: Oracle) -> bool:
+    """Whether the pod fits on the node only because of pods that come after it in the engine's order."""
+    order = ours.solution.order
+    earlier = order[: order.index(missed.pod)]
+    there = bound_as(world, {**before, **{key: ours.homes[key] for key in earlier}})
+    found = oracle.ask(kubernetes(there), verdicts=[(missed.pod, missed.node)])
+    return not found.verdicts[0].fits
+
+
+def _soon(world: Json, ours: Ours, oracle: Oracle) -> bool:
+    """Whether no difference is left when the pods that terminate within seconds are gone."""
+    left = [pod for pod in world["pods"] if pod["metadata"].get("deletionTimestamp") != SOON]
+    if len(left) == len(world["pods"]):
+        return False
+    gone = {**world, "pods": left}
+    before, wrong = _placements(gone, ours, oracle)
+    return not wrong and not _missed(gone, ours, before, oracle)

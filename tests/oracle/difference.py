@@ -12,6 +12,8 @@ MISSED: Final = "b"
 PLANNED: Final = "c"
 DAEMON: Final = "daemon"
 FAILED: Final = "error"
+#: A pod that waits has neither a place nor a refusal.
+LEFT_OUT: Final = "left out"
 NEW_NODE: Final = "a new node"
 #: Of the referee: it refuses a node that the plugins allow; it allows a node that they refuse.
 BLAMED: Final = "referee refuses"

@@ -115,13 +115,21 @@ def resize(reason: str) -> Draw:
             if dice.random() < 0.6:
                 row["allocatedResources"] = {**actual, "cpu": dice.choice((actual["cpu"], "400m"))}
             pod["status"]["containerStatuses"] = [row]
+            if reason == "Infeasible":  # more than any node has
+                pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
             kind = "PodResizeInProgress" if reason == "InProgress" else "PodResizePending"
             condition = {"type": kind, "status": "True", "reason": "" if reason == "InProgress" else reason}
-            pod["status"].setdefault("conditions", []).append(condition)
+            _say(pod, condition)
 
         _some_bound(sketch, change)
 
     return draw
+
+
+def _say(pod: Json, condition: Json) -> None:
+    """Set a condition; a pod has one of a type."""
+    others = [one for one in pod["status"].get("conditions", []) if one["type"] != condition["type"]]
+    pod["status"]["conditions"] = [*others, condition]
 
 
 def resize_of_the_pod(sketch: Sketch) -> None:
@@ -133,8 +141,7 @@ def resize_of_the_pod(sketch: Sketch) -> None:
         actual = {"cpu": dice.choice(("100m", "1500m")), "memory": dice.choice(("512Mi", "2Gi"))}
         pod["status"] |= {"resources": {"requests": actual}, "allocatedResources": actual}
         if dice.random() < 0.4:
-            condition = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
-            pod["status"].setdefault("conditions", []).append(condition)
+            _say(pod, {"type": "PodResizePending", "status": "True", "reason": "Infeasible"})
 
     _some_bound(sketch, change)
 

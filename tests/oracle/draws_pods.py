@@ -13,7 +13,7 @@ from tests.differential.draft import CPUS, REQUIRED, TEAM, ZONES, Json, Workload
 from tests.oracle.sketch import RACK, RACKS, Sketch, pending
 
 Draw = Callable[[Sketch], None]
-_HOSTS: Final = ("", "", "0.0.0.0", "10.0.0.1", "127.0.0.1")
+_HOSTS: Final = ("", "0.0.0.0", "10.0.0.1", "10.0.0.1", "127.0.0.1", "127.0.0.1")
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
@@ -103,7 +103,9 @@ def operator(name: str) -> Draw:
 def match_fields(sketch: Sketch) -> None:
     dice, workload = sketch.dice, sketch.workload()
     names = [f"node-{number}" for number in range(len(sketch.nodes))]
-    row = {"key": "metadata.name", "operator": dice.choice(("In", "NotIn")), "values": [dice.choice(names)]}
+    gone = ["node-gone"] * (3 * len(names))
+    row: Json = {"key": "metadata.name", "operator": dice.choice(("In", "In", "In", "In", "In", "NotIn"))}
+    row["values"] = [dice.choice(names if row["operator"] == "NotIn" else [*names, *gone])]
     term: Json = {"matchFields": [row]}
     if dice.random() < 0.4:
         term["matchExpressions"] = [{"key": labels.ZONE, "operator": "In", "values": sorted(dice.sample(ZONES, 2))}]

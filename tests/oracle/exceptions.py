@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tests.differential.draft import Json
-from tests.oracle.difference import Difference
+from tests.differential.draft import REQUIRED, Json
+from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, Difference
+from tests.oracle.sketch import key_of
 
 #: The share of worlds that one exception may be in.
 MOST: Final = 0.01
@@ -18,11 +19,18 @@ MOST: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A difference in a world. `refused` are pods that the plugins refuse on the node that they are nominated to."""
+    """A difference in a world.
+
+    `refused` are pods that the plugins refuse on the node that they are nominated to; `later` are pods that fit on an
+    existing node only after pods that the engine places after them; `soon`: there is no difference when the pods that
+    terminate within seconds are gone.
+    """
 
     world: Json
     difference: Difference
     refused: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
+    soon: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +42,39 @@ class Rule:
     admits: Callable[[Case], bool]
 
 
+def _of_the_engine(case: Case) -> bool:
+    return case.difference.direction in (EXISTING, MISSED, PLANNED) or "whole answer" in case.difference.node
+
+
+def _terminating(case: Case) -> bool:
+    return case.soon and _of_the_engine(case)
+
+
 def _nominated(case: Case) -> bool:
     return bool(case.refused)
 
 
-#: Kerf's own rules, and Karpenter's.
+def _later(case: Case) -> bool:
+    return case.difference.pod in case.later
+
+
+def _one_term_of_several(case: Case) -> bool:
+    """The pod gets a new node by a term of its node affinity before the last."""
+    spec = next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
+    required = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
+    new = case.difference.direction == MISSED and case.difference.message == NEW_NODE
+    return new and len(required.get("nodeSelectorTerms", [])) > 1
+
+
+def _by_fields(case: Case) -> bool:
+    return case.difference.direction == MISSED and "by fields" in case.difference.message
+
+
+#: Kerf's own rules, and Karpenter's. Each is a row of the table in docs/testing.md.
 EXCEPTIONS: tuple[Rule, ...] = (
-    Rule(
-        "nominated, but refused",
-        "Kerf counts a nominated pod on its node, whether or not the plugins allow it there by now",
-        _nominated,
-    ),
+    Rule("short grace", "a pod that terminates within a launch counts as gone", _terminating),
+    Rule("later pods", "a pod with a new node would fit, but only after pods that are placed after it", _later),
+    Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
+    Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
+    Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),
 )

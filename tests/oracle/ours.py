@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -46,11 +46,12 @@ _KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """The pods that the engine was asked about, and its answer."""
+    """The pods that the engine was asked about, and its answer; others were `refused` before."""
 
     snapshot: Snapshot
     pods: tuple[Pod, ...]
     solution: Solution
+    refused: Mapping[str, str]
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -68,8 +69,9 @@ class Ours:
 
 def answer(world: Json) -> Ours:
     snapshot = snapshot_of(world)
-    pods, _ = pending_pods(snapshot)
-    return Ours(snapshot, tuple(pods), solve_apart(snapshot, pods, accounts=0, spend=0))
+    pods, refused = pending_pods(snapshot)
+    solution = solve_apart(snapshot, pods, accounts=0, spend=0)
+    return Ours(snapshot, tuple(pods), solution, {key: str(why) for key, why in refused.items()})
 
 
 def snapshot_of(world: Json) -> Snapshot:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from tests.differential.draft import REQUIRED, Json
-from tests.oracle.difference import BLAMED, EXISTING, LET_PASS, MISSED, Difference
+from tests.oracle.difference import BLAMED, LET_PASS, MISSED, Difference
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
-from tests.oracle.sketch import RACK, bound, key_of
+from tests.oracle.sketch import RACK, key_of
 
 _FOUND: Final = {feature.name: feature.found for feature in FEATURES}
 _DAEMONS: Final = (
@@ -41,31 +41,8 @@ def _several_terms(case: Case) -> bool:
     return _topology(case.difference) and bool(_FOUND["affinity: several terms"](case.world))
 
 
-def _resize(case: Case) -> bool:
-    there = any(
-        "containerStatuses" in pod["status"] or "allocatedResources" in pod["status"] for pod in bound(case.world)
-    )
-    return there and (case.difference.plugin == "NodeResourcesFit" or case.difference.direction in (MISSED, BLAMED))
-
-
-def _terminating(case: Case) -> bool:
-    return _topology(case.difference) and any("deletionTimestamp" in pod["metadata"] for pod in bound(case.world))
-
-
 def _domains(case: Case) -> bool:
-    if case.difference.plugin == "PodTopologySpread":
-        return True
     return case.difference.direction in (MISSED, BLAMED) and bool(hard(_spec(case)))
-
-
-def _daemon_ports(case: Case) -> bool:
-    ports = case.difference.plugin == "NodePorts" and case.difference.direction in (EXISTING, LET_PASS)
-    return ports and bool(_FOUND["daemon pods: host ports"](case.world))
-
-
-def _soft_taints(case: Case) -> bool:
-    soft = bool(case.world["daemonSets"]) and bool(_FOUND["taints: PreferNoSchedule"](case.world))
-    return soft and case.difference.plugin == "NodeResourcesFit"
 
 
 def _custom_key(case: Case) -> bool:
@@ -82,14 +59,16 @@ def _company(case: Case) -> bool:
     return case.difference.direction == MISSED and wanted
 
 
+def _missing_daemons(case: Case) -> bool:
+    allows = case.difference.direction == LET_PASS and case.difference.plugin == "NodeResourcesFit"
+    return allows and bool(case.world["daemonSets"])
+
+
 PENDING: tuple[Rule, ...] = (
     Rule("daemon pods", "they do not count for the topology of new nodes", _daemons),
     Rule("several affinity terms", "a pod that matches one of the terms counts for it", _several_terms),
-    Rule("resize", "the resources of a resize that the kubelet has not completed do not count", _resize),
-    Rule("terminating pods", "they do not count for affinity and anti-affinity", _terminating),
     Rule("spread domains", "domains come from NodePools that the pod cannot use", _domains),
-    Rule("missing daemon pods: ports", "on an existing node their host ports are not kept", _daemon_ports),
-    Rule("missing daemon pods: soft taints", "they count as kept off by PreferNoSchedule", _soft_taints),
+    Rule("referee: missing daemon pods", "on an existing node it keeps no resources for them", _missing_daemons),
     Rule("label of some NodePools", "a key counts as absent from nodes of a NodePool that has it", _custom_key),
     Rule("company", "a pod gets a new node with pods that want it near, although it fits elsewhere", _company),
 )

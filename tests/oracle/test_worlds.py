@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.oracle.campaign import Tried, faults, features_of, kinds
 from tests.oracle.difference import MISSED, NEW_NODE, Difference
 from tests.oracle.features import FEATURES, Feature
 from tests.oracle.ours import snapshot_of
+from tests.oracle.planted import MISREADINGS, Misreading
 from tests.oracle.worlds import drawn, world_of
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_seed_is_one_world() -> None:
@@ -46,3 +51,14 @@ def test_an_unexplained_difference_fails_a_campaign() -> None:
     tried = Tried(3, frozenset(), 0, 1, 0, (), (), (difference,))
     assert list(faults([tried])) == ["1 worlds with an unexplained difference"]
     assert list(kinds([tried])) == ["unexplained: b a new node: 1 worlds, first seed 3"]
+
+
+def test_misreadings_have_names_of_their_own() -> None:
+    assert len({one.name for one in MISREADINGS}) == len(MISREADINGS)
+
+
+@pytest.mark.parametrize("one", MISREADINGS, ids=lambda one: one.name)
+def test_a_misreading_applies(one: Misreading) -> None:
+    for edit in one.edits:
+        text = (ROOT / edit.file).read_text()
+        assert edit.applied(text) != text

@@ -94,7 +94,7 @@ def _sellers(snapshot: Snapshot) -> Iterator[_Seller]:
         for one in types_of(snapshot, pool).values():
             settled = {*own, *one.requirements, labels.CAPACITY_TYPE, labels.ZONE, labels.ZONE_ID}
             unsettled = frozenset({*wanted, *labels.WELL_KNOWN} - settled)
-            become = outcomes_of(snapshot, wanted, own, one)
+            become = outcomes_of(snapshot, wanted, own, one, wanted)
             for offer, found in zip(offers(snapshot, wanted, one) if become else (), become, strict=True):
                 # A daemon set may keep away from the value that a pod wants of an open label.
                 share = daemons.share(taints, found).requests if wanted.keys() <= settled else {}

@@ -5,7 +5,7 @@ A node that is not there yet is judged by every (type, zone, capacity type) that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from api import labels
@@ -111,7 +111,7 @@ def _unlaunched(snapshot: Snapshot, daemons: Daemons, state: StateNode, claim: N
     outcomes: list[Labels] = []
     for one in _listed(snapshot, claim):
         for name, sold in launchable(one, claim.requests()).items():
-            own = outcomes_of(snapshot, requirements, {}, sold)
+            own = outcomes_of(snapshot, requirements, {}, sold, ())
             if own:
                 outcomes += own
                 rooms[name] = sold.allocatable - daemons.most(claim.spec.taints, own).requests
@@ -144,15 +144,19 @@ def launchable(one: InstanceType, requests: Resources) -> dict[str, InstanceType
     return {n: k for n, k in found.items() if all(k.allocatable[r] >= amount for r, amount in requests.items())}
 
 
-def outcomes_of(snapshot: Snapshot, requirements: Requirements, own: Labels, one: InstanceType) -> list[Labels]:
+def outcomes_of(
+    snapshot: Snapshot, requirements: Requirements, own: Labels, one: InstanceType, defined: Collection[str]
+) -> list[Labels]:
     """The label sets of a node of this type under the requirements, one for each offering; `own` are its pool's.
 
     A key that neither type nor offering settles has the value that the claim will be given: the only one that is
-    left, and for a label of the user's the least.
+    left, and for a label of the user's the least. A row that only excludes values gives no label, unless the pool
+    `defined` the key.
     """
     if requirements.conflict(one.requirements) is not None:
         return []
-    left = {k: row.any_value() for k, row in requirements.items() if _settled(k, row.complement, len(row.values))}
+    rows = {k: row for k, row in requirements.items() if k in defined or not row.complement}
+    left = {k: row.any_value() for k, row in rows.items() if _settled(k, row.complement, len(row.values))}
     typed = {k: min(row.values) for k, row in one.requirements.items() if not row.complement and len(row.values) == 1}
     base = {labels.HOSTNAME: _NOBODY_KNOWS, **{k: v for k, v in left.items() if v is not None}, **typed}
     return [{**base, **_market(offer), **own} for offer in offers(snapshot, requirements, one)]

@@ -108,7 +108,7 @@ def _shape(snapshot: Snapshot, daemons: Daemons, pool: NodePool, node: PlannedNo
             problems.append(Violation("types", f"{name} is no type of {node.pool}"))
             continue
         for apart, one in launchable(known[name], node.requests).items():
-            become = outcomes_of(snapshot, node.requirements, own, one)
+            become = outcomes_of(snapshot, node.requirements, own, one, pool.requirements())
             if become:
                 share = daemons.most(taints, become)
                 outcomes += become

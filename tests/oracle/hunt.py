@@ -1,0 +1,99 @@
+"""Misreadings of the kube-scheduler's rules, planted in the engine: each must show as a difference within some seeds.
+
+python -m tests.oracle.hunt                        # all of them, one process for each
+python -m tests.oracle.hunt "sidecar ports"        # one of them, in this process
+
+A planted module is changed in memory when it is imported, so nothing of the engine is imported before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from tests.mutations.bug import Edit
+from tests.oracle.planted import MISREADINGS, Misreading
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+#: Each misreading must be found within so many seeds.
+SEEDS: Final = 500
+
+
+class _Loader(SourceFileLoader):
+    def __init__(self, name: str, path: str, edits: Sequence[Edit]) -> None:
+        super().__init__(name, path)
+        self._edits = edits
+
+    def get_code(self, fullname: str) -> Any:
+        """Compile the changed source; no cached bytecode."""
+        text = self.get_data(self.path).decode()
+        for edit in self._edits:
+            text = edit.applied(text)
+        return compile(text, self.path, "exec", dont_inherit=True)
+
+
+class Planting(MetaPathFinder):
+    """Finds the modules of some edits, with the edits applied."""
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        self._edits: dict[str, list[Edit]] = {}
+        for edit in edits:
+            name = edit.file.removesuffix(".py").replace("/", ".")
+            self._edits.setdefault(name, []).append(edit)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        edits = self._edits.get(fullname)
+        found = PathFinder.find_spec(fullname, path, target) if edits else None
+        if edits is None or found is None or found.origin is None:
+            return None
+        return importlib.util.spec_from_file_location(
+            fullname, found.origin, loader=_Loader(fullname, found.origin, edits)
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 when every misreading is found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle.hunt", description="Hunt planted misreadings.")
+    parser.add_argument("name", nargs="?", help="one misreading, in this process")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"number of seeds (default {SEEDS})")
+    chosen = parser.parse_args(arguments)
+    if chosen.name is not None:
+        return hunted(next(one for one in MISREADINGS if one.name == chosen.name), chosen.seeds)
+    missed = [one.name for one in MISREADINGS if _apart(one, chosen.seeds) != 0]
+    print(f"{len(MISREADINGS) - len(missed)} of {len(MISREADINGS)} misreadings are found")
+    return 1 if missed else 0
+
+
+def _apart(one: Misreading, seeds: int) -> int:
+    command = [sys.executable, "-m", "tests.oracle.hunt", one.name, "--seeds", str(seeds)]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def hunted(one: Misreading, seeds: int) -> int:
+    """0 when a seed has a difference that nothing explains."""
+    sys.meta_path.insert(0, Planting(one.edits))
+    from tests.oracle.campaign import tried
+    from tests.oracle.client import Oracle
+
+    with Oracle.started() as oracle:
+        for seed in range(seeds):
+            found = tried(seed, oracle)
+            if found.unexplained:
+                print(f"{one.name}: found by seed {seed}: {found.unexplained[0]}", flush=True)
+                return 0
+    print(f"{one.name}: NOT found within {seeds} seeds", flush=True)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
