@@ -14,6 +14,7 @@ import numpy as np
 
 from api import labels
 from reconciler.model.objects import Pod
+from reconciler.scheduling import admits
 from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
@@ -271,7 +272,8 @@ class Assignment:
         """The class's own topology constraints, then those of others that keep it away, with where each admits it."""
         for bond in rung.bonds:
             if bond.key == labels.HOSTNAME:
-                yield bond, _admits(bond, self._hosts(bond.group, owners=False))
+                limits = admits.bounds(bond, founded=admits.founded(bond))
+                yield bond, limits.admitting(self._hosts(bond.group, owners=False))
             else:
                 yield bond, self._by_domain(bond.key, partial(_opens, bond, rung))
         for group in cls.counted:
@@ -371,21 +373,11 @@ class Assignment:
         return known
 
 
-def _admits(bond: Bond, here: Ints) -> Bools:
-    """On which hosts, with so many of the group's pods, one more may go."""
-    if bond.group.kind == SPREAD:
-        return np.asarray(here + int(bond.self_match) <= bond.max_skew)
-    if bond.group.kind == ANTI:
-        return np.asarray(here == 0)
-    first = bond.self_match and bond.group.anywhere() == 0
-    return np.ones_like(here, dtype=np.bool_) if first else np.asarray(here > 0)
-
-
 def _opens(bond: Bond, rung: Rung, domains: tuple[str | None, ...]) -> bool:
     """Whether one more pod may go to a node with one of these domains, whichever it gets."""
     if len(domains) > 1 and bond.group.kind != ANTI:
         return False
-    return all(bond.allows(domain, rung.demand.strict) for domain in domains)
+    return all(admits.allows(bond, domain, rung.demand.strict) for domain in domains)
 
 
 def _clear(group: Group, domains: tuple[str | None, ...]) -> bool:

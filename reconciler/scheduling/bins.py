@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from api import labels
 from api.requirements import Requirements
-from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.admits import MANY, apart, bounds
+from reconciler.scheduling.groups import AFFINITY, ANTI, Bond, Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
-MANY = 1 << 30
 Steps = tuple[tuple[int, int], ...]
 
 
@@ -58,19 +58,12 @@ class Stock:
     def together(self) -> int:
         """How many of the pods may be on one node."""
         most = 1 if self.item.cls.ports else MANY
-        for bond in self.hosts:
-            if bond.self_match and bond.group.kind in (SPREAD, ANTI):
-                most = min(most, bond.max_skew if bond.group.kind == SPREAD else 1)
-        return most
+        return min([most, *map(apart, self.hosts)])
 
     def apart(self, number: int) -> dict[Hashable, int]:
         """How many nodes so many of the pods need at least, by the group, or the host port, that keeps them apart."""
         ports: dict[Hashable, int] = dict.fromkeys(self.item.cls.ports, number)
-        return ports | {
-            bond.group: -(-number // (bond.max_skew if bond.group.kind == SPREAD else 1))
-            for bond in self.hosts
-            if bond.self_match and bond.group.kind in (SPREAD, ANTI)
-        }
+        return ports | {bond.group: -(-number // each) for bond in self.hosts if 0 < (each := apart(bond)) < MANY}
 
 
 @dataclass(slots=True, eq=False)
@@ -113,14 +106,9 @@ class Bin:
         for bond in item.rung.bonds:
             if bond.key != labels.HOSTNAME:
                 continue
-            here = self.counts.get(bond.group, 0)
-            if bond.group.kind == SPREAD:
-                room = bond.max_skew - here
-                most = min(most, max(room, 0) if bond.self_match else MANY if room >= 0 else 0)
-            elif bond.group.kind == ANTI:
-                most = min(most, 0 if here else 1 if bond.self_match else MANY)
-            elif not here and not with_company:
-                return 0
+            if with_company and bond.group.kind == AFFINITY:
+                continue
+            most = min(most, bounds(bond).more(self.counts.get(bond.group, 0)))
         for group in item.cls.counted:
             if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
                 return 0

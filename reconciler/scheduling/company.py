@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from api import labels
+from reconciler.scheduling.admits import bounds, founded_on_nodes
 from reconciler.scheduling.bins import Bin, Stock, needs_company
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item
@@ -111,7 +112,7 @@ def _missing(table: Table, item: Item, crew: tuple[Stock, ...]) -> Iterator[Grou
     for bond in item.rung.bonds:
         if bond.key != labels.HOSTNAME or bond.group.kind != AFFINITY:
             continue
-        first = bond.self_match and not bond.group.counts and bond.group not in table.seated
+        first = bounds(bond, founded=founded_on_nodes(bond, table.seated)).admits(0)
         others = [s for s in crew if s.item is not item]
         if not first and not any(bond.group in s.item.cls.counted for s in others):
             yield bond.group

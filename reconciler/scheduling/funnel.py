@@ -15,6 +15,7 @@ import numpy as np
 
 from api import labels
 from api.requirements import DOES_NOT_EXIST, IN, NOT_IN, Requirement, Requirements, requirement
+from reconciler.scheduling import admits
 from reconciler.scheduling.account import (
     HOST_PORTS,
     LIMITS,
@@ -190,14 +191,14 @@ class Funnel:
         for bond in rung.bonds:
             self.bond = bond
             if bond.key == labels.HOSTNAME:
-                kept = nothing if not bond.begins_host() else np.ones_like(nothing)
+                kept = nothing if not admits.begins_host(bond) else np.ones_like(nothing)
                 yield TOPOLOGY, bond.key, kept, bond.describe()
                 continue
             possible = self.template.open_domains(bond.key, self.requirements)
             if possible:
-                allowed = [d for d in possible if bond.allows(d, rung.demand.strict)]
+                allowed = [d for d in possible if admits.allows(bond, d, rung.demand.strict)]
                 yield TOPOLOGY, bond.key, self._within(bond.key, allowed), bond.describe()
-            elif not bond.allows(None, rung.demand.strict):
+            elif not admits.allows(bond, None, rung.demand.strict):
                 yield TOPOLOGY, bond.key, nothing, bond.describe()
         self.bond = None
         for group in self.cls.counted:

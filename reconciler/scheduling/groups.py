@@ -88,27 +88,6 @@ class Bond:
     def key(self) -> str:
         return self.group.key
 
-    def begins_host(self) -> bool:
-        """Whether a constraint over hostnames admits a pod on a node that is empty now, or with pods that are already
-        planned on new ones."""
-        if self.group.kind == SPREAD:
-            return int(self.self_match) <= self.max_skew
-        if self.group.kind == AFFINITY:
-            return bool(self.group.fresh) or (self.self_match and self.group.anywhere() == 0)
-        return True
-
-    def allows(self, domain: str | None, strict: Requirements) -> bool:
-        """Whether one more pod may go to this domain now (None: the node has no such label)."""
-        group = self.group
-        if domain is None:
-            return group.kind == ANTI
-        count = group.counts.get(domain, 0)
-        if group.kind == SPREAD:
-            return count + int(self.self_match) - self.least(strict) <= self.max_skew
-        if group.kind == AFFINITY:
-            return count > 0 or (self.self_match and group.anywhere() == 0)
-        return count == 0
-
     def least(self, strict: Requirements) -> int:
         """The smallest count that the skew is measured against; 0 for hostnames and when domains are too few."""
         domains = self.domains(strict)

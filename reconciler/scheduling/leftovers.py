@@ -16,6 +16,7 @@ import numpy as np
 
 from api import labels
 from api.requirements import EMPTY, Requirements
+from reconciler.scheduling.admits import bounds
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.bins import Bin, Stock
 from reconciler.scheduling.closing import Packed, close
@@ -196,7 +197,7 @@ def _founds(item: Item, number: int) -> bool:
     """Whether pods of the item, of which so many are planned just now, may be the first of those whom they must be near
     on a host."""
     near = (bond for bond in item.rung.bonds if bond.key == labels.HOSTNAME and bond.group.kind == AFFINITY)
-    return all(bond.self_match and bond.group.anywhere() == number for bond in near)
+    return all(bounds(bond, founded=bond.group.anywhere() != number).admits(0) for bond in near)
 
 
 def _price(packed: Packed) -> int:

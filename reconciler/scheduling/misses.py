@@ -14,7 +14,7 @@ import numpy as np
 from api import labels, quantity
 from api.requirements import Requirement
 from api.resources import Resources
-from reconciler.scheduling import account
+from reconciler.scheduling import account, admits
 from reconciler.scheduling.funnel import Funnel
 from reconciler.scheduling.groups import Bond
 from reconciler.scheduling.types import NO_PRICE, Bools, Ints
@@ -211,7 +211,7 @@ def open_to(bond: Bond, funnel: Funnel) -> set[str]:
     known = set(bond.group.counts) | set(bond.group.universe) | funnel.template.domains(bond.key)
     if bond.key == labels.ZONE:
         known |= {market[0] for market in funnel.template.table.markets}
-    return {domain for domain in known if domain[:1] != "\0" and bond.allows(domain, strict)}
+    return {domain for domain in known if domain[:1] != "\0" and admits.allows(bond, domain, strict)}
 
 
 def _listed(domains: list[str]) -> str:

@@ -15,9 +15,11 @@ from typing import NamedTuple
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
+from reconciler.scheduling import admits
+from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.devices.ledger import DeviceLedger
-from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
@@ -76,18 +78,18 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Limit:
-    """A spread constraint of a rung: its domains do not change while pods are placed."""
+    """A constraint of a rung with the domains that a spread has: these do not change while pods are placed."""
 
     bond: Bond
     domains: tuple[str, ...]
-    slack: int
 
-    def most(self) -> int:
-        """The most pods that a domain may have before one more of the class goes there."""
-        counts, domains = self.bond.group.counts, self.domains
-        if not domains or len(domains) < self.bond.min_domains:
-            return self.slack
-        return self.slack + min([counts.get(domain, 0) for domain in domains])
+    def bounds(self) -> Bounds:
+        """The counts at which a domain admits one more pod of the class now."""
+        bond, counts = self.bond, self.bond.group.counts
+        if bond.group.kind != SPREAD:
+            return admits.bounds(bond, founded=admits.founded(bond))
+        few = not self.domains or len(self.domains) < bond.min_domains
+        return admits.bounds(bond, 0 if few else min([counts.get(domain, 0) for domain in self.domains]))
 
 
 class Opening:
@@ -197,7 +199,7 @@ class Opening:
     # --- choosing -----------------------------------------------------------------------------------------------
     def _best(self, ways: Sequence[Way], rung: Rung) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
-        limits = {limit.bond: limit.most() for limit in self._limits_of(rung)}
+        limits = {limit.bond: limit.bounds() for limit in self._limits_of(rung)}
         best: Way | None = None
         least: tuple[int, int, int, ItemKey] | None = None
         for way in ways:
@@ -217,10 +219,9 @@ class Opening:
     def _limits_of(self, rung: Rung) -> tuple[_Limit, ...]:
         known = self._limits.get(rung)
         if known is None:
-            spreads = (bond for bond in rung.bonds if bond.group.kind == SPREAD)
-            strict = rung.demand.strict
+            strict, bonds = rung.demand.strict, (bond for bond in rung.bonds if bond.key != labels.HOSTNAME)
             known = self._limits[rung] = tuple(
-                _Limit(bond, bond.domains(strict), bond.max_skew - int(bond.self_match)) for bond in spreads
+                _Limit(bond, bond.domains(strict) if bond.group.kind == SPREAD else ()) for bond in bonds
             )
         return known
 
@@ -331,23 +332,18 @@ def _route(cls: PodClass, rung: Rung, alternative: int, template: Template, serv
     )
 
 
-def _crowd(route: _Route, limits: Mapping[Bond, int]) -> int | None:
+def _crowd(route: _Route, limits: Mapping[Bond, Bounds]) -> int | None:
     """How many pods are in the route's domains of spread constraints; None when a constraint forbids one more."""
     crowd = 0
     for bond, domain in route.gates:
         count = bond.group.counts.get(domain, 0)
         if bond.group.kind == SPREAD:
-            if count > limits[bond]:
-                return None
             crowd += count
-        elif bond.group.kind == AFFINITY:
-            if not count and not (bond.self_match and bond.group.anywhere() == 0):
-                return None
-        elif count:
+        if not limits[bond].admits(count):
             return None
     return crowd
 
 
 def _starts_on_new_host(rung: Rung) -> bool:
     """Whether hostname constraints admit a node that is empty now, or pods that are already planned on new ones."""
-    return all(bond.begins_host() for bond in rung.bonds if bond.key == labels.HOSTNAME)
+    return all(admits.begins_host(bond) for bond in rung.bonds if bond.key == labels.HOSTNAME)

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.requirements import Requirements
+from reconciler.scheduling.admits import bounds
 from reconciler.scheduling.bins import Bin, Stock
-from reconciler.scheduling.groups import ANTI, SPREAD, Group
+from reconciler.scheduling.groups import Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.sizes import Size, Sizes
@@ -153,9 +154,9 @@ class Rack:
         for column, need in stock.steps:
             most = np.minimum(most, self._free[column, nodes] // need)
         for bond in stock.hosts:
-            here = self._counts.get(bond.group)
-            if bond.group.kind == SPREAD and bond.self_match and here is not None:
-                most = np.minimum(most, bond.max_skew - here[nodes])
+            here, limits = self._counts.get(bond.group), bounds(bond)
+            if here is not None and limits.rises:
+                most = np.minimum(most, limits.room(here[nodes]))
         return most
 
     def add(self, stock: Stock, number: int, size: Size, requirements: Requirements) -> int:
@@ -226,15 +227,8 @@ class Rack:
     def _bar(self, stock: Stock, able: Bools) -> None:
         """Leave out nodes whose pods, by hostname constraints and host ports, admit none of the stock's."""
         for bond in stock.hosts:
-            here = self._counts.get(bond.group)
-            if bond.group.kind == SPREAD:
-                most = bond.max_skew - int(bond.self_match)
-                able &= here[: self.size] <= most if here is not None else most >= 0
-            elif bond.group.kind == ANTI:
-                if here is not None:
-                    able &= here[: self.size] == 0
-            else:
-                able &= here[: self.size] > 0 if here is not None else False
+            here, limits = self._counts.get(bond.group), bounds(bond)
+            able &= limits.admits(0) if here is None else limits.admitting(here[: self.size])
         for group in stock.counted:
             owners = self._owners.get(group)
             if owners is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from api import labels
 from api.requirements import EMPTY, Requirement, Requirements
+from reconciler.scheduling import admits
 from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.groups import ANTI, Bond, Group
 
@@ -84,7 +85,7 @@ class _View:
         key = (bond.group, bond.self_match, bond.max_skew, bond.min_domains, strict)
         known = self.allowed.get(key)
         if known is None:
-            known = self.allowed[key] = frozenset(zone for zone in self.zones if bond.allows(zone, strict))
+            known = self.allowed[key] = frozenset(zone for zone in self.zones if admits.allows(bond, zone, strict))
         return known
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from reconciler.model.objects import Pod
+from reconciler.scheduling.admits import bounds, founded_on_nodes
 from reconciler.scheduling.bins import Bin, Stock
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.devices.inventory import Host
@@ -137,4 +138,4 @@ def _only(offer: Offer) -> Requirements:
 def _founds(stock: Stock, seated: set[Group]) -> bool:
     """Whether the pods of its own kind that it wants beside it may begin with itself."""
     near = [bond for bond in stock.hosts if bond.group.kind == AFFINITY]
-    return all(bond.self_match and not bond.group.counts and bond.group not in seated for bond in near)
+    return all(bounds(bond, founded=founded_on_nodes(bond, seated)).admits(0) for bond in near)

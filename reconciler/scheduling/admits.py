@@ -1,0 +1,89 @@
+"""The one rule of topology constraints: how many more pods a domain or a host admits, given the pods already there.
+
+Every constraint is a range of counts. Spread has an upper bound (the skew over the least count), anti-affinity admits
+no pod it selects, affinity requires one unless the pod may be the first of its kind. Source: the kube-scheduler's
+plugins PodTopologySpread and InterPodAffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from api.requirements import Requirements
+from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.types import Bools, Ints
+
+#: As many pods as there can be.
+MANY: Final = 1 << 30
+
+
+class Bounds(NamedTuple):
+    """The counts, `low` to `high`, at which one more pod is admitted; `rises`: each admitted pod adds to the count."""
+
+    low: int
+    high: int
+    rises: bool
+
+    def admits(self, here: int) -> bool:
+        """Whether one more pod is admitted where the count is `here`."""
+        return self.low <= here <= self.high
+
+    def admitting(self, here: Ints) -> Bools:
+        """`admits` of many counts, [places]."""
+        good: Bools = here <= self.high
+        return good & (here >= self.low) if self.low else good
+
+    def more(self, here: int) -> int:
+        """The number of further pods that are admitted where the count is `here`."""
+        if not self.admits(here):
+            return 0
+        return self.high - here + 1 if self.rises else MANY
+
+    def room(self, here: Ints) -> Ints:
+        """`more` of many counts, [places], all of which admit one, where each admitted pod adds to the count."""
+        return self.high - here + 1
+
+
+def bounds(bond: Bond, least: int = 0, *, founded: bool = True) -> Bounds:
+    """The range of a constraint.
+
+    Args:
+        least: the count that the skew is measured against (spread only).
+        founded: some pod of the group runs or is planned somewhere (affinity only).
+    """
+    if bond.group.kind == SPREAD:
+        return Bounds(0, bond.max_skew + least - int(bond.self_match), bond.self_match)
+    if bond.group.kind == AFFINITY:
+        return Bounds(0 if bond.self_match and not founded else 1, MANY, False)
+    return Bounds(0, 0, bond.self_match)
+
+
+def founded(bond: Bond) -> bool:
+    """Whether some pod of an affinity's group runs or is planned somewhere."""
+    return bond.group.anywhere() > 0
+
+
+def founded_on_nodes(bond: Bond, seated: Collection[Group]) -> bool:
+    """`founded` while pods are seated on new nodes: `seated` are the groups that have a pod on one."""
+    return bool(bond.group.counts) or bond.group in seated
+
+
+def begins_host(bond: Bond) -> bool:
+    """Whether a hostname constraint admits a pod on a new node: alone, or beside pods planned there."""
+    if bond.group.kind == AFFINITY and bond.group.fresh:
+        return True
+    return bounds(bond, founded=founded(bond)).admits(0)
+
+
+def allows(bond: Bond, domain: str | None, strict: Requirements) -> bool:
+    """Whether one more pod may go to this domain now (None: the node has no such label)."""
+    if domain is None:
+        return bond.group.kind == ANTI
+    least = bond.least(strict) if bond.group.kind == SPREAD else 0
+    return bounds(bond, least, founded=founded(bond)).admits(bond.group.counts.get(domain, 0))
+
+
+def apart(bond: Bond) -> int:
+    """The number of pods of its own that a hostname constraint admits on one host; `MANY` if it limits none."""
+    return MANY if bond.group.kind == AFFINITY else bounds(bond).more(0)
