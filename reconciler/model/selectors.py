@@ -23,6 +23,11 @@ class Selector:
             return False
         return all(_holds(pod_labels, *expression) for expression in self.expressions)
 
+    def both(self, other: Selector) -> Selector:
+        """The selector of the pods that both select."""
+        pairs, expressions = {*self.pairs, *other.pairs}, {*self.expressions, *other.expressions}
+        return Selector(tuple(sorted(pairs)), tuple(sorted(expressions)), self.nothing or other.nothing)
+
     @property
     def keys(self) -> set[str]:
         """The label keys that it looks at."""

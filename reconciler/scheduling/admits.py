@@ -7,10 +7,9 @@ plugins PodTopologySpread and InterPodAffinity.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from typing import Final, NamedTuple
 
-from api.requirements import Requirements
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.types import Bools, Ints
 
@@ -60,28 +59,42 @@ def bounds(bond: Bond, least: int = 0, *, founded: bool = True) -> Bounds:
 
 
 def founded(bond: Bond) -> bool:
-    """Whether some pod of an affinity's group runs or is planned somewhere."""
-    return bond.group.anywhere() > 0
+    """Whether some pod of an affinity's groups runs or is planned somewhere."""
+    return any(group.anywhere() > 0 for group in bond.together or (bond.group,))
 
 
 def founded_on_nodes(bond: Bond, seated: Collection[Group]) -> bool:
     """`founded` while pods are seated on new nodes: `seated` are the groups that have a pod on one."""
-    return bool(bond.group.counts) or bond.group in seated
+    return any(group.counts or group in seated for group in bond.together or (bond.group,))
 
 
 def begins_host(bond: Bond) -> bool:
     """Whether a hostname constraint admits a pod on a new node: alone, or beside pods planned there."""
-    if bond.group.kind == AFFINITY and bond.group.fresh:
+    if bond.group.kind == AFFINITY and bond.group.fresh:  # beside them, wherever their host is
         return True
     return bounds(bond, founded=founded(bond)).admits(0)
 
 
-def allows(bond: Bond, domain: str | None, strict: Requirements) -> bool:
+def current(bond: Bond, domains: Set[str] = frozenset()) -> Bounds:
+    """The range of a constraint now; `domains` are those that the skew is measured over (spread only).
+
+    Domains where pods are planned by now count too. While there are fewer than minDomains, the least count is 0. A
+    hostname is measured over no domains: a new host is empty.
+    """
+    if bond.group.kind != SPREAD:
+        return bounds(bond, founded=founded(bond))
+    counts = bond.group.counts
+    if domains and not counts.keys() <= domains:
+        domains = domains | {domain for domain, number in counts.items() if number}
+    few = not domains or len(domains) < bond.min_domains
+    return bounds(bond, 0 if few else min([counts.get(domain, 0) for domain in domains]))
+
+
+def allows(bond: Bond, domain: str | None, domains: Set[str]) -> bool:
     """Whether one more pod may go to this domain now (None: the node has no such label)."""
     if domain is None:
         return bond.group.kind == ANTI
-    least = bond.least(strict) if bond.group.kind == SPREAD else 0
-    return bounds(bond, least, founded=founded(bond)).admits(bond.group.counts.get(domain, 0))
+    return current(bond, domains).admits(bond.group.counts.get(domain, 0))
 
 
 def apart(bond: Bond) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from api import labels
 from reconciler.model.objects import Pod
-from reconciler.scheduling import admits
+from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.classes import PodClass, Rung
@@ -59,9 +59,10 @@ class Assignment:
         self._devices = devices
         self.given_up = 0
         self._anew = course.anew
-        self._opening = Opening(templates if open_new else (), caps, dict(course.domains), devices)
+        self._opening = Opening(templates, caps, dict(course.domains), devices, shut=not open_new)
         self._followers = Followers((), {}, self._opening)
         self._static: dict[tuple[int, int], Bools] = {}
+        self._needs: Mapping[int, Ints] = {}
         self._on_hosts: dict[tuple[Group, bool], Ints] = {}
 
     @property
@@ -135,7 +136,7 @@ class Assignment:
         requests = {id(cls.requests): cls.requests for cls in classes}
         vectors = {key: self.columns.vector(asked) for key, asked in requests.items()}
         strange = {key for key, asked in requests.items() if self.columns.unknown(asked)}
-        needs = {cls.number: vectors[id(cls.requests)] for cls in classes}
+        needs = self._needs = {**self._needs, **{cls.number: vectors[id(cls.requests)] for cls in classes}}
         unknown = {cls.number for cls in classes if id(cls.requests) in strange}
         queue: list[Batch] = [(cls, cls.members) for cls in classes]
         if promises or self.places.marked:
@@ -270,18 +271,22 @@ class Assignment:
 
     def company(self, cls: PodClass, rung: Rung) -> Iterator[tuple[Bond | Group, Bools]]:
         """The class's own topology constraints, then those of others that keep it away, with where each admits it."""
+        bounds = self._bounds(cls, rung)
         for bond in rung.bonds:
             if bond.key == labels.HOSTNAME:
-                limits = admits.bounds(bond, founded=admits.founded(bond))
-                yield bond, limits.admitting(self._hosts(bond.group, owners=False))
+                yield bond, bounds[bond].admitting(self._hosts(bond.group, owners=False))
             else:
-                yield bond, self._by_domain(bond.key, partial(_opens, bond, rung))
+                yield bond, self._by_domain(bond.key, partial(_opens, bond, bounds[bond]))
         for group in cls.counted:
             if group.kind == ANTI and group.owners:
                 if group.key == labels.HOSTNAME:
                     yield group, self._hosts(group, owners=True) == 0
                 else:
                     yield group, self._by_domain(group.key, partial(_clear, group))
+
+    def _bounds(self, cls: PodClass, rung: Rung) -> dict[Bond, Bounds]:
+        """The counts at which each of the rung's constraints admits one more pod now."""
+        return self._opening.limits(cls, cls.rungs.index(rung), self._needs[cls.number])
 
     def _by_domain(self, key: str, holds: Callable[[tuple[str | None, ...]], bool]) -> Bools:
         values, codes = self.places.domains(key)
@@ -327,8 +332,9 @@ class Assignment:
         target = self.targets[place]
         if cls.ports and clash(cls.ports, self._ports(place)):
             return False
+        bounds = self._bounds(cls, rung) if rung.bonds else {}
         for bond in rung.bonds:
-            if not (planned and bond.group.kind != ANTI) and not _opens(bond, rung, target.domains(bond.key)):
+            if not (planned and bond.group.kind != ANTI) and not _opens(bond, bounds[bond], target.domains(bond.key)):
                 return False
         shunned = (group for group in cls.counted if group.kind == ANTI and group.owners)
         clear = all(_clear(group, target.domains(group.key)) for group in shunned)
@@ -373,11 +379,12 @@ class Assignment:
         return known
 
 
-def _opens(bond: Bond, rung: Rung, domains: tuple[str | None, ...]) -> bool:
+def _opens(bond: Bond, limits: Bounds, domains: tuple[str | None, ...]) -> bool:
     """Whether one more pod may go to a node with one of these domains, whichever it gets."""
-    if len(domains) > 1 and bond.group.kind != ANTI:
+    if bond.group.kind != ANTI and (len(domains) > 1 or None in domains):
         return False
-    return all(admits.allows(bond, domain, rung.demand.strict) for domain in domains)
+    counts = bond.group.counts
+    return all(domain is None or limits.admits(counts.get(domain, 0)) for domain in domains)
 
 
 def _clear(group: Group, domains: tuple[str | None, ...]) -> bool:

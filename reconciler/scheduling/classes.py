@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ class Rung:
 class PodClass:
     """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
     `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
+    `domains` are what the latest attempt found for its spreads (`domains_of`).
     """
 
     number: int
@@ -53,6 +54,12 @@ class PodClass:
     settled: bool
     counted: tuple[Group, ...] = ()
     claiming: bool = False
+    domains: dict[Bond, Set[str]] = field(default_factory=dict)
+
+    def domains_of(self, bond: Bond) -> Set[str]:
+        """The domains that a spread's skew is measured over: of nodes there are, and of nodes that can be made."""
+        found = self.domains.get(bond)
+        return bond.group.standing() if found is None else found
 
 
 class _Particulars(NamedTuple):

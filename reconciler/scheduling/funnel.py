@@ -196,9 +196,9 @@ class Funnel:
                 continue
             possible = self.template.open_domains(bond.key, self.requirements)
             if possible:
-                allowed = [d for d in possible if admits.allows(bond, d, rung.demand.strict)]
+                allowed = [d for d in possible if admits.allows(bond, d, self.cls.domains_of(bond))]
                 yield TOPOLOGY, bond.key, self._within(bond.key, allowed), bond.describe()
-            elif not admits.allows(bond, None, rung.demand.strict):
+            elif bond.group.kind != ANTI:
                 yield TOPOLOGY, bond.key, nothing, bond.describe()
         self.bond = None
         for group in self.cls.counted:

@@ -8,7 +8,7 @@ no pod matches anywhere).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from api import labels
@@ -25,7 +25,8 @@ SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
 class Group:
     """`counts` are pods that the selector matches; `owners` pods with the (required) anti-affinity. By domain.
 
-    `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet.
+    `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet. A spread counts nodes
+    that have all of `keys`; `standing` returns the domains of those that there are, with and without pods.
     """
 
     kind: str
@@ -35,9 +36,10 @@ class Group:
     filter_pod: Pod | None = None
     honors_affinity: bool = False
     honors_taints: bool = False
+    keys: frozenset[str] = frozenset()
     counts: dict[str, int] = field(default_factory=dict)
     owners: dict[str, int] = field(default_factory=dict)
-    universe: frozenset[str] = frozenset()
+    standing: Callable[[], frozenset[str]] = frozenset
     fresh: int = 0
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 
@@ -48,12 +50,14 @@ class Group:
         """Whether pods on such a node count (spread only; others count everywhere)."""
         if self.filter_pod is None:
             return True
+        if not self.keys <= node_labels.keys():
+            return False
         if self.honors_taints and not withstands(self.filter_pod, taints):
             return False
         return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
 
     def admits_plan(self, pool: Requirements, wanted: Requirements, taints: Sequence[Taint]) -> bool:
-        """The same of a node that is only planned: labels that it will get from its instance may still be open."""
+        """The same of a node that is only planned, apart from `keys`: labels of its instance may still be open."""
         if self.filter_pod is None:
             return True
         if self.honors_taints and not withstands(self.filter_pod, taints):
@@ -76,32 +80,21 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bond:
-    """A constraint that a class of pods owns. `self_match`: its own pods are among those that are counted."""
+    """A constraint that a class of pods owns. `self_match`: its own pods are among those that are counted.
+
+    `together` are the groups of all required affinity terms of its owner: the terms are one constraint.
+    """
 
     group: Group
     self_match: bool
     max_skew: int = 0
     min_domains: int = 0
     required: bool = True
+    together: tuple[Group, ...] = ()
 
     @property
     def key(self) -> str:
         return self.group.key
-
-    def least(self, strict: Requirements) -> int:
-        """The smallest count that the skew is measured against; 0 for hostnames and when domains are too few."""
-        domains = self.domains(strict)
-        counts = [self.group.counts.get(domain, 0) for domain in domains]
-        return 0 if len(counts) < self.min_domains else min(counts, default=0)
-
-    def domains(self, strict: Requirements) -> tuple[str, ...]:
-        """The domains that the skew is measured against; none for hostnames."""
-        if self.key == labels.HOSTNAME:
-            return ()
-        universe = self.group.universe
-        if self.group.honors_affinity:
-            universe = frozenset(filter(strict.allowed(self.key).has, universe))
-        return tuple(universe)
 
     def describe(self) -> str:
         counts = ", ".join(f"{d}: {n}" for d, n in sorted(self.group.counts.items())[:25] if d[:1] != "\0")
@@ -117,6 +110,18 @@ def term_group(pod: Pod, term: PodAffinityTerm, kind: str, namespaces: Mapping[s
     """The group of an (anti-)affinity term with nothing counted yet, and what it shares with equal terms."""
     place, selector = _reach(pod, term, namespaces), selector_of(term.label_selector, {}, ())
     return (kind, term.topology_key, place, selector), Group(kind, term.topology_key, place, selector)
+
+
+def terms_group(
+    pod: Pod, term: PodAffinityTerm, terms: Sequence[PodAffinityTerm], namespaces: Mapping[str, Namespace]
+) -> tuple[object, Group]:
+    """The group of one of the required affinity `terms`: it counts only pods that match all of them."""
+    place, chosen = _reach(pod, terms[0], namespaces), selector_of(terms[0].label_selector, {}, ())
+    for other in terms[1:]:
+        reach = _reach(pod, other, namespaces)
+        place = reach if place is None else place if reach is None else place & reach
+        chosen = chosen.both(selector_of(other.label_selector, {}, ()))
+    return (AFFINITY, term.topology_key, place, chosen), Group(AFFINITY, term.topology_key, place, chosen)
 
 
 def _reach(pod: Pod, term: PodAffinityTerm, namespaces: Mapping[str, Namespace]) -> frozenset[str] | None:
@@ -135,6 +140,11 @@ def required_anti_affinity(pod: Pod) -> tuple[PodAffinityTerm, ...]:
     return (
         affinity.pod_anti_affinity.required if affinity is not None and affinity.pod_anti_affinity is not None else ()
     )
+
+
+def required_affinity(pod: Pod) -> tuple[PodAffinityTerm, ...]:
+    affinity = pod.spec.affinity
+    return affinity.pod_affinity.required if affinity is not None and affinity.pod_affinity is not None else ()
 
 
 def domain_of(node: Node, key: str) -> str | None:

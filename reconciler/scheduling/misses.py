@@ -207,11 +207,11 @@ def _of_topology(funnel: Funnel) -> str:
 
 def open_to(bond: Bond, funnel: Funnel) -> set[str]:
     """The domains known anywhere to which a topology constraint would admit one more pod."""
-    strict = funnel.cls.rungs[-1].demand.strict
-    known = set(bond.group.counts) | set(bond.group.universe) | funnel.template.domains(bond.key)
+    domains = funnel.cls.domains_of(bond)
+    known = set(bond.group.counts) | set(bond.group.standing()) | funnel.template.domains(bond.key)
     if bond.key == labels.ZONE:
         known |= {market[0] for market in funnel.template.table.markets}
-    return {domain for domain in known if domain[:1] != "\0" and admits.allows(bond, domain, strict)}
+    return {domain for domain in known if domain[:1] != "\0" and admits.allows(bond, domain, domains)}
 
 
 def _listed(domains: list[str]) -> str:

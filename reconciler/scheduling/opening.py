@@ -6,7 +6,7 @@ there, what it counts) is worked out once for equal constraints; what is left fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, product
@@ -76,24 +76,10 @@ class Way(NamedTuple):
     key: ItemKey
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Limit:
-    """A constraint of a rung with the domains that a spread has: these do not change while pods are placed."""
-
-    bond: Bond
-    domains: tuple[str, ...]
-
-    def bounds(self) -> Bounds:
-        """The counts at which a domain admits one more pod of the class now."""
-        bond, counts = self.bond, self.bond.group.counts
-        if bond.group.kind != SPREAD:
-            return admits.bounds(bond, founded=admits.founded(bond))
-        few = not self.domains or len(self.domains) < bond.min_domains
-        return admits.bounds(bond, 0 if few else min([counts.get(domain, 0) for domain in self.domains]))
-
-
 class Opening:
-    """The pods that are to go on new nodes. `caps` limits how many an item may have (learned from a failed packing).
+    """The pods that are to go on new nodes; none while `shut`, when only the domains of possible nodes are asked for.
+
+    `caps` limits how many an item may have (learned from a failed packing).
 
     `wished`: the domains that a class gets as long as it may, best first, by its number.
     """
@@ -104,12 +90,15 @@ class Opening:
         caps: Mapping[ItemKey, int],
         wished: Mapping[int, Sequence[Pins]] = {},
         devices: DeviceLedger | None = None,
+        *,
+        shut: bool = False,
     ) -> None:
+        self._shut = shut
         self.items: dict[ItemKey, Item] = {}
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
         self._choices: dict[tuple[int, int], list[list[Way]]] = {}
         self._routes: dict[_Constraints, list[list[_Route]]] = {}
-        self._limits: dict[Rung, tuple[_Limit, ...]] = {}
+        self._domains: dict[int, dict[str, frozenset[str]]] = {}
         self._spent: dict[Pins, int] = {}
         self._looking = 1
         self._alike: dict[_Constraints, list[Ints]] = {}
@@ -125,18 +114,18 @@ class Opening:
     def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
         rung = cls.rungs[number]
-        if not self._templates or not _starts_on_new_host(rung):
+        if self._shut or not self._templates or not _starts_on_new_host(rung):
             return 0
         choices = self._choices_of(cls, number, need)
         if len(choices) == 1 and len(choices[0]) == 1 and not choices[0][0].route.gates:
-            return self._put_all(cls, rung, choices[0][0], pods, need)
+            return self._put_all(cls, number, choices[0][0], pods, need)
         wished = self._wished.get(cls.number, ())
         if wished:
             first = [[way for way in ways if way.route.pins == pins] for pins in wished for ways in choices]
             choices = first + choices
         for done, pod in enumerate(pods):
             for ways in choices:
-                way = self._best(ways, rung)
+                way = self._best(ways, cls, number, need)
                 if way is not None:
                     break
             else:
@@ -148,13 +137,14 @@ class Opening:
     def lift(self) -> None:
         """Forget what items may have at most."""
         self._caps = {}
+        self._domains = {}
 
     def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
         """Plan all these pods on the way that is best now for the first of them; None when there is none."""
         rung = cls.rungs[number]
-        if not self._templates or not _starts_on_new_host(rung):
+        if self._shut or not self._templates or not _starts_on_new_host(rung):
             return None
-        found = (self._best(ways, rung) for ways in self._choices_of(cls, number, need))
+        found = (self._best(ways, cls, number, need) for ways in self._choices_of(cls, number, need))
         way = next((way for way in found if way is not None), None)
         if way is None:
             return None
@@ -172,18 +162,19 @@ class Opening:
 
     def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
         """Where new nodes could be had for pods of a class, at this rung of its ladder."""
-        if _starts_on_new_host(cls.rungs[number]):
+        if not self._shut and _starts_on_new_host(cls.rungs[number]):
             yield from (way for ways in self._choices_of(cls, number, need) for way in ways if self._room(way.key) != 0)
 
     def routes(self, cls: PodClass, number: int, need: Ints) -> list[Pins]:
         """The domains of all ways there are, however many pods are there already."""
-        return [way.route.pins for ways in self._choices_of(cls, number, need) for way in ways]
+        return [] if self._shut else [w.route.pins for ways in self._choices_of(cls, number, need) for w in ways]
 
-    def _put_all(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> int:
+    def _put_all(self, cls: PodClass, number: int, way: Way, pods: Sequence[Pod], need: Ints) -> int:
         """There is one way only, and it asks for nothing of others but to keep clear of them."""
+        rung = cls.rungs[number]
         if way.route.owners or way.route.shunned:
             done = 0
-            while done < len(pods) and self._best([way], rung) is not None:
+            while done < len(pods) and self._best([way], cls, number, need) is not None:
                 self._put(cls, rung, way, pods[done : done + 1], need)
                 done += 1
             return done
@@ -197,9 +188,9 @@ class Opening:
         return None if cap is None else max(cap - (len(item.pods) if item is not None else 0), 0)
 
     # --- choosing -----------------------------------------------------------------------------------------------
-    def _best(self, ways: Sequence[Way], rung: Rung) -> Way | None:
+    def _best(self, ways: Sequence[Way], cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
-        limits = {limit.bond: limit.bounds() for limit in self._limits_of(rung)}
+        limits = self.limits(cls, number, need)
         best: Way | None = None
         least: tuple[int, int, int, ItemKey] | None = None
         for way in ways:
@@ -216,13 +207,36 @@ class Opening:
                 best, least = way, rank
         return best
 
-    def _limits_of(self, rung: Rung) -> tuple[_Limit, ...]:
-        known = self._limits.get(rung)
+    def limits(self, cls: PodClass, number: int, need: Ints) -> dict[Bond, Bounds]:
+        """The counts at which a domain, or a host, admits one more pod of the class now, by constraint."""
+        rung, found = cls.rungs[number], dict[Bond, Bounds]()
+        for bond in rung.bonds:
+            if bond.group.kind != SPREAD:
+                found[bond] = admits.current(bond)
+        spreads = [bond for bond in rung.bonds if bond.group.kind == SPREAD]
+        if spreads:
+            makeable = self._makeable(cls, need) if _starts_on_new_host(rung) else {}
+            for bond in spreads:
+                cls.domains[bond] = _measured(bond, makeable, found)
+                found[bond] = admits.current(bond, cls.domains[bond])
+        return found
+
+    def _makeable(self, cls: PodClass, need: Ints) -> dict[str, frozenset[str]]:
+        """The domains, by key, in which a node for a pod of the class can be made now; its preferences bind nothing.
+
+        Of hostnames there is no domain, but the key when there can be any node.
+        """
+        known = self._domains.get(cls.number)
         if known is None:
-            strict, bonds = rung.demand.strict, (bond for bond in rung.bonds if bond.key != labels.HOSTNAME)
-            known = self._limits[rung] = tuple(
-                _Limit(bond, bond.domains(strict) if bond.group.kind == SPREAD else ()) for bond in bonds
-            )
+            found: dict[str, set[str]] = {}
+            for number, rung in enumerate(cls.rungs):
+                choices = self._choices_of(cls, number, need) if rung.demand.possible else ()
+                for way in (way for ways in choices for way in ways):
+                    if self._room(way.key) != 0 and way.route.template.affords(way.route.served, need):
+                        found.setdefault(labels.HOSTNAME, set())
+                        for key, domain in way.route.pins:
+                            found.setdefault(key, set()).add(domain)
+            known = self._domains[cls.number] = {key: frozenset(domains) for key, domains in found.items()}
         return known
 
     def _put(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> None:
@@ -330,6 +344,21 @@ def _route(cls: PodClass, rung: Rung, alternative: int, template: Template, serv
         tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
         tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
     )
+
+
+def _measured(bond: Bond, makeable: Mapping[str, frozenset[str]], others: Mapping[Bond, Bounds]) -> Set[str]:
+    """The domains that a spread is measured over: of nodes there are, and of nodes that can be made for a pod now.
+
+    None for hostnames while a node can be made. Where another constraint of the pod admits no pod, none is made.
+    """
+    if bond.key == labels.HOSTNAME and labels.HOSTNAME in makeable:
+        return frozenset()
+    domains, new = bond.group.standing(), makeable.get(bond.key, frozenset())
+    for other, limits in others.items():
+        if other.required and other.key == bond.key:
+            counts = other.group.counts
+            new = frozenset(domain for domain in new if limits.admits(counts.get(domain, 0)))
+    return domains | new
 
 
 def _crowd(route: _Route, limits: Mapping[Bond, Bounds]) -> int | None:

@@ -76,7 +76,11 @@ def solve(
     away = [*(pod for pod in found if pod.spec.node_name), *gone]
     places = shared.places_for(away, exclude)
     topology = Topology(
-        shared.tallies, templates, found, frozenset(pod.key for pod in away), _node_names(snapshot, exclude)
+        shared.tallies,
+        found,
+        frozenset(pod.key for pod in away),
+        _node_names(snapshot, exclude),
+        [target for target in places.targets if target.state.node is None and target.key not in exclude],
     )
     classes, malformed = classes_of(
         found,
@@ -89,7 +93,6 @@ def solve(
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
     )
     waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
-    zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))
     reserved = machines_left(snapshot, (template.table.reservations for template in templates))
@@ -111,6 +114,8 @@ def solve(
     taken = frozenset(id_ for id_ in reserved if not round_.ledger.left(id_))
     outcome = Outcome(snapshot, round_.assignment, templates, problems, open_new, reasons, accounts, taken)
     nodes, left, order = new_nodes(round_.packed), no_place(outcome), round_.assignment.order
+    topology.reset()  # zones are for people, as things stand before anything is planned
+    zones = effective_zones(waves[0], topology.groups.values(), _zones(templates, places))
     if devices is not None:
         nodes, left = devices.equipped(nodes), devices.explained(left)
         order = devices.ordered(order, round_.assignment.placed)

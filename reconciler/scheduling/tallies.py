@@ -24,15 +24,10 @@ from reconciler.scheduling.requirements_of import asked_labels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """`homes` maps the keys of counted pods to their domains, `counts` the domains to how many they have.
-
-    `places` and `offered` are the same of the names of nodes that stay and whose pods count (spread only).
-    """
+    """`homes` maps the keys of counted pods to their domains, `counts` the domains to how many they have."""
 
     counts: Mapping[str, int]
     homes: Mapping[str, str]
-    places: Mapping[str, str] = field(default_factory=dict)
-    offered: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +53,7 @@ class Tallies:
         self._census, self._staying = census, tuple(sorted(staying, key=lambda node: node.name))
         self._coming = coming
         self._known: dict[object, Tally] = {}
+        self._offered: dict[object, tuple[Mapping[str, int], Mapping[str, str]]] = {}
         #: Pods by label key, then value.
         self._by_label: dict[str, dict[str, list[tuple[str, Pod]]]] = {}
         self._shuns: dict[object, Shun] = {}
@@ -119,14 +115,17 @@ class Tallies:
             domain = domain_of(node, group.key)
             if domain is not None and admits(node):
                 homes[key] = domain
-        if group.kind != SPREAD or group.key == labels.HOSTNAME:
-            return Tally(_counted(homes.values()), homes)
-        places = {
-            node.name: domain
-            for node in self._staying
-            if (domain := domain_of(node, group.key)) is not None and admits(node)
-        }
-        return Tally(_counted(homes.values()), homes, places, _counted(places.values()))
+        return Tally(_counted(homes.values()), homes)
+
+    def offered(self, identity: object, group: Group) -> tuple[Mapping[str, int], Mapping[str, str]]:
+        """The domains of nodes that stay and whose pods count for a spread: how many, and by the node's name."""
+        known = self._offered.get(identity)
+        if known is None:
+            admits = _Admission(group, self._coming)
+            there = ((node.name, domain_of(node, group.key)) for node in self._staying if admits(node))
+            places = {name: domain for name, domain in there if domain is not None}
+            known = self._offered[identity] = _counted(places.values()), places
+        return known
 
     def _selected(self, group: Group) -> Iterator[tuple[str, Pod]]:
         for key, pod in self._near(group.selector):
@@ -156,7 +155,7 @@ class _Admission:
         self._group, self._coming = group, coming
         pod = group.filter_pod
         asked = asked_labels(pod) if pod is not None and group.honors_affinity else frozenset()
-        self._keys = tuple(sorted(asked - {labels.HOSTNAME}))
+        self._keys = tuple(sorted((asked | group.keys) - {labels.HOSTNAME}))
         self._by_host = labels.HOSTNAME in asked
         self._known: dict[object, bool] = {}
 

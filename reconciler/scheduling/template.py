@@ -269,6 +269,14 @@ class Template:
             mask &= self.table.capacity(resource) <= left
         return mask
 
+    def affords(self, requirements: Requirements, need: Ints) -> bool:
+        """Whether limits still admit a type that holds this need."""
+        within = self.within_limits()
+        if within is None:
+            return True
+        shape = self.shape(requirements)
+        return bool(within[shape.types[shape.holding(need)]].any())
+
     def share_of_limits(self) -> Floats:
         """Which share of what limits still allow each type would use, of the resource of which it uses most."""
         found = np.zeros(len(self.table.types))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 
 from api import labels
 from reconciler.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
@@ -13,30 +14,32 @@ from reconciler.scheduling.groups import (
     SPREAD,
     Bond,
     Group,
+    required_affinity,
     required_anti_affinity,
     term_group,
-    withstands,
+    terms_group,
 )
 from reconciler.scheduling.requirements_of import Demand, required_terms, selects_nothing
 from reconciler.scheduling.tallies import Tallies, less
-from reconciler.scheduling.template import Template
+from reconciler.scheduling.targets import Target
 
 
 class Topology:
     """All groups that can matter to `pods`, the pods of one solve.
 
     `moving` are those of them that are bound now, `leaving` names of nodes that are no targets: neither is counted.
+    `coming` are nodes that have not joined yet: their domains are there as soon as they do.
     """
 
     def __init__(
         self,
         tallies: Tallies,
-        templates: Sequence[Template],
         pods: Iterable[Pod],
         moving: frozenset[str],
         leaving: frozenset[str],
+        coming: Sequence[Target] = (),
     ) -> None:
-        self._tallies, self._templates, self._moving, self._leaving = tallies, templates, moving, leaving
+        self._tallies, self._moving, self._leaving, self._coming = tallies, moving, leaving, coming
         self.groups: dict[object, Group] = {}
         self._remembered = False
         for identity, shun in tallies.shunning(pods):
@@ -55,7 +58,9 @@ class Topology:
     def bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
         """The constraints of one rung of a pod's ladder."""
         spreads = [self._spread_bond(pod, constraint) for constraint in demand.spreads]
-        near = [self._affinity_bond(pod, term, AFFINITY, True) for term in demand.affinity]
+        must = required_affinity(pod)
+        near = [*self._required_bonds(pod, must)]
+        near += [self._affinity_bond(pod, term, AFFINITY, False) for term in demand.affinity[len(must) :]]
         hard = required_anti_affinity(pod)
         far = [self._affinity_bond(pod, t, ANTI, i < len(hard)) for i, t in enumerate(demand.anti_affinity)]
         return (*spreads, *near, *far)
@@ -64,15 +69,24 @@ class Topology:
         selector = selector_of(constraint.label_selector, pod.metadata.labels, constraint.match_label_keys)
         affinity, taints = constraint.node_affinity_policy != "Ignore", constraint.node_taints_policy == "Honor"
         place = frozenset({pod.metadata.namespace})
-        marks = _filter_identity(pod, affinity, taints)
-        identity = (SPREAD, constraint.topology_key, place, selector, affinity, taints, marks)
-        group = self._open(identity, Group(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints))
+        marks, keys = (
+            _filter_identity(pod, affinity, taints),
+            _hard_keys(pod) | {labels.normalise(constraint.topology_key)},
+        )
+        identity = (SPREAD, constraint.topology_key, place, selector, affinity, taints, marks, keys)
+        fresh = Group(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys)
+        group = self._open(identity, fresh)
         return Bond(
             group,
             constraint.label_selector is not None and group.selects(pod.metadata.namespace, pod.metadata.labels),
             constraint.max_skew,
             constraint.min_domains or 0,
         )
+
+    def _required_bonds(self, pod: Pod, terms: Sequence[PodAffinityTerm]) -> Iterator[Bond]:
+        groups = tuple(self._open(*terms_group(pod, term, terms, self._tallies.namespaces)) for term in terms)
+        for group in groups:
+            yield Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), together=groups)
 
     def _affinity_bond(self, pod: Pod, term: PodAffinityTerm, kind: str, required: bool) -> Bond:
         group = self._open(*term_group(pod, term, kind, self._tallies.namespaces))
@@ -84,17 +98,19 @@ class Topology:
         if group is fresh:
             tally = self._tallies.of(identity, group)
             group.counts = less(tally.counts, tally.homes, self._moving)
-            if group.kind == SPREAD and group.key != labels.HOSTNAME:
-                offered = less(tally.offered, tally.places, self._leaving)
-                group.universe = frozenset({*group.counts, *offered, *self._on_new_nodes(group)})
+            if group.kind == SPREAD:
+                group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
         return group
 
-    def _on_new_nodes(self, group: Group) -> set[str]:
-        pod, found = group.filter_pod, set[str]()
-        for template in self._templates:
-            if not group.honors_taints or pod is None or withstands(pod, template.taints):
-                found |= template.domains(group.key)
-        return found
+    def _standing(self, identity: object, group: Group, counted: frozenset[str]) -> frozenset[str]:
+        offered = less(*self._tallies.offered(identity, group), self._leaving)
+        return counted | offered.keys() | frozenset(self._on_coming_nodes(group))
+
+    def _on_coming_nodes(self, group: Group) -> Iterator[str]:
+        for target in self._coming:
+            found = target.domains(group.key)
+            if len(found) == 1 and found[0] is not None and group.admits_node(target.possible, target.taints):
+                yield found[0]
 
     def selecting(self) -> Callable[[Pod], tuple[Group, ...]]:
         """Who says which groups count a pod of its namespace and labels; groups that come later are not known to it."""
@@ -120,6 +136,12 @@ class _Selecting:
             good = [entry for entry in (*self._any, *entries) if entry[1].selects(namespace, own)]
             self._known[key] = tuple(group for _, group in sorted(good, key=lambda entry: entry[0]))
         return self._known[key]
+
+
+def _hard_keys(pod: Pod) -> frozenset[str]:
+    """The topology keys that a node must have to count for any spread of the pod."""
+    hard = (s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway")
+    return frozenset(labels.normalise(s.topology_key) for s in hard)
 
 
 def _filter_identity(pod: Pod, affinity: bool, taints: bool) -> tuple[object, ...]:

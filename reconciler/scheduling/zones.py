@@ -71,7 +71,7 @@ class _View:
         named = [self._of(row) for row in (rung.demand.strict.get(labels.ZONE),) if row is not None]
         if cls.volumes != _NO_DEMANDS and (mounted := _of_volumes(cls.volumes)) is not None:
             named.append(mounted)
-        bound = [self._allowed(bond, rung.demand.strict) for bond in rung.bonds if bond.key == labels.ZONE]
+        bound = [self._allowed(bond, cls) for bond in rung.bonds if bond.key == labels.ZONE]
         if self.shunning:
             bound += [self.zones - group.owners.keys() for group in self.shunning.intersection(cls.counted)]
         if not named and all(part == self.zones for part in bound):
@@ -81,11 +81,12 @@ class _View:
     def _of(self, row: Requirement) -> _Zones:
         return frozenset(filter(row.has, self.zones)) if row.complement else frozenset(row.values)
 
-    def _allowed(self, bond: Bond, strict: Requirements) -> _Zones:
-        key = (bond.group, bond.self_match, bond.max_skew, bond.min_domains, strict)
+    def _allowed(self, bond: Bond, cls: PodClass) -> _Zones:
+        domains = frozenset(cls.domains_of(bond))
+        key = (bond.group, bond.self_match, bond.max_skew, bond.min_domains, domains)
         known = self.allowed.get(key)
         if known is None:
-            known = self.allowed[key] = frozenset(zone for zone in self.zones if admits.allows(bond, zone, strict))
+            known = self.allowed[key] = frozenset(zone for zone in self.zones if admits.allows(bond, zone, domains))
         return known
 
 

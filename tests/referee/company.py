@@ -37,25 +37,32 @@ def _affinity(census: Census) -> Iterator[Violation]:
 
 
 def _domains_with_company(census: Census, kind: Kind, term: PodAffinityTerm, planned: bool) -> set[str | None]:
-    """Where a pod finds what its term means; on a node that is `planned`, when that is there.
+    """Where a pod finds a pod that all its required terms select; on a node that is `planned`, when that is there.
 
-    A pod that its own term means may be the first of its kind: one such domain can be founded, and only when none of
-    those it means is in any yet (a node without the label is in none).
+    A pod that all its own terms select may be the first of its kind: one such domain can be founded, and only when none
+    of those selected is in a domain of any of the terms yet (a node without the label is in none).
     """
-    meant = census.in_reach(kind.pod, term)
+    meant = _meant(census, kind)
     groups = [(g.place.domain(term.topology_key), g) for other in meant for g in census.by_kind[other]]
     groups = [(domain, g) for domain, g in groups if g.count or _stays(g, planned)]
     if kind not in meant:
         return {domain for domain, _ in groups}
     anchors = {domain for domain, g in groups if _stays(g, planned) or term not in g.kind.near}
     founded = {domain for domain, g in groups if g.coming and term in g.kind.near} - anchors
-    settled = any(_stays(g, planned) and domain is not None for domain, g in groups)
+    there = [g for _, g in groups if _stays(g, planned)]
+    settled = any(g.place.domain(t.topology_key) is not None for t in kind.near for g in there)
     return anchors | (founded if not settled and len(founded) == 1 else set())
 
 
 def _stays(group: Group, planned: bool) -> bool:
     """Whether some of it is there already, and there yet when a planned node is."""
     return group.staying + (group.lasting if planned else group.leaving) > 0
+
+
+def _meant(census: Census, kind: Kind) -> list[Kind]:
+    """The kinds of pods that every required affinity term of a pod selects."""
+    reached = [census.in_reach(kind.pod, term) for term in kind.near]
+    return [other for other in reached[0] if all(other in each for each in reached[1:])]
 
 
 def _circles(census: Census) -> Iterator[Violation]:
@@ -72,11 +79,11 @@ def _circles(census: Census) -> Iterator[Violation]:
 
 
 def _waits_for(census: Census, kind: Kind) -> bool:
-    return any(kind not in census.in_reach(kind.pod, term) for term in kind.near)
+    return bool(kind.near) and kind not in _meant(census, kind)
 
 
 def _has_come(census: Census, group: Group, term: PodAffinityTerm, waiting: dict[int, Group]) -> bool:
-    meant, here = census.in_reach(group.kind.pod, term), group.place.domain(term.topology_key)
+    meant, here = _meant(census, group.kind), group.place.domain(term.topology_key)
     if group.kind in meant:
         return True
     others = (g for other in meant for g in census.by_kind[other])

@@ -51,7 +51,8 @@ def _constraint(
     own = {k: pod.metadata.labels[k] for k in constraint.match_label_keys if k in pod.metadata.labels}
     meant = census.selected(pod.metadata.namespace, constraint.label_selector, own)
     tolerations = pod.spec.tolerations if constraint.node_taints_policy == "Honor" else ()
-    look = msgspec.json.encode((pod.metadata.namespace, own, constraint, kind.where.decode(), tolerations))
+    keys = sorted(_required_keys(kind))
+    look = msgspec.json.encode((pod.metadata.namespace, own, constraint, kind.where.decode(), tolerations, keys))
     if look not in tallies:
         tallies[look] = _tally(census, kind, meant, constraint, chosen)
     tally = tallies[look]
@@ -104,7 +105,9 @@ def _tally(
 def _counts(
     kind: Kind, place: Place, constraint: TopologySpreadConstraint, chosen: dict[tuple[bytes, int], bool]
 ) -> bool:
-    """Whether the constraint's policies let the pods of a node count."""
+    """Whether a node has the keys of all the pod's required constraints, and the policies let its pods count."""
+    if any(place.domain(key) is None for key in _required_keys(kind)):
+        return False
     if constraint.node_affinity_policy != "Ignore" and kind.where != _ANYWHERE:
         look = (kind.where, id(place))
         if look not in chosen:
@@ -112,6 +115,11 @@ def _counts(
         if not chosen[look]:
             return False
     return constraint.node_taints_policy != "Honor" or not untolerated(kind.pod, place.taints)
+
+
+def _required_keys(kind: Kind) -> set[str]:
+    constraints = kind.pod.spec.topology_spread_constraints
+    return {one.topology_key for one in constraints if one.when_unsatisfiable == "DoNotSchedule"}
 
 
 _ANYWHERE = msgspec.json.encode(({}, None))

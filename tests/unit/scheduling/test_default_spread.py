@@ -142,7 +142,7 @@ def test_pods_of_one_workload_stay_of_one_class() -> None:
     ground = survey(snapshot)
     found = ground.spread.given(pods)
     assert len({shape_of(one) for one in found}) == 1
-    topology = Topology(ground.tallies, ground.templates(frozenset()), found, frozenset(), frozenset())
+    topology = Topology(ground.tallies, found, frozenset(), frozenset())
     classes, odd = classes_of(
         found,
         volumes={},
