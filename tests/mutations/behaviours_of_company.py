@@ -95,9 +95,11 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only zones and capacity types are domains of a spread.",
         (
             Edit(
-                "reconciler/scheduling/topology.py",
-                "if group.kind == SPREAD and group.key != labels.HOSTNAME:",
-                "if group.kind == SPREAD and group.key in (labels.ZONE, labels.CAPACITY_TYPE):",
+                "reconciler/scheduling/opening.py",
+                "    domains, new = bond.group.standing(), makeable.get(bond.key, frozenset())",
+                "    domains, new = bond.group.standing(), makeable.get(bond.key, frozenset())\n"
+                "    if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
+                "        return frozenset()",
             ),
         ),
     ),
@@ -106,18 +108,18 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/template.py",
-                "known = listed if listed or row.complement else set(row.values)",
-                "known = listed",
+                "values = self.table.values(key, mask) or (set() if row.complement else set(row.values))",
+                "values = self.table.values(key, mask)",
             ),
         ),
     ),
     162: (
-        "Domains of a NodePool at its limits do not count.",
+        "Domains of a NodePool at its limits count.",
         (
             Edit(
-                "reconciler/scheduling/topology.py",
-                "for template in self._templates:",
-                "for template in (one for one in self._templates if not one.remaining):",
+                "reconciler/scheduling/opening.py",
+                "if self._room(way.key) != 0 and way.route.template.affords(way.route.served, need):",
+                "if self._room(way.key) != 0 or way.route.template.remaining is not None:",
             ),
         ),
     ),
@@ -126,8 +128,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (Edit("reconciler/scheduling/topology.py", "constraint.match_label_keys)", "())"),),
     ),
     165: (
-        "nodeTaintsPolicy means the contrary where new nodes are concerned.",
-        (Edit("reconciler/scheduling/topology.py", "if not group.honors_taints or", "if group.honors_taints or"),),
+        "New nodes are made from NodePools whose taints the pods do not tolerate.",
+        (
+            Edit(
+                "reconciler/scheduling/opening.py",
+                "if not rung.demand.tolerates(template.taints) or rung",
+                "if rung",
+            ),
+        ),
     ),
     167: (
         "nodeAffinityPolicy Ignore is not looked at on nodes that are there.",
