@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from api import labels
 from api.requirements import Requirements
 from reconciler.scheduling.admits import MANY, apart, bounds
+from reconciler.scheduling.daemon_company import beside_daemons
 from reconciler.scheduling.groups import AFFINITY, ANTI, Bond, Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HostPort, clash
@@ -40,8 +41,9 @@ class Stock:
     owned: tuple[Group, ...]
 
     @classmethod
-    def of(cls, item: Item, served: Requirements, lane: int, left: int, worth: int, steps: Steps) -> Stock:
-        hosts = tuple(bond for bond in item.rung.bonds if bond.key == labels.HOSTNAME)
+    def of(
+        cls, item: Item, served: Requirements, lane: int, left: int, worth: int, steps: Steps, hosts: tuple[Bond, ...]
+    ) -> Stock:
         return cls(
             item,
             served,
@@ -102,10 +104,12 @@ class Bin:
 
         `with_company`: whom the item has affinity to is taken care of.
         """
+        served = self.template.serve(item.requirements)
+        beside = beside_daemons(self.template, served, item.cls, item.rung) if served is not None else None
+        if beside is None:
+            return 0
         most = MANY
-        for bond in item.rung.bonds:
-            if bond.key != labels.HOSTNAME:
-                continue
+        for bond in beside.hosts:
             if with_company and bond.group.kind == AFFINITY:
                 continue
             most = min(most, bounds(bond).more(self.counts.get(bond.group, 0)))
@@ -125,8 +129,8 @@ class Bin:
         for group in item.cls.counted:
             if group.key == labels.HOSTNAME:
                 self.counts[group] = self.counts.get(group, 0) + number
-        for bond in item.rung.bonds:
-            if bond.key == labels.HOSTNAME and bond.group.kind == ANTI and bond.required:
+        for bond in item.rung.hosts:
+            if bond.group.kind == ANTI and bond.required:
                 self.owners[bond.group] = self.owners.get(bond.group, 0) + number
 
     def types(self) -> NDArray[np.intp]:
@@ -148,11 +152,11 @@ def steps_of(need: Ints) -> Steps:
     return tuple((int(column), int(need[column])) for column in np.flatnonzero(need))
 
 
-def goes_first(item: Item) -> bool:
-    """Whether the item is seated one pod after the other, before anything else is packed."""
-    return item.cls.claiming or needs_company(item)
+def goes_first(stock: Stock) -> bool:
+    """Whether the stock is seated one pod after the other, before anything else is packed."""
+    return stock.item.cls.claiming or needs_company(stock.hosts)
 
 
-def needs_company(item: Item) -> bool:
-    """Whether the item has affinity to pods on the same host."""
-    return any(b.key == labels.HOSTNAME and b.group.kind == AFFINITY for b in item.rung.bonds)
+def needs_company(hosts: Iterable[Bond]) -> bool:
+    """Whether hostname constraints ask for other pods on the same host."""
+    return any(bond.group.kind == AFFINITY for bond in hosts)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from api import labels
 from api.requirements import EMPTY, Requirements
 from api.resources import Resources
 from reconciler.model import pods
@@ -30,10 +31,14 @@ _encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministi
 
 @dataclass(slots=True, eq=False)
 class Rung:
-    """One rung of a class's ladder with its topology constraints."""
+    """One rung of a class's ladder with its topology constraints; `hosts` are those over hostnames."""
 
     demand: Demand
     bonds: tuple[Bond, ...]
+    hosts: tuple[Bond, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hosts = tuple(bond for bond in self.bonds if bond.key == labels.HOSTNAME)
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from api import labels
 from reconciler.scheduling.admits import bounds, founded_on_nodes
 from reconciler.scheduling.bins import Bin, Stock, needs_company
 from reconciler.scheduling.groups import AFFINITY, Group
@@ -36,7 +35,7 @@ def seat_together(
     """
     table = Table(template, {stock: 0 if stock.item.cls.claiming else stock.left for stock in stocks}, seated)
     bins = list(started)
-    waiting = [stock for stock in stocks if needs_company(stock.item)]
+    waiting = [stock for stock in stocks if needs_company(stock.hosts)]
     while sum([_seated(table, stock, bins) for stock in waiting]):
         pass  # who has a seat now may be the company of one who had none
     return bins
@@ -98,7 +97,7 @@ def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Ite
     """
     crew = already
     asked.add(stock.item)
-    for group in _missing(table, stock.item, (*crew, stock)):
+    for group in _missing(table, stock, (*crew, stock)):
         options = (s for s, left in table.left.items() if left and s.item not in asked and group in s.item.cls.counted)
         found = next((c for s in options if (c := _crew(table, s, crew, asked)) is not None), None)
         if found is None:
@@ -107,12 +106,12 @@ def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Ite
     return (*crew, stock)
 
 
-def _missing(table: Table, item: Item, crew: tuple[Stock, ...]) -> Iterator[Group]:
-    """Groups that the item has affinity to and the crew nobody of; it may itself be the first of one."""
-    for bond in item.rung.bonds:
-        if bond.key != labels.HOSTNAME or bond.group.kind != AFFINITY:
+def _missing(table: Table, stock: Stock, crew: tuple[Stock, ...]) -> Iterator[Group]:
+    """Groups that the stock has affinity to and the crew no pod of; a pod of its own may be the first of one."""
+    for bond in stock.hosts:
+        if bond.group.kind != AFFINITY:
             continue
         first = bounds(bond, founded=founded_on_nodes(bond, table.seated)).admits(0)
-        others = [s for s in crew if s.item is not item]
+        others = [s for s in crew if s.item is not stock.item]
         if not first and not any(bond.group in s.item.cls.counted for s in others):
             yield bond.group

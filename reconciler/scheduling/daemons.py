@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from api import labels
 from api.requirements import IN, Requirements, requirement
 from api.resources import Resources
@@ -30,15 +32,19 @@ _SOFT = Toleration(operator="Exists", effect="PreferNoSchedule")
 _GROWN_UP = Requirements(requirement(key, IN, ("true",)) for key in (labels.REGISTERED, labels.INITIALIZED))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Daemon:
-    """One daemon set's pod. `terms` are alternatives: each is its node selector and one required affinity term."""
+    """One daemon set's pod. `terms` are alternatives: each is its node selector and one required affinity term.
+
+    `pod` has the labels, the namespace and the (anti-)affinity of the pods.
+    """
 
     key: str
     requests: Resources
     tolerations: tuple[Toleration, ...]
     terms: tuple[Requirements, ...]
     ports: tuple[HostPort, ...]
+    pod: Pod
 
     def accepts(self, taints: Iterable[Taint]) -> bool:
         """Whether it tolerates a node's taints; a soft one never stops it."""
@@ -102,6 +108,7 @@ def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
         pod.spec.tolerations,
         tuple(base & term_requirements(term) for term in terms),
         host_ports(pod),
+        replace(pod, metadata=replace(pod.metadata, namespace=daemon_set.metadata.namespace)),
     )
 
 

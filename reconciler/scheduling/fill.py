@@ -59,8 +59,8 @@ class Filling:
         left = dict(amounts)
         rack = Rack(self.template, self._weights(left))
         self._adopt(rack, together, left)
-        followers = {stock: number for stock, number in left.items() if number and needs_company(stock.item)}
-        left = {stock: number for stock, number in left.items() if not goes_first(stock.item)}
+        followers = {stock: number for stock, number in left.items() if number and needs_company(stock.hosts)}
+        left = {stock: number for stock, number in left.items() if not goes_first(stock)}
         for stock in left:
             self.seats += 1
             left[stock] -= self._seat(rack, stock, left[stock])

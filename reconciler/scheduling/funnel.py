@@ -31,6 +31,7 @@ from reconciler.scheduling.account import (
     Step,
 )
 from reconciler.scheduling.classes import PodClass
+from reconciler.scheduling.daemon_company import beside_daemons, keeping_away
 from reconciler.scheduling.groups import ANTI, Bond
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import NO_PRICE, Bools, Columns, Ints
@@ -188,8 +189,15 @@ class Funnel:
     def _topology(self, nothing: Bools) -> Iterator[tuple[str, str, Bools, str]]:
         """Constraints of the pod one by one, each narrowing the domains that are left, then those that shun it."""
         rung = self.cls.rungs[-1]
+        away = keeping_away(self.template, self.requirements, self.cls, rung)
+        if away:
+            text = f"anti-affinity keeps it away from pods of DaemonSet {', '.join(away)} on every node of the nodepool"
+            yield TOPOLOGY, labels.HOSTNAME, nothing, text
+        beside = beside_daemons(self.template, self.requirements, self.cls, rung)
         for bond in rung.bonds:
             self.bond = bond
+            if beside is not None and bond in beside.served:
+                continue
             if bond.key == labels.HOSTNAME:
                 kept = nothing if not admits.begins_host(bond) else np.ones_like(nothing)
                 yield TOPOLOGY, bond.key, kept, bond.describe()

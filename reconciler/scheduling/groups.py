@@ -16,6 +16,7 @@ from api.requirements import Requirements
 from api.v1.meta import Taint
 from reconciler.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
 from reconciler.model.selectors import Selector, selector_of
+from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.requirements_of import accepted_by_node, asks_for_nodes, tolerates_all
 
 SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
@@ -27,6 +28,8 @@ class Group:
 
     `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet. A spread counts nodes
     that have all of `keys`; `standing` returns the domains of those that there are, with and without pods.
+    New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
+    anti-affinity.
     """
 
     kind: str
@@ -40,6 +43,8 @@ class Group:
     counts: dict[str, int] = field(default_factory=dict)
     owners: dict[str, int] = field(default_factory=dict)
     standing: Callable[[], frozenset[str]] = frozenset
+    daemons: tuple[Daemon, ...] = ()
+    owner_daemons: tuple[Daemon, ...] = ()
     fresh: int = 0
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 

@@ -53,7 +53,7 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
 
 
 def _together(draft: Draft) -> bool:
-    return any(goes_first(stock.item) for stock in draft.content)
+    return any(goes_first(stock) for stock in draft.content)
 
 
 def _priced(filling: Filling, draft: Draft) -> _Priced:

@@ -14,7 +14,6 @@ from itertools import groupby
 
 import numpy as np
 
-from api import labels
 from api.requirements import EMPTY, Requirements
 from reconciler.scheduling.admits import bounds
 from reconciler.scheduling.assign import Assignment
@@ -196,7 +195,7 @@ def _room(full: Bin, requirements: Requirements, item: Item, most: int) -> tuple
 def _founds(item: Item, number: int) -> bool:
     """Whether pods of the item, of which so many are planned just now, may be the first of those whom they must be near
     on a host."""
-    near = (bond for bond in item.rung.bonds if bond.key == labels.HOSTNAME and bond.group.kind == AFFINITY)
+    near = (bond for bond in item.rung.hosts if bond.group.kind == AFFINITY)
     return all(bounds(bond, founded=bond.group.anywhere() != number).admits(0) for bond in near)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import prod
 
-from api import labels
 from api.requirements import Requirements
 from reconciler.scheduling.bins import Bin, needs_company
 from reconciler.scheduling.effort import Effort
@@ -176,7 +175,7 @@ def _parted(bins: Sequence[Bin], costs: _Costs) -> Iterator[_Step]:
         content = Counter[Item]()
         for item, number in full.content:
             content[item] += number
-        if full.template.remaining is not None or any(needs_company(item) for item in content):
+        if full.template.remaining is not None or any(needs_company(item.rung.hosts) for item in content):
             continue
         if prod(number + 1 for number in content.values()) > _WAYS:
             continue
@@ -203,7 +202,7 @@ def _alone(template: Template, content: Mapping[Item, int]) -> Bin | None:
 
 def _groups(item: Item) -> list[Group]:
     """Whose company on a host the item needs."""
-    return [b.group for b in item.rung.bonds if b.key == labels.HOSTNAME and b.group.kind == AFFINITY]
+    return [bond.group for bond in item.rung.hosts if bond.group.kind == AFFINITY]
 
 
 def _only(item: Item, number: int, group: Group, where: Bin) -> bool:

@@ -6,31 +6,29 @@ there, what it counts) is worked out once for equal constraints; what is left fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice, product
+from itertools import chain
 from typing import NamedTuple
 
 from api import labels
-from api.requirements import IN, Requirements, requirement
+from api.requirements import Requirements
 from reconciler.model.objects import Pod
 from reconciler.scheduling import admits
 from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.courses import Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
-from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.groups import SPREAD, Bond, Group
+from reconciler.scheduling.routes import Next, Route, Wide, routes, serving
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
-#: No more combinations of domains than these are looked at for a class in one pool.
-_MOST_WAYS = 1024
 #: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
 #: few pods share a node, many leave no domain empty that others must use.
 _TURN = 1_000_000
 #: What classes that differ in their size only have in common: a rung, who counts them, what their volumes demand.
 _Constraints = tuple[Rung, tuple[Group, ...], tuple[Requirements, ...]]
-Pins = tuple[tuple[str, str], ...]
 #: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
 ItemKey = tuple[int, int, int, Pins]
 
@@ -48,32 +46,22 @@ class Item:
     pods: list[Pod] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Route:
-    """Where pods with equal constraints may go, whatever their size.
-
-    `served` are the pool's requirements narrowed to all of it. `gates` are constraints with the domain they would get a
-    pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a host that has no name yet).
-    """
-
-    template: Template
-    alternative: int
-    pins: Pins
-    requirements: Requirements
-    served: Requirements
-    gates: tuple[tuple[Bond, str], ...]
-    shunned: tuple[tuple[Group, str], ...]
-    counts: tuple[tuple[Group, str], ...]
-    owners: tuple[tuple[Group, str], ...]
-    fresh: tuple[Group, ...]
-
-
 class Way(NamedTuple):
     """A route with what a pod of one class costs on it: the price of the share of a node that it needs."""
 
-    route: _Route
+    route: Route
     cost: int
     key: ItemKey
+
+
+@dataclass(slots=True, eq=False)
+class _Choice:
+    """The ways in one pool; where there are too many to list, those that were chosen so far."""
+
+    ways: list[Way]
+    wide: Wide | None = None
+    company: int = 1
+    known: dict[Pins, list[Next]] = field(default_factory=dict)
 
 
 class Opening:
@@ -96,9 +84,11 @@ class Opening:
         self._shut = shut
         self.items: dict[ItemKey, Item] = {}
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
-        self._choices: dict[tuple[int, int], list[list[Way]]] = {}
-        self._routes: dict[_Constraints, list[list[_Route]]] = {}
+        self._choices: dict[tuple[int, int], list[_Choice]] = {}
+        self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
         self._domains: dict[int, dict[str, frozenset[str]]] = {}
+        self._asking: dict[tuple[Rung, tuple[Requirements, ...]], None] = {}
+        self._of_others: dict[tuple[Group, Rung], frozenset[str]] = {}
         self._spent: dict[Pins, int] = {}
         self._looking = 1
         self._alike: dict[_Constraints, list[Ints]] = {}
@@ -107,6 +97,7 @@ class Opening:
         """So many pods look for a place, of these classes; what those with equal constraints cost is asked together."""
         self._looking, self._alike = looking, {}
         for cls in classes:
+            self._asking |= {(cls.rungs[-1], cls.volumes): None}
             if not cls.ports:
                 for rung in cls.rungs:
                     self._alike.setdefault((rung, cls.counted, cls.volumes), []).append(needs[cls.number])
@@ -114,18 +105,21 @@ class Opening:
     def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
         rung = cls.rungs[number]
-        if self._shut or not self._templates or not _starts_on_new_host(rung):
+        if self._shut or not self._templates:
             return 0
         choices = self._choices_of(cls, number, need)
-        if len(choices) == 1 and len(choices[0]) == 1 and not choices[0][0].route.gates:
-            return self._put_all(cls, number, choices[0][0], pods, need)
+        if len(choices) == 1 and choices[0].wide is None and len(choices[0].ways) == 1:
+            (only,) = choices[0].ways
+            if not only.route.gates:
+                return self._put_all(cls, number, only, pods, need)
         wished = self._wished.get(cls.number, ())
         if wished:
-            first = [[way for way in ways if way.route.pins == pins] for pins in wished for ways in choices]
+            listed = [(pins, choice.ways) for pins in wished for choice in choices]
+            first = [_Choice([way for way in ways if way.route.pins == pins]) for pins, ways in listed]
             choices = first + choices
         for done, pod in enumerate(pods):
-            for ways in choices:
-                way = self._best(ways, cls, number, need)
+            for choice in choices:
+                way = self._best(choice, cls, number, need)
                 if way is not None:
                     break
             else:
@@ -137,14 +131,14 @@ class Opening:
     def lift(self) -> None:
         """Forget what items may have at most."""
         self._caps = {}
-        self._domains = {}
+        self._domains, self._of_others = {}, {}
 
     def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
         """Plan all these pods on the way that is best now for the first of them; None when there is none."""
         rung = cls.rungs[number]
-        if self._shut or not self._templates or not _starts_on_new_host(rung):
+        if self._shut or not self._templates:
             return None
-        found = (self._best(ways, cls, number, need) for ways in self._choices_of(cls, number, need))
+        found = (self._best(choice, cls, number, need) for choice in self._choices_of(cls, number, need))
         way = next((way for way in found if way is not None), None)
         if way is None:
             return None
@@ -162,19 +156,22 @@ class Opening:
 
     def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
         """Where new nodes could be had for pods of a class, at this rung of its ladder."""
-        if not self._shut and _starts_on_new_host(cls.rungs[number]):
-            yield from (way for ways in self._choices_of(cls, number, need) for way in ways if self._room(way.key) != 0)
+        for way in self._listed(cls, number, need) if not self._shut else ():
+            if self._room(way.key) != 0 and way.route.begins():
+                yield way
 
     def routes(self, cls: PodClass, number: int, need: Ints) -> list[Pins]:
         """The domains of all ways there are, however many pods are there already."""
-        return [] if self._shut else [w.route.pins for ways in self._choices_of(cls, number, need) for w in ways]
+        return [] if self._shut else [way.route.pins for way in self._listed(cls, number, need)]
 
     def _put_all(self, cls: PodClass, number: int, way: Way, pods: Sequence[Pod], need: Ints) -> int:
         """There is one way only, and it asks for nothing of others but to keep clear of them."""
         rung = cls.rungs[number]
+        if not way.route.begins():
+            return 0
         if way.route.owners or way.route.shunned:
             done = 0
-            while done < len(pods) and self._best([way], cls, number, need) is not None:
+            while done < len(pods) and self._best(_Choice([way]), cls, number, need) is not None:
                 self._put(cls, rung, way, pods[done : done + 1], need)
                 done += 1
             return done
@@ -188,14 +185,16 @@ class Opening:
         return None if cap is None else max(cap - (len(item.pods) if item is not None else 0), 0)
 
     # --- choosing -----------------------------------------------------------------------------------------------
-    def _best(self, ways: Sequence[Way], cls: PodClass, number: int, need: Ints) -> Way | None:
+    def _best(self, choice: _Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
         limits = self.limits(cls, number, need)
+        if choice.wide is not None:
+            self._widen(choice, choice.wide, cls, number, need, limits)
         best: Way | None = None
         least: tuple[int, int, int, ItemKey] | None = None
-        for way in ways:
+        for way in choice.ways:
             route = way.route
-            if self._caps and self._room(way.key) == 0:
+            if (self._caps and self._room(way.key) == 0) or not route.begins():
                 continue
             if route.shunned and any(group.owners.get(domain, 0) for group, domain in route.shunned):
                 continue
@@ -215,11 +214,44 @@ class Opening:
                 found[bond] = admits.current(bond)
         spreads = [bond for bond in rung.bonds if bond.group.kind == SPREAD]
         if spreads:
-            makeable = self._makeable(cls, need) if _starts_on_new_host(rung) else {}
+            makeable = self._makeable(cls, need) if self._begins(cls, number, need) else {}
             for bond in spreads:
-                cls.domains[bond] = _measured(bond, makeable, found)
+                cls.domains[bond] = self._measured(bond, makeable, found, cls.rungs[-1])
                 found[bond] = admits.current(bond, cls.domains[bond])
         return found
+
+    def _measured(
+        self, bond: Bond, makeable: Mapping[str, frozenset[str]], others: Mapping[Bond, Bounds], own: Rung
+    ) -> frozenset[str]:
+        """The domains that a spread is measured over: of nodes there are, and of nodes that can be made for a pod now.
+
+        None for hostnames while a node can be made. Where another constraint of the pod admits no pod, none is made for
+        it. Nodes that other pods of the pass may get have domains too.
+        """
+        if bond.key == labels.HOSTNAME:
+            return frozenset() if labels.HOSTNAME in makeable else bond.group.standing()
+        new = makeable.get(bond.key, frozenset())
+        for other, limits in others.items():
+            if other.required and other.key == bond.key:
+                counts = other.group.counts
+                new = frozenset(domain for domain in new if limits.admits(counts.get(domain, 0)))
+        return bond.group.standing() | new | self._brought_by_others(bond.group, own)
+
+    def _brought_by_others(self, group: Group, own: Rung) -> frozenset[str]:
+        """The domains of new nodes that a spread counts and other pods of the pass may get."""
+        known = self._of_others.get((group, own))
+        if known is None:
+            asking = ((rung, volumes) for rung, volumes in self._asking if rung is not own and not self._shut)
+            served = chain.from_iterable(serving(self._templates, *asked) for asked in asking)
+            found = (one.domains(group) for one in served)
+            known = self._of_others[group, own] = frozenset(chain.from_iterable(found))
+        return known
+
+    def _begins(self, cls: PodClass, number: int, need: Ints) -> bool:
+        """Whether constraints over hostnames admit a pod of the class on some new node."""
+        if all(admits.begins_host(bond) for bond in cls.rungs[number].hosts):
+            return True
+        return any(way.route.begins() for way in self._listed(cls, number, need))
 
     def _makeable(self, cls: PodClass, need: Ints) -> dict[str, frozenset[str]]:
         """The domains, by key, in which a node for a pod of the class can be made now; its preferences bind nothing.
@@ -231,13 +263,19 @@ class Opening:
             found: dict[str, set[str]] = {}
             for number, rung in enumerate(cls.rungs):
                 choices = self._choices_of(cls, number, need) if rung.demand.possible else ()
-                for way in (way for ways in choices for way in ways):
-                    if self._room(way.key) != 0 and way.route.template.affords(way.route.served, need):
-                        found.setdefault(labels.HOSTNAME, set())
-                        for key, domain in way.route.pins:
-                            found.setdefault(key, set()).add(domain)
+                for key, domain in chain.from_iterable(self._domains_in(choice, cls, need) for choice in choices):
+                    found.setdefault(key, set()).update(domain)
             known = self._domains[cls.number] = {key: frozenset(domains) for key, domains in found.items()}
         return known
+
+    def _domains_in(self, choice: _Choice, cls: PodClass, need: Ints) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for way in choice.ways:
+            if self._room(way.key) != 0 and way.route.template.affords(way.route.served, need):
+                yield labels.HOSTNAME, ()
+                yield from ((key, (domain,)) for key, domain in way.route.pins)
+        if choice.wide is not None:
+            found = [(key, (domain,)) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
+            yield from ((labels.HOSTNAME, ()), *found) if found else ()
 
     def _put(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> None:
         if not pods:
@@ -260,36 +298,75 @@ class Opening:
             group.fresh += number
 
     # --- ways ---------------------------------------------------------------------------------------------------
-    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[list[Way]]:
+    def _listed(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
+        return (way for choice in self._choices_of(cls, number, need) for way in choice.ways)
+
+    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[_Choice]:
         """For each alternative of the volumes and each pool, heaviest first, the ways there are."""
         key = (cls.number, number)
         known = self._choices.get(key)
         if known is None:
             constraints = (cls.rungs[number], cls.counted, cls.volumes)
             together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
-            found = [[*self._ways(cls, number, routes, need, together)] for routes in lists]
-            known = self._choices[key] = [ways for ways in found if ways]
+            found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
+            known = self._choices[key] = [choice for choice in found if choice.ways or choice.wide is not None]
         return known
 
-    def _ways(
-        self, cls: PodClass, number: int, routes: Sequence[_Route], need: Ints, together: Sequence[Ints]
-    ) -> Iterator[Way]:
-        company = 1 << (self._looking // max(len(routes), 1)).bit_length()
-        for route in routes:
+    def _choice(
+        self,
+        cls: PodClass,
+        number: int,
+        listed: Sequence[Route],
+        wide: Wide | None,
+        need: Ints,
+        together: Sequence[Ints],
+    ) -> _Choice:
+        company = 1 << (self._looking // max(len(listed), 1 if wide is None else wide.size)).bit_length()
+        choice = _Choice([], wide, company)
+        for route in listed:
             if together:
                 route.template.reckon(route.served, together, company)
-            cost = route.template.unit_cost(route.served, need, cls.ports, company)
-            if cost is not None and self._equips(cls, route):
-                yield Way(route, cost, (cls.number, number, route.alternative, route.pins))
+            way = self._way(choice, route, cls, number, need)
+            choice.ways += [] if way is None else [way]
+        return choice
 
-    def _equips(self, cls: PodClass, route: _Route) -> bool:
+    def _way(self, choice: _Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:
+        cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
+        if cost is None or not self._equips(cls, route):
+            return None
+        return Way(route, cost, (cls.number, number, route.alternative, route.pins))
+
+    def _cost(self, choice: _Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
+        assert choice.wide is not None
+        template = choice.wide.template
+        return lambda served: (
+            template.unit_cost(served, need, cls.ports, choice.company) if template.affords(served, need) else None
+        )
+
+    def _widen(
+        self, choice: _Choice, wide: Wide, cls: PodClass, number: int, need: Ints, limits: Mapping[Bond, Bounds]
+    ) -> None:
+        """Add the way that constraints admit best now."""
+        route = wide.best(
+            limits,
+            self._cost(choice, cls, need),
+            lambda pins: self._room((cls.number, number, wide.alternative, pins)) == 0,
+            choice.known,
+        )
+        if route is not None and all(way.route.pins != route.pins for way in choice.ways):
+            way = self._way(choice, route, cls, number, need)
+            choice.ways += [] if way is None else [way]
+
+    def _equips(self, cls: PodClass, route: Route) -> bool:
         """Whether a node of the pool could have the devices that the class's pod claims."""
         if self._devices is None or not cls.claiming:
             return True
         table, shape = route.template.table, route.template.shape(route.served)
         return self._devices.possible(cls.sample, (table.names[int(i)] for i in shape.types), route.served)
 
-    def _routes_of(self, cls: PodClass, number: int, constraints: _Constraints) -> list[list[_Route]]:
+    def _routes_of(
+        self, cls: PodClass, number: int, constraints: _Constraints
+    ) -> list[tuple[list[Route], Wide | None]]:
         known = self._routes.get(constraints)
         if known is None:
             known = self._routes[constraints] = []
@@ -300,68 +377,11 @@ class Opening:
                         continue
                     served = template.serve(rung.demand.requirements & volume)
                     if served is not None:
-                        known.append([*_routes(cls, rung, alternative, template, served)])
+                        known.append(routes(cls, rung, alternative, template, served))
         return known
 
 
-def _routes(cls: PodClass, rung: Rung, alternative: int, template: Template, served: Requirements) -> Iterator[_Route]:
-    """One for each combination of domains that the pool has for the keys of constraints and of groups that count."""
-    keys = sorted(({b.key for b in rung.bonds} | {g.key for g in cls.counted}) - {labels.HOSTNAME})
-    lists: list[list[tuple[str, str]]] = []
-    for key in keys:
-        possible = template.open_domains(key, served)
-        if possible:
-            lists.append([(key, domain) for domain in possible])
-        elif any(bond.key == key and bond.group.kind != ANTI for bond in rung.bonds):
-            return
-    for pins in islice(product(*lists), _MOST_WAYS):
-        pinned = template.join(served, pin_requirements(pins)) if pins else served
-        if pinned is not None:
-            yield _route(cls, rung, alternative, template, pinned, pins)
-
-
-@lru_cache(maxsize=4096)
-def pin_requirements(pins: Pins) -> Requirements:
-    return Requirements(requirement(key, IN, (value,)) for key, value in pins)
-
-
-def _route(cls: PodClass, rung: Rung, alternative: int, template: Template, served: Requirements, pins: Pins) -> _Route:
-    wanted = rung.demand.requirements & cls.volumes[alternative] & pin_requirements(pins)
-    at = dict(pins)
-    return _Route(
-        template,
-        alternative,
-        pins,
-        wanted,
-        served,
-        tuple((bond, at[bond.key]) for bond in rung.bonds if bond.key in at),
-        tuple((g, at[g.key]) for g in cls.counted if g.kind == ANTI and g.key in at),
-        tuple(
-            (g, at[g.key])
-            for g in cls.counted
-            if g.key in at and (g.kind != SPREAD or g.admits_plan(template.requirements, wanted, template.taints))
-        ),
-        tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
-        tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
-    )
-
-
-def _measured(bond: Bond, makeable: Mapping[str, frozenset[str]], others: Mapping[Bond, Bounds]) -> Set[str]:
-    """The domains that a spread is measured over: of nodes there are, and of nodes that can be made for a pod now.
-
-    None for hostnames while a node can be made. Where another constraint of the pod admits no pod, none is made.
-    """
-    if bond.key == labels.HOSTNAME and labels.HOSTNAME in makeable:
-        return frozenset()
-    domains, new = bond.group.standing(), makeable.get(bond.key, frozenset())
-    for other, limits in others.items():
-        if other.required and other.key == bond.key:
-            counts = other.group.counts
-            new = frozenset(domain for domain in new if limits.admits(counts.get(domain, 0)))
-    return domains | new
-
-
-def _crowd(route: _Route, limits: Mapping[Bond, Bounds]) -> int | None:
+def _crowd(route: Route, limits: Mapping[Bond, Bounds]) -> int | None:
     """How many pods are in the route's domains of spread constraints; None when a constraint forbids one more."""
     crowd = 0
     for bond, domain in route.gates:
@@ -371,8 +391,3 @@ def _crowd(route: _Route, limits: Mapping[Bond, Bounds]) -> int | None:
         if not limits[bond].admits(count):
             return None
     return crowd
-
-
-def _starts_on_new_host(rung: Rung) -> bool:
-    """Whether hostname constraints admit a node that is empty now, or pods that are already planned on new ones."""
-    return all(admits.begins_host(bond) for bond in rung.bonds if bond.key == labels.HOSTNAME)

@@ -14,6 +14,7 @@ from reconciler.scheduling.bins import Steps, Stock, steps_of
 from reconciler.scheduling.closing import Packed, close
 from reconciler.scheduling.company import seat_together
 from reconciler.scheduling.courses import PLAIN, Course
+from reconciler.scheduling.daemon_company import beside_daemons
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.devices.seating import Seating
 from reconciler.scheduling.effort import Effort
@@ -104,8 +105,10 @@ def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int
         template.reckon(served, [item.need for item in there if not item.cls.ports])
         for item in there:
             worth = template.unit_cost(served, item.need, item.cls.ports)
-            if worth is not None:
+            beside = beside_daemons(template, served, item.cls, item.rung) if worth is not None else None
+            if worth is not None and beside is not None:
                 if id(item.need) not in steps:
                     steps[id(item.need)] = steps_of(item.need)
-                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), steps[id(item.need)]))
+                taken = steps[id(item.need)]
+                found.append(Stock.of(item, served, lane, left[item], max(worth, 1), taken, beside.hosts))
     return found

@@ -75,8 +75,7 @@ def buyable(template: Template, served: Requirements) -> Requirements | None:
 
 def _wanted(items: Sequence[Item]) -> set[Group]:
     """Whose pods others must be beside, on the same host."""
-    hosts = (bond for item in items for bond in item.rung.bonds if bond.key == labels.HOSTNAME)
-    return {bond.group for bond in hosts if bond.group.kind == AFFINITY}
+    return {bond.group for item in items for bond in item.rung.hosts if bond.group.kind == AFFINITY}
 
 
 def _slots(template: Template) -> Iterator[_Slot]:
@@ -123,7 +122,7 @@ class _Seating:
 
         Whom others must be beside (`wanted`) stays with them: both wait for nodes that hold them together.
         """
-        bound = [needs_company(s.item) or not wanted.isdisjoint(s.item.cls.counted) for s in self._stocks]
+        bound = [needs_company(s.hosts) or not wanted.isdisjoint(s.item.cls.counted) for s in self._stocks]
         self._left[np.array(bound, dtype=np.bool_)] = 0
         self._sit()
         while (chosen := self._next()) is not None:
@@ -158,7 +157,7 @@ class _Seating:
     def seat_company(self, seated: set[Group]) -> None:
         """Pods that must share a host: whole companies, each on the smallest machine that holds it; then, of those that
         can go nowhere else, as many as there are machines for."""
-        if not any(needs_company(stock.item) for stock in self._stocks):
+        if not any(needs_company(stock.hosts) for stock in self._stocks):
             return
         known, order = set(seated), np.argsort(self._room.sum(axis=1), kind="stable").tolist()
         for place in order:

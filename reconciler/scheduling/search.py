@@ -157,7 +157,7 @@ class Search:
         turns = self._turns(course)
         for turn in turns:
             yield replace(course, turn=turn)
-        if not course.late and any(needs_company(item) for item in done.assignment.items.values()):
+        if not course.late and any(needs_company(item.rung.hosts) for item in done.assignment.items.values()):
             yield replace(course, late=True)
         opened = list({item.key[0]: item.cls for item in done.assignment.items.values()}.values())
         for domains in _all_to_one(opened, course, done):

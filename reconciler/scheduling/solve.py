@@ -80,7 +80,7 @@ def solve(
         found,
         frozenset(pod.key for pod in away),
         _node_names(snapshot, exclude),
-        [target for target in places.targets if target.state.node is None and target.key not in exclude],
+        [target for target in places.targets if not target.state.initialized and target.key not in exclude],
     )
     classes, malformed = classes_of(
         found,

@@ -18,16 +18,21 @@ from reconciler.model.objects import Namespace, Node, Pod
 from reconciler.model.pods import place, terminating
 from reconciler.model.selectors import Selector
 from reconciler.scheduling.census import Census
+from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.groups import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
 from reconciler.scheduling.requirements_of import asked_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """`homes` maps the keys of counted pods to their domains, `counts` the domains to how many they have."""
+    """`homes` maps the keys of counted pods to their domains, `counts` the domains to how many they have.
+
+    `daemons` are DaemonSets whose pods count.
+    """
 
     counts: Mapping[str, int]
     homes: Mapping[str, str]
+    daemons: tuple[Daemon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,9 +54,15 @@ class Tallies:
     `coming` are the taints, by Node, that those keep that are not initialised yet: what they start with will vanish.
     """
 
-    def __init__(self, census: Census, staying: Iterable[Node], coming: Mapping[str, Sequence[Taint]]) -> None:
+    def __init__(
+        self,
+        census: Census,
+        staying: Iterable[Node],
+        coming: Mapping[str, Sequence[Taint]],
+        daemons: Sequence[Daemon] = (),
+    ) -> None:
         self._census, self._staying = census, tuple(sorted(staying, key=lambda node: node.name))
-        self._coming = coming
+        self._coming, self.daemons = coming, daemons
         self._known: dict[object, Tally] = {}
         self._offered: dict[object, tuple[Mapping[str, int], Mapping[str, str]]] = {}
         #: Pods by label key, then value.
@@ -67,7 +78,12 @@ class Tallies:
 
     def beside(self, new: Iterable[Node]) -> Tallies:
         """The same with nodes more, which stay."""
-        return Tallies(self._census, [*self._staying, *new], self._coming)
+        return Tallies(self._census, [*self._staying, *new], self._coming, self.daemons)
+
+    def runs(self, daemon: Daemon, node: str) -> bool:
+        """Whether a pod of the DaemonSet is on a Node."""
+        there = self._census.residents.get(node)
+        return there is not None and any(key == daemon.key for key, _ in there.daemons)
 
     @property
     def namespaces(self) -> Mapping[str, Namespace]:
@@ -115,7 +131,8 @@ class Tallies:
             domain = domain_of(node, group.key)
             if domain is not None and admits(node):
                 homes[key] = domain
-        return Tally(_counted(homes.values()), homes)
+        chosen = [d for d in self.daemons if group.selects(d.pod.metadata.namespace, d.pod.metadata.labels)]
+        return Tally(_counted(homes.values()), homes, tuple(chosen))
 
     def offered(self, identity: object, group: Group) -> tuple[Mapping[str, int], Mapping[str, str]]:
         """The domains of nodes that stay and whose pods count for a spread: how many, and by the node's name."""

@@ -109,6 +109,7 @@ class Template:
         """The daemons' share and host ports of each type; types with the same daemons are one group."""
         shares = np.zeros((len(self.table.types), len(self.table.columns.names)), dtype=np.int64)
         held: list[list[HostPort]] = [[] for _ in self.table.types]
+        self._daemon_rows: dict[str, Bools] = {}
         for daemon in daemons:
             terms = daemon.terms_for(self.requirements) if daemon.accepts(self.taints) else ()
             if not terms:
@@ -116,12 +117,21 @@ class Template:
             here = np.zeros(len(self.table.types), dtype=np.bool_)
             for term in terms:
                 here |= self._type_mask(term)
+            self._daemon_rows[daemon.key] = here
             shares[here] += self.table.columns.vector(daemon.requests)
             for row in np.flatnonzero(here):
                 held[int(row)].extend(daemon.ports)
         self.overhead = shares
         self.daemon_ports = tuple(tuple(ports) for ports in held)
         self.has_daemon_ports = any(held)
+
+    def carries(self, daemon: Daemon, served: Requirements) -> tuple[bool, bool]:
+        """Whether a pod of the DaemonSet runs on some, and on all, of the types under these requirements."""
+        rows = self._daemon_rows.get(daemon.key)
+        if rows is None:
+            return False, False
+        here = rows[self.shape(served).types]
+        return bool(here.any()), bool(here.all() and len(here))
 
     def free_of_ports(self, ports: Sequence[HostPort]) -> Bools | None:
         """Which types' daemons leave these host ports free; None when all do."""
@@ -269,13 +279,13 @@ class Template:
             mask &= self.table.capacity(resource) <= left
         return mask
 
-    def affords(self, requirements: Requirements, need: Ints) -> bool:
-        """Whether limits still admit a type that holds this need."""
+    def affords(self, requirements: Requirements, need: Ints | None) -> bool:
+        """Whether limits still admit a type that holds this need, or any type."""
         within = self.within_limits()
         if within is None:
             return True
         shape = self.shape(requirements)
-        return bool(within[shape.types[shape.holding(need)]].any())
+        return bool(within[shape.types if need is None else shape.types[shape.holding(need)]].any())
 
     def share_of_limits(self) -> Floats:
         """Which share of what limits still allow each type would use, of the resource of which it uses most."""

@@ -8,6 +8,7 @@ from functools import cache, partial
 from api import labels
 from reconciler.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
 from reconciler.model.selectors import selector_of
+from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.groups import (
     AFFINITY,
     ANTI,
@@ -28,7 +29,7 @@ class Topology:
     """All groups that can matter to `pods`, the pods of one solve.
 
     `moving` are those of them that are bound now, `leaving` names of nodes that are no targets: neither is counted.
-    `coming` are nodes that have not joined yet: their domains are there as soon as they do.
+    `coming` are nodes that are not initialised: their domains, and their DaemonSet pods, will be there.
     """
 
     def __init__(
@@ -45,6 +46,12 @@ class Topology:
         for identity, shun in tallies.shunning(pods):
             group = self._open(identity, shun.fresh())
             group.owners = less(shun.counts, shun.homes, moving)
+        for daemon in tallies.daemons:
+            for term in required_anti_affinity(daemon.pod):
+                group = self._open(*term_group(daemon.pod, term, ANTI, tallies.namespaces))
+                group.owner_daemons = (*group.owner_daemons, daemon)
+                for domain in self._awaited(group.key, daemon):
+                    group.own(domain, 1)
 
     def reset(self) -> None:
         """Back to what is there, without what was planned. The first call remembers it."""
@@ -97,7 +104,9 @@ class Topology:
         group = self.groups.setdefault(identity, fresh)
         if group is fresh:
             tally = self._tallies.of(identity, group)
-            group.counts = less(tally.counts, tally.homes, self._moving)
+            group.counts, group.daemons = less(tally.counts, tally.homes, self._moving), tally.daemons
+            for domain in (domain for daemon in tally.daemons for domain in self._awaited(group.key, daemon)):
+                group.count(domain, 1)
             if group.kind == SPREAD:
                 group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
         return group
@@ -108,9 +117,17 @@ class Topology:
 
     def _on_coming_nodes(self, group: Group) -> Iterator[str]:
         for target in self._coming:
-            found = target.domains(group.key)
-            if len(found) == 1 and found[0] is not None and group.admits_node(target.possible, target.taints):
-                yield found[0]
+            domain = _settled(target, group.key)
+            if domain is not None and group.admits_node(target.possible, target.taints):
+                yield domain
+
+    def _awaited(self, key: str, daemon: Daemon) -> Iterator[str]:
+        """The domains of nodes on which a pod of the DaemonSet will run and does not yet."""
+        for target in self._coming:
+            domain, node = _settled(target, key), target.state.node
+            there = node is not None and self._tallies.runs(daemon, node.name)
+            if domain is not None and not there and daemon.fits_labels(target.possible, target.taints):
+                yield domain
 
     def selecting(self) -> Callable[[Pod], tuple[Group, ...]]:
         """Who says which groups count a pod of its namespace and labels; groups that come later are not known to it."""
@@ -136,6 +153,12 @@ class _Selecting:
             good = [entry for entry in (*self._any, *entries) if entry[1].selects(namespace, own)]
             self._known[key] = tuple(group for _, group in sorted(good, key=lambda entry: entry[0]))
         return self._known[key]
+
+
+def _settled(target: Target, key: str) -> str | None:
+    """The value that a target has of a label; None when it has none, or may have several."""
+    found = target.domains(key)
+    return found[0] if len(found) == 1 else None
 
 
 def _hard_keys(pod: Pod) -> frozenset[str]:

@@ -27,7 +27,7 @@ def counted(
     asks = {"honors_affinity": True, "honors_taints": True, **policies}
     group = Group(SPREAD, "rack", frozenset({"default"}), selector_of(None, {}, ()), pod, **asks)
     census = Census({}, (), (), {}, {node.name: node for node in nodes}, {})
-    return set(Tallies(census, nodes, coming or {}).of("it", group).places)
+    return set(Tallies(census, nodes, coming or {}).offered("it", group)[1])
 
 
 def racked(name: str, **more: Any) -> Any:

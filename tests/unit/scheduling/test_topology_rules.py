@@ -114,3 +114,79 @@ def test_hosts_are_measured_among_themselves_when_no_node_can_be_made() -> None:
     pods = web(2, w.spread(labels.HOSTNAME))
     assert not w.solved(w.pool(limits={"cpu": "0"}), nodes, old, pods).unplaced
     assert len(w.solved(w.pool(), nodes, old, pods).new_nodes) == 2
+
+
+# --- DaemonSet pods on new nodes ------------------------------------------------------------------------------------
+AGENT = {"app": "agent"}
+
+
+def _apart(app: str, key: str = labels.HOSTNAME) -> dict[str, Any]:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+@pytest.mark.parametrize("key", [labels.HOSTNAME, labels.ZONE])
+def test_no_node_is_made_for_a_pod_that_keeps_away_from_a_daemon_set_on_it(key: str) -> None:
+    agent = w.daemon_set("agent", labels=AGENT)
+    solution = w.solved(w.pool(), agent, w.replicas(2, "web", affinity=_apart("agent", key)))
+    assert not solution.new_nodes
+    assert "DaemonSet default/agent" in solution.unplaced["default/web-0"].pools["default"]
+    assert w.solved(w.pool(), agent, w.replicas(2, "web", affinity=_apart("other", key))).new_nodes
+
+
+@pytest.mark.parametrize("key", [labels.HOSTNAME, labels.ZONE])
+def test_no_node_is_made_for_a_pod_that_a_daemon_set_on_it_keeps_away_from(key: str) -> None:
+    agent = w.daemon_set("agent", labels=AGENT, affinity=_apart("web", key))
+    assert not w.solved(w.pool(), agent, w.replicas(2, "web", labels=WEB)).new_nodes
+    assert w.solved(w.pool(), agent, w.replicas(2, "other")).new_nodes
+
+
+def test_a_node_pool_whose_nodes_the_daemon_set_does_not_tolerate_takes_these_pods() -> None:
+    agent = w.daemon_set("agent", labels=AGENT)
+    taint = {"key": "dedicated", "effect": "NoSchedule"}
+    pods = w.replicas(2, "web", affinity=_apart("agent"), tolerations=[{"key": "dedicated", "operator": "Exists"}])
+    solution = w.solved(w.pool("general", weight=10), w.pool("dedicated", taints=[taint]), agent, pods)
+    assert {node.pool for node in solution.new_nodes} == {"dedicated"}
+    assert not solution.unplaced
+
+
+@pytest.mark.parametrize("key", [labels.HOSTNAME, labels.ZONE])
+def test_affinity_to_the_pods_of_a_daemon_set_is_served(key: str) -> None:
+    agent = w.daemon_set("agent", labels=AGENT)
+    solution = w.solved(w.pool(), agent, w.replicas(3, "web", affinity=_near("agent", key=key)))
+    assert not solution.unplaced
+    assert sum(len(node.pods) for node in solution.new_nodes) == 3
+    assert w.solved(w.pool(), w.replicas(3, "web", affinity=_near("agent", key=key))).unplaced
+
+
+def test_a_daemon_set_that_runs_on_some_types_only_serves_no_affinity_elsewhere() -> None:
+    term = [(labels.INSTANCE_TYPE, "In", ["gpu-a"])]
+    agent = w.daemon_set("agent", labels=AGENT, affinity=w.node_affinity(term))
+    pods = w.replicas(1, "web", affinity=_near("agent"))
+    assert w.solved(w.pool(), agent, pods).unplaced
+    chosen = w.replicas(1, "web", affinity=_near("agent"), nodeSelector={labels.INSTANCE_TYPE: "gpu-a"})
+    assert not w.solved(w.pool(), agent, chosen).unplaced
+
+
+def test_pods_of_a_daemon_set_take_their_part_of_a_spread_over_hosts() -> None:
+    every = w.spread(labels.HOSTNAME, skew=2, labelSelector={})
+    solution = w.solved(w.pool(), w.daemon_set("agent", labels=AGENT), web(4, every))
+    assert len(solution.new_nodes) == 4
+    assert len(w.solved(w.pool(), web(4, every)).new_nodes) == 2
+
+
+# --- many domains ---------------------------------------------------------------------------------------------------
+def test_domains_of_two_keys_with_forty_values_each_are_all_within_reach() -> None:
+    values = [f"v{n:02}" for n in range(40)]
+    rows = [{"key": f"example.com/{key}", "operator": "In", "values": values} for key in ("row", "rack")]
+    both = [w.spread("example.com/row"), w.spread("example.com/rack")]
+    solution = w.solved(w.pool(requirements=rows), web(40, *both))
+    assert not solution.unplaced
+    assert len(solution.new_nodes) == 40
+
+
+def test_zones_and_many_instance_types_are_all_within_reach() -> None:
+    catalogue = tuple(w.instance_type(f"t{n:03}", 2, 4, price=1000 + n) for n in range(400))
+    both = [w.spread(labels.ZONE), w.spread(labels.INSTANCE_TYPE)]
+    solution = w.solved(w.pool(), web(380, *both), catalogue=catalogue)
+    assert not solution.unplaced

@@ -1,0 +1,59 @@
+"""Topology constraints of pods against the DaemonSet pods that each new node of a NodePool carries.
+
+These are on the node before any pod is bound there. So they satisfy affinity, forbid anti-affinity in both directions,
+and take their part of a hostname spread. A DaemonSet that runs on some of the instance types only counts where it
+forbids, and does not where it serves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from api import labels
+from api.requirements import Requirements
+from reconciler.scheduling.admits import bounds
+from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond
+from reconciler.scheduling.template import Template
+
+
+class BesideDaemons(NamedTuple):
+    """The constraints that remain for pods on new nodes: `hosts` those of hostnames, `served` those that DaemonSet pods
+    satisfy on each node."""
+
+    hosts: tuple[Bond, ...]
+    served: frozenset[Bond] = frozenset()
+
+
+def beside_daemons(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> BesideDaemons | None:
+    """The constraints of a class on new nodes of a NodePool; None when DaemonSet pods there keep its pods away.
+
+    Args:
+        served: the NodePool's requirements narrowed to the nodes in question.
+    """
+    if not any(bond.group.daemons for bond in rung.bonds) and not any(group.owner_daemons for group in cls.counted):
+        return BesideDaemons(rung.hosts)
+    if keeping_away(template, served, cls, rung):
+        return None
+    hosts: list[Bond] = []
+    satisfied: set[Bond] = set()
+    for bond in rung.bonds:
+        runs = [template.carries(daemon, served) for daemon in bond.group.daemons]
+        if bond.group.kind == AFFINITY and any(everywhere for _, everywhere in runs):
+            satisfied.add(bond)
+        elif bond.key == labels.HOSTNAME:
+            here = sum(somewhere for somewhere, _ in runs) if bond.group.kind == SPREAD else 0
+            left = replace(bond, max_skew=bond.max_skew - here) if here else bond
+            if bond.group.kind == SPREAD and not bounds(left).admits(0):
+                return None
+            hosts.append(left)
+    return BesideDaemons(tuple(hosts), frozenset(satisfied))
+
+
+def keeping_away(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> tuple[str, ...]:
+    """The keys of DaemonSets on new nodes that anti-affinity, of the pods or of theirs, keeps the pods away from."""
+    shunned = {daemon for bond in rung.bonds if bond.group.kind == ANTI for daemon in bond.group.daemons}
+    shunning = {daemon for group in cls.counted if group.kind == ANTI for daemon in group.owner_daemons}
+    found = (daemon.key for daemon in shunned | shunning if template.carries(daemon, served)[0])
+    return tuple(sorted(found))

@@ -1,0 +1,237 @@
+"""The ways to new nodes for pods of equal constraints: which NodePool, and which value each topology label gets there.
+
+Usually every combination of domains is a route. Where these are too many, domains are chosen key by key instead, the
+emptiest first, so that no combination is out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Final, NamedTuple
+
+from api import labels
+from api.requirements import IN, Requirements, requirement
+from reconciler.scheduling import admits
+from reconciler.scheduling.admits import Bounds
+from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.courses import Pins
+from reconciler.scheduling.daemon_company import BesideDaemons, beside_daemons
+from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.template import Template
+
+#: The most combinations of domains that are all listed, and the most steps of a choice key by key.
+_MOST_ROUTES: Final = 1024
+_MOST_STEPS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Route:
+    """Where pods with equal constraints may go, whatever their size.
+
+    `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
+    constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
+    host that has no name yet).
+    """
+
+    template: Template
+    alternative: int
+    pins: Pins
+    requirements: Requirements
+    served: Requirements
+    hosts: tuple[Bond, ...]
+    gates: tuple[tuple[Bond, str], ...]
+    shunned: tuple[tuple[Group, str], ...]
+    counts: tuple[tuple[Group, str], ...]
+    owners: tuple[tuple[Group, str], ...]
+    fresh: tuple[Group, ...]
+
+    def begins(self) -> bool:
+        """Whether constraints over hostnames admit a pod on a new node."""
+        return all(admits.begins_host(bond) for bond in self.hosts)
+
+
+def routes(
+    cls: PodClass, rung: Rung, alternative: int, template: Template, served: Requirements
+) -> tuple[list[Route], Wide | None]:
+    """A route for each combination of domains that the pool has for the keys of constraints and of groups that count.
+
+    Where these are too many, no route but the choice key by key.
+    """
+    keys = sorted(({b.key for b in rung.bonds} | {g.key for g in cls.counted}) - {labels.HOSTNAME})
+    lists: list[tuple[str, list[str]]] = []
+    for key in keys:
+        possible = template.open_domains(key, served)
+        if possible:
+            lists.append((key, possible))
+        elif any(bond.key == key and bond.group.kind != ANTI for bond in rung.bonds):
+            return [], None
+    wide = Wide(cls, rung, alternative, template, served, tuple(lists))
+    if wide.size > _MOST_ROUTES:
+        return [], wide
+    every = product(*([(key, domain) for domain in domains] for key, domains in lists))
+    return [route for pins in every if (route := wide.route(pins)) is not None], None
+
+
+class Serving(NamedTuple):
+    """A NodePool narrowed to pods that it can serve, and to what they ask for."""
+
+    template: Template
+    served: Requirements
+    wanted: Requirements
+
+    def domains(self, group: Group) -> list[str]:
+        """The domains of its new nodes that a spread counts."""
+        counts = counts_plan(group, self.template, self.wanted, self.served)
+        return self.template.open_domains(group.key, self.served) if counts else []
+
+
+def serving(templates: Sequence[Template], rung: Rung, volumes: Sequence[Requirements]) -> Iterator[Serving]:
+    """The NodePools, within their limits, that can serve one of the volumes' alternatives."""
+    for wanted in (rung.demand.requirements & volume for volume in volumes):
+        for template in templates if rung.demand.possible else ():
+            served = template.serve(wanted) if rung.demand.tolerates(template.taints) else None
+            if served is not None and template.affords(served, None):
+                yield Serving(template, served, wanted)
+
+
+class Next(NamedTuple):
+    """A domain beside those chosen before: what a pod costs there, and the requirements with it."""
+
+    price: int
+    domain: str
+    joined: Requirements
+
+
+def _rank(entry: tuple[int, Next]) -> tuple[int, int, str]:
+    crowd, one = entry
+    return crowd, one.price, one.domain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wide:
+    """Combinations of domains: `lists` has the possible ones of each key."""
+
+    cls: PodClass
+    rung: Rung
+    alternative: int
+    template: Template
+    served: Requirements
+    lists: tuple[tuple[str, list[str]], ...]
+
+    @property
+    def size(self) -> int:
+        """The number of combinations."""
+        return prod(len(domains) for _, domains in self.lists)
+
+    def route(self, pins: Pins) -> Route | None:
+        """The route into these domains; None when no offering is there, or DaemonSet pods keep the pods away."""
+        pinned = self.template.join(self.served, pin_requirements(pins)) if pins else self.served
+        beside = beside_daemons(self.template, pinned, self.cls, self.rung) if pinned is not None else None
+        if pinned is None or beside is None:
+            return None
+        return _route(self.cls, self.rung, self.alternative, self.template, pinned, pins, beside)
+
+    def domains(self, cost: Callable[[Requirements], int | None]) -> Iterator[tuple[str, str]]:
+        """The keys with the domains in which a node can be made; `cost` is None where none can."""
+        for key, domains in self.lists:
+            for domain in domains:
+                pinned = self.template.join(self.served, pin_requirements(((key, domain),)))
+                if pinned is not None and cost(pinned) is not None:
+                    yield key, domain
+
+    def best(
+        self,
+        limits: Mapping[Bond, Bounds],
+        cost: Callable[[Requirements], int | None],
+        closed: Callable[[Pins], bool],
+        known: dict[Pins, list[Next]],
+    ) -> Route | None:
+        """The route that constraints admit now, chosen key by key: the emptiest domain, then the cheapest.
+
+        Where a later key has no domain left, the next domain of the one before is tried, for a limited number of steps.
+        `known` keeps the domains of each key beside the domains chosen before it.
+        """
+        steps = 0
+
+        def descend(pins: Pins, pinned: Requirements) -> Route | None:
+            nonlocal steps
+            if len(pins) == len(self.lists):
+                return None if closed(pins) else self.route(pins)
+            if pins not in known:
+                known[pins] = list(self._nexts(len(pins), pinned, cost))
+            key = self.lists[len(pins)][0]
+            crowds = [(self._crowd(key, one.domain, limits), one) for one in known[pins]]
+            for _, one in sorted([(crowd, one) for crowd, one in crowds if crowd is not None], key=_rank):
+                steps += 1
+                found = descend((*pins, (key, one.domain)), one.joined) if steps < _MOST_STEPS else None
+                if found is not None:
+                    return found
+            return None
+
+        return descend((), self.served)
+
+    def _nexts(self, place: int, pinned: Requirements, cost: Callable[[Requirements], int | None]) -> Iterator[Next]:
+        key, domains = self.lists[place]
+        for domain in domains:
+            joined = self.template.join(pinned, pin_requirements(((key, domain),)))
+            price = cost(joined) if joined is not None else None
+            if joined is not None and price is not None:
+                yield Next(price, domain, joined)
+
+    def _crowd(self, key: str, domain: str, limits: Mapping[Bond, Bounds]) -> int | None:
+        """The pods in the domain that the spreads of this key count; None when a constraint forbids one more."""
+        crowd = 0
+        for bond in self.rung.bonds:
+            if bond.key == key:
+                count = bond.group.counts.get(domain, 0)
+                if not limits[bond].admits(count):
+                    return None
+                crowd += count if bond.group.kind == SPREAD else 0
+        shunning = (group for group in self.cls.counted if group.kind == ANTI and group.key == key)
+        return None if any(group.owners.get(domain, 0) for group in shunning) else crowd
+
+
+@lru_cache(maxsize=4096)
+def pin_requirements(pins: Pins) -> Requirements:
+    return Requirements(requirement(key, IN, (value,)) for key, value in pins)
+
+
+def _route(
+    cls: PodClass,
+    rung: Rung,
+    alternative: int,
+    template: Template,
+    served: Requirements,
+    pins: Pins,
+    beside: BesideDaemons,
+) -> Route:
+    wanted = rung.demand.requirements & cls.volumes[alternative] & pin_requirements(pins)
+    at = dict(pins)
+    return Route(
+        template,
+        alternative,
+        pins,
+        wanted,
+        served,
+        beside.hosts,
+        tuple((bond, at[bond.key]) for bond in rung.bonds if bond.key in at and bond not in beside.served),
+        tuple((g, at[g.key]) for g in cls.counted if g.kind == ANTI and g.key in at),
+        tuple(
+            (g, at[g.key])
+            for g in cls.counted
+            if g.key in at and (g.kind != SPREAD or counts_plan(g, template, wanted, served))
+        ),
+        tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
+        tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
+    )
+
+
+def counts_plan(group: Group, template: Template, wanted: Requirements, served: Requirements) -> bool:
+    """Whether a spread counts pods on a node that is only planned."""
+    keys = group.keys - {labels.HOSTNAME}
+    known = all(template.open_domains(key, served) for key in keys)
+    return known and group.admits_plan(template.requirements, wanted, template.taints)
