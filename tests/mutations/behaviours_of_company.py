@@ -96,10 +96,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/opening.py",
-                "    domains, new = bond.group.standing(), makeable.get(bond.key, frozenset())",
-                "    domains, new = bond.group.standing(), makeable.get(bond.key, frozenset())\n"
-                "    if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
-                "        return frozenset()",
+                "        new = makeable.get(bond.key, frozenset())",
+                "        if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
+                "            return frozenset()\n"
+                "        new = makeable.get(bond.key, frozenset())",
             ),
         ),
     ),
