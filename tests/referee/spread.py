@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from api import labels
 from reconciler.model.objects import TopologySpreadConstraint
 from tests.referee.answers import Violation
 from tests.referee.census import Census, Group
@@ -71,9 +70,7 @@ def _constraint(
 
 
 def _least(constraint: TopologySpreadConstraint, everyone: Counter[str]) -> int:
-    """The count of the emptiest domain; 0 where a new domain is always possible, or where there are too few."""
-    if constraint.topology_key == labels.HOSTNAME:
-        return 0
+    """The count of the emptiest domain, or host; 0 where there are too few."""
     too_few = len(everyone) < (constraint.min_domains or 0)
     return 0 if too_few else min(everyone.values(), default=0)
 
@@ -86,11 +83,10 @@ def _tally(
     chosen: dict[tuple[bytes, int], bool],
 ) -> Tally:
     everyone, sure, stay = Counter[str](), Counter[str](), Counter[str]()
-    if constraint.topology_key != labels.HOSTNAME:
-        for place in census.places:
-            domain = place.domain(constraint.topology_key)
-            if domain is not None and _counts(kind, place, constraint, chosen):
-                everyone[domain] += 0
+    for place in census.places:
+        domain = place.domain(constraint.topology_key)
+        if domain is not None and _counts(kind, place, constraint, chosen):
+            everyone[domain] += 0
     for other in meant:
         owns = constraint in other.pod.spec.topology_spread_constraints
         for group in census.by_kind[other]:

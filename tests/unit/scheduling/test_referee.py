@@ -69,7 +69,7 @@ def test_a_taint_a_full_node_and_an_excluded_one() -> None:
     ],
 )
 def test_two_pods_that_may_not_share(spec: dict[str, Any], words: str) -> None:
-    snapshot, pods, _ = asked(w.node("n"), w.replicas(2, "p", labels={"app": "web"}, **spec))
+    snapshot, pods, _ = asked(w.node("n"), w.node("empty"), w.replicas(2, "p", labels={"app": "web"}, **spec))
     assert any(words in str(line) for line in violations(snapshot, pods, on_node("n", "p-0", "p-1")))
 
 
