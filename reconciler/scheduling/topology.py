@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from api import labels
 from reconciler.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
-from reconciler.model.selectors import selector_of
+from reconciler.model.selectors import Selector, selector_of
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.groups import (
     AFFINITY,
@@ -74,6 +74,8 @@ class Topology:
 
     def _spread_bond(self, pod: Pod, constraint: TopologySpreadConstraint) -> Bond:
         selector = selector_of(constraint.label_selector, pod.metadata.labels, constraint.match_label_keys)
+        if selector == Selector():  # the kube-scheduler counts no pod for an empty selector
+            selector = Selector(nothing=True)
         affinity, taints = constraint.node_affinity_policy != "Ignore", constraint.node_taints_policy == "Honor"
         place = frozenset({pod.metadata.namespace})
         marks, keys = (

@@ -29,13 +29,10 @@ NOT_PLANNED: Final = {
 }
 #: Open disagreements. An entry goes with its fix.
 OPEN: Final = {
-    "InterPodAffinity: two terms want one pod that matches both",
     "NodeDeclaredFeatures",
-    "PodTopologySpread: a node without one of the keys counts for none",
     "TaintToleration: a pod that tolerates the taint of a cordoned node may run there",
     "VolumeRestrictions: an EBS volume in two pods of one node",
     "spread: a cordoned node without its taint counts even under nodeTaintsPolicy Honor",
-    "spread: an empty selector counts no pod",
 }
 
 

@@ -76,6 +76,8 @@ class Census:
         def is_meant(pod: Pod) -> bool:
             found = pod.metadata.labels
             same = pod.metadata.namespace == namespace and all(found.get(k) == v for k, v in own.items())
+            if not own and selector is not None and not (selector.match_labels or selector.match_expressions):
+                return False  # an empty selector counts no pod
             return same and matches(selector, found)
 
         return self._kinds((namespace, msgspec.json.encode((selector, own))), is_meant)
