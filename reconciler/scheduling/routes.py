@@ -232,6 +232,5 @@ def _route(
 
 def counts_plan(group: Group, template: Template, wanted: Requirements, served: Requirements) -> bool:
     """Whether a spread counts pods on a node that is only planned."""
-    keys = group.keys - {labels.HOSTNAME}
-    known = all(template.open_domains(key, served) for key in keys)
+    known = all(template.open_domains(key, served) for key in group.keys)
     return known and group.admits_plan(template.requirements, wanted, template.taints)

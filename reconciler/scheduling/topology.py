@@ -78,10 +78,7 @@ class Topology:
             selector = Selector(nothing=True)
         affinity, taints = constraint.node_affinity_policy != "Ignore", constraint.node_taints_policy == "Honor"
         place = frozenset({pod.metadata.namespace})
-        marks, keys = (
-            _filter_identity(pod, affinity, taints),
-            _hard_keys(pod) | {labels.normalise(constraint.topology_key)},
-        )
+        marks, keys = _filter_identity(pod, affinity, taints), _keys(pod, constraint)
         identity = (SPREAD, constraint.topology_key, place, selector, affinity, taints, marks, keys)
         fresh = Group(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys)
         group = self._open(identity, fresh)
@@ -107,8 +104,10 @@ class Topology:
         if group is fresh:
             tally = self._tallies.of(identity, group)
             group.counts, group.daemons = less(tally.counts, tally.homes, self._moving), tally.daemons
-            for domain in (domain for daemon in tally.daemons for domain in self._awaited(group.key, daemon)):
-                group.count(domain, 1)
+            # A plan does not foresee how many nodes, each with its DaemonSet pods, a domain of a spread will get.
+            if group.kind != SPREAD or group.key == labels.HOSTNAME:
+                for domain in (domain for daemon in tally.daemons for domain in self._awaited(group.key, daemon)):
+                    group.count(domain, 1)
             if group.kind == SPREAD:
                 group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
         return group
@@ -163,10 +162,11 @@ def _settled(target: Target, key: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _hard_keys(pod: Pod) -> frozenset[str]:
-    """The topology keys that a node must have to count for any spread of the pod."""
+def _keys(pod: Pod, constraint: TopologySpreadConstraint) -> frozenset[str]:
+    """The labels that a node must have to count for a spread: those of all hard ones. Each node has a hostname."""
     hard = (s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway")
-    return frozenset(labels.normalise(s.topology_key) for s in hard)
+    found = {labels.normalise(one.topology_key) for one in (constraint, *hard)}
+    return frozenset(found - {labels.HOSTNAME})
 
 
 def _filter_identity(pod: Pod, affinity: bool, taints: bool) -> tuple[object, ...]:
