@@ -133,7 +133,7 @@ _SHORT: Final = ("NodeResourcesFit", "NodePorts")
 def _left_out(world: Json, ours: Ours) -> Iterator[Difference]:
     known = {*ours.homes, *ours.refused, *ours.solution.unplaced, *expected(world)}
     for pod in pending(world):
-        if key_of(pod) not in known:
+        if key_of(pod) not in known and not pod["spec"].get("schedulingGates"):
             yield Difference(LEFT_OUT, key_of(pod), "", "", "it has neither a place nor a refusal")
 
 

@@ -12,6 +12,7 @@ _PODS: Final = "reconciler/model/pods.py"
 _VOLUMES: Final = "reconciler/scheduling/volumes.py"
 _SITES: Final = "reconciler/scheduling/sites.py"
 _GROUPS: Final = "reconciler/scheduling/groups.py"
+_ADMITS: Final = "reconciler/scheduling/admits.py"
 _TALLIES: Final = "reconciler/scheduling/tallies.py"
 _DEMANDS: Final = "reconciler/scheduling/requirements_of.py"
 _SIDECAR_PORTS: Final = 'if container.restart_policy == "Always":\n            yield from container.ports'
@@ -102,15 +103,15 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     _misread(
         "minDomains does not count",
-        _GROUPS,
-        "return 0 if len(counts) < self.min_domains else min(",
-        "return min(",
+        _ADMITS,
+        "few = not domains or len(domains) < bond.min_domains",
+        "few = not domains",
     ),
     _misread(
         "the skew may be one more",
-        _GROUPS,
-        "self.least(strict) <= self.max_skew",
-        "self.least(strict) <= self.max_skew + 1",
+        _ADMITS,
+        "return Bounds(0, bond.max_skew + least - int(bond.self_match), bond.self_match)",
+        "return Bounds(0, bond.max_skew + 1 + least - int(bond.self_match), bond.self_match)",
     ),
     # company
     _misread(
