@@ -20,7 +20,7 @@ from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import SPREAD, Bond, Group
-from reconciler.scheduling.routes import Next, Route, Wide, routes, serving
+from reconciler.scheduling.routes import Next, Route, Wide, routes, serving, topology_keys
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
@@ -35,7 +35,10 @@ ItemKey = tuple[int, int, int, Pins]
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """Equal pods that are to go on new nodes. `requirements`: the rung's, the volumes' and the pins together."""
+    """Equal pods that are to go on new nodes. `requirements`: the rung's, the volumes' and the pins together.
+
+    `unpinned` are topology keys without a pin: the counts assume nodes that do not have such a label.
+    """
 
     key: ItemKey
     cls: PodClass
@@ -44,6 +47,10 @@ class Item:
     pins: Pins
     need: Ints
     pods: list[Pod] = field(default_factory=list)
+    unpinned: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unpinned = tuple(sorted(topology_keys(self.cls, self.rung) - dict(self.pins).keys()))
 
 
 class Way(NamedTuple):

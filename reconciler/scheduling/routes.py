@@ -61,7 +61,7 @@ def routes(
 
     Where these are too many, no route but the choice key by key.
     """
-    keys = sorted(({b.key for b in rung.bonds} | {g.key for g in cls.counted}) - {labels.HOSTNAME})
+    keys = sorted(topology_keys(cls, rung))
     lists: list[tuple[str, list[str]]] = []
     for key in keys:
         possible = template.open_domains(key, served)
@@ -74,6 +74,11 @@ def routes(
         return [], wide
     every = product(*([(key, domain) for domain in domains] for key, domains in lists))
     return [route for pins in every if (route := wide.route(pins)) is not None], None
+
+
+def topology_keys(cls: PodClass, rung: Rung) -> set[str]:
+    """The keys of the constraints of a class and of the groups that count it; not hostnames."""
+    return ({bond.key for bond in rung.bonds} | {group.key for group in cls.counted}) - {labels.HOSTNAME}
 
 
 class Serving(NamedTuple):

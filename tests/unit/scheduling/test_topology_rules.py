@@ -176,6 +176,17 @@ def test_pods_of_a_daemon_set_take_their_part_of_a_spread_over_hosts() -> None:
     assert len(w.solved(w.pool(), web(4, every)).new_nodes) == 2
 
 
+# --- labels of some NodePools only ----------------------------------------------------------------------------------
+def test_a_plan_that_counts_on_nodes_without_a_label_gets_none_with_it() -> None:
+    """The pod on rack r1 keeps `web` away; so does `web` itself. A NodePool without racks is at its limits."""
+    bare, racked = w.pool("bare", limits={"cpu": "0"}, weight=10), w.pool("racked", labels={RACK: "r1"})
+    node = w.node("n", cpu="50m", labels={RACK: "r1"})
+    keeper = w.replicas(1, "keeper", "1m", "1Mi", node="n", labels={"app": "keeper"}, affinity=_apart("web", RACK))
+    solution = w.solved(bare, racked, node, keeper, w.replicas(1, "web", labels=WEB))
+    assert not solution.new_nodes
+    assert [made.pool for made in w.solved(w.pool("bare"), racked, node, keeper, web(1)).new_nodes] == ["bare"]
+
+
 # --- many domains ---------------------------------------------------------------------------------------------------
 def test_domains_of_two_keys_with_forty_values_each_are_all_within_reach() -> None:
     values = [f"v{n:02}" for n in range(40)]
