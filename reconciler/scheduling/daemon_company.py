@@ -44,7 +44,7 @@ def beside_daemons(template: Template, served: Requirements, cls: PodClass, rung
             satisfied.add(bond)
         elif bond.key == labels.HOSTNAME:
             here = sum(somewhere for somewhere, _ in runs) if bond.group.kind == SPREAD else 0
-            left = replace(bond, max_skew=bond.max_skew - here) if here else bond
+            left = replace(bond, max_skew=bond.max_skew - here + bond.group.on_new_hosts) if here else bond
             if bond.group.kind == SPREAD and not bounds(left).admits(0):
                 return None
             hosts.append(left)

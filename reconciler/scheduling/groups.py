@@ -29,7 +29,7 @@ class Group:
     `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet. A spread counts nodes
     that have all of `keys`; `standing` returns the domains of those that there are, with and without pods.
     New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
-    anti-affinity.
+    anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is.
     """
 
     kind: str
@@ -45,6 +45,7 @@ class Group:
     standing: Callable[[], frozenset[str]] = frozenset
     daemons: tuple[Daemon, ...] = ()
     owner_daemons: tuple[Daemon, ...] = ()
+    on_new_hosts: int = 0
     fresh: int = 0
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 

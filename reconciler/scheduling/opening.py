@@ -1,7 +1,7 @@
 """New nodes for pods, domain by domain: which pool a pod goes to, and which values its topology labels get there.
 
-A route is one such combination. What does not change while pods are placed (which routes there are, what a pod costs
-there, what it counts) is worked out once for equal constraints; what is left for each pod is to look at a few counters.
+The routes there are, the cost of a pod there and the groups it counts in are worked out once for equal constraints; for
+each pod only a few counters are read.
 """
 
 from __future__ import annotations
@@ -70,6 +70,9 @@ class _Choice:
     company: int = 1
     known: dict[Pins, list[Next]] = field(default_factory=dict)
 
+    def only(self, pins: Pins) -> _Choice:
+        return _Choice([way for way in self.ways if way.route.pins == pins])
+
 
 class Opening:
     """The pods that are to go on new nodes; none while `shut`, when only the domains of possible nodes are asked for.
@@ -120,10 +123,7 @@ class Opening:
             if not only.route.gates:
                 return self._put_all(cls, number, only, pods, need)
         wished = self._wished.get(cls.number, ())
-        if wished:
-            listed = [(pins, choice.ways) for pins in wished for choice in choices]
-            first = [_Choice([way for way in ways if way.route.pins == pins]) for pins, ways in listed]
-            choices = first + choices
+        choices = [*(choice.only(pins) for pins in wished for choice in choices), *choices]
         for done, pod in enumerate(pods):
             for choice in choices:
                 way = self._best(choice, cls, number, need)
@@ -232,11 +232,12 @@ class Opening:
     ) -> frozenset[str]:
         """The domains that a spread is measured over: of nodes there are, and of nodes that can be made for a pod now.
 
-        None for hostnames while a node can be made. Where another constraint of the pod admits no pod, none is made for
-        it. Nodes that other pods of the pass may get have domains too.
+        None for hostnames while an empty node can come. Where another constraint of the pod admits no pod, no node is
+        made for it. Nodes that other pods of the pass may get have domains too.
         """
         if bond.key == labels.HOSTNAME:
-            return frozenset() if labels.HOSTNAME in makeable else bond.group.standing()
+            comes = labels.HOSTNAME in makeable or self._brought_by_others(bond.group, own)
+            return frozenset() if comes and not bond.group.on_new_hosts else bond.group.standing()
         new = makeable.get(bond.key, frozenset())
         for other, limits in others.items():
             if other.required and other.key == bond.key:

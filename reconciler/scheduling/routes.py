@@ -89,9 +89,12 @@ class Serving(NamedTuple):
     wanted: Requirements
 
     def domains(self, group: Group) -> list[str]:
-        """The domains of its new nodes that a spread counts."""
-        counts = counts_plan(group, self.template, self.wanted, self.served)
-        return self.template.open_domains(group.key, self.served) if counts else []
+        """The domains of its new nodes that a spread counts; a hostname that is not known yet is one, too."""
+        if group.key == labels.HOSTNAME:
+            return [""] if counts_plan(group, self.template, self.wanted, self.served) else []
+        found = self.template.open_domains(group.key, self.served)
+        pinned = ((domain, self.wanted & pin_requirements(((group.key, domain),))) for domain in found)
+        return [domain for domain, wanted in pinned if counts_plan(group, self.template, wanted, self.served)]
 
 
 def serving(templates: Sequence[Template], rung: Rung, volumes: Sequence[Requirements]) -> Iterator[Serving]:

@@ -80,7 +80,7 @@ def solve(
         found,
         frozenset(pod.key for pod in away),
         _node_names(snapshot, exclude),
-        [target for target in places.targets if not target.state.initialized and target.key not in exclude],
+        [target for target in places.targets if target.key not in exclude],
     )
     classes, malformed = classes_of(
         found,
@@ -92,6 +92,7 @@ def solve(
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
     )
+    topology.foresee(templates)
     waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
     promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from typing import Final
 
 from api import labels
 from reconciler.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
@@ -23,13 +24,17 @@ from reconciler.scheduling.groups import (
 from reconciler.scheduling.requirements_of import Demand, required_terms, selects_nothing
 from reconciler.scheduling.tallies import Tallies, less
 from reconciler.scheduling.targets import Target
+from reconciler.scheduling.template import Template
+
+#: Stands for hosts that are not there yet.
+NEW_HOST: Final = "\0new"
 
 
 class Topology:
     """All groups that can matter to `pods`, the pods of one solve.
 
     `moving` are those of them that are bound now, `leaving` names of nodes that are no targets: neither is counted.
-    `coming` are nodes that are not initialised: their domains, and their DaemonSet pods, will be there.
+    `targets` are the nodes: there will be pods of DaemonSets that are still missing, and the domains of new ones.
     """
 
     def __init__(
@@ -38,9 +43,9 @@ class Topology:
         pods: Iterable[Pod],
         moving: frozenset[str],
         leaving: frozenset[str],
-        coming: Sequence[Target] = (),
+        targets: Sequence[Target] = (),
     ) -> None:
-        self._tallies, self._moving, self._leaving, self._coming = tallies, moving, leaving, coming
+        self._tallies, self._moving, self._leaving, self._targets = tallies, moving, leaving, targets
         self.groups: dict[object, Group] = {}
         self._remembered = False
         for identity, shun in tallies.shunning(pods):
@@ -50,7 +55,7 @@ class Topology:
             for term in required_anti_affinity(daemon.pod):
                 group = self._open(*term_group(daemon.pod, term, ANTI, tallies.namespaces))
                 group.owner_daemons = (*group.owner_daemons, daemon)
-                for domain in self._awaited(group.key, daemon):
+                for domain in self._awaited(group, daemon):
                     group.own(domain, 1)
 
     def reset(self) -> None:
@@ -60,6 +65,19 @@ class Topology:
                 group.at_first = (dict(group.counts), dict(group.owners))
             group.counts, group.owners, group.fresh = dict(group.at_first[0]), dict(group.at_first[1]), 0
         self._remembered = True
+
+    def foresee(self, templates: Iterable[Template]) -> None:
+        """Count pods of DaemonSets on the nodes that may be made, for spreads over hostnames."""
+        tables = list(templates)
+        for group in self.groups.values():
+            if group.kind == SPREAD and group.key == labels.HOSTNAME and group.daemons:
+                new = min(
+                    (sum(one.carries(d, one.requirements)[1] for d in group.daemons) for one in tables), default=0
+                )
+                there = (group.counts.get(host, 0) for host in group.standing())
+                group.on_new_hosts = min([new, *there])
+                if group.on_new_hosts:
+                    group.counts[NEW_HOST] = new
 
     # --- terms to groups ----------------------------------------------------------------------------------------
     def bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
@@ -104,10 +122,8 @@ class Topology:
         if group is fresh:
             tally = self._tallies.of(identity, group)
             group.counts, group.daemons = less(tally.counts, tally.homes, self._moving), tally.daemons
-            # A plan does not foresee how many nodes, each with its DaemonSet pods, a domain of a spread will get.
-            if group.kind != SPREAD or group.key == labels.HOSTNAME:
-                for domain in (domain for daemon in tally.daemons for domain in self._awaited(group.key, daemon)):
-                    group.count(domain, 1)
+            for domain in (domain for daemon in tally.daemons for domain in self._awaited(group, daemon)):
+                group.count(domain, 1)
             if group.kind == SPREAD:
                 group.standing = cache(partial(self._standing, identity, group, frozenset(group.counts)))
         return group
@@ -117,17 +133,28 @@ class Topology:
         return counted | offered.keys() | frozenset(self._on_coming_nodes(group))
 
     def _on_coming_nodes(self, group: Group) -> Iterator[str]:
-        for target in self._coming:
+        for target in (target for target in self._targets if target.state.node is None):
             domain = _settled(target, group.key)
             if domain is not None and group.admits_node(target.possible, target.taints):
                 yield domain
 
-    def _awaited(self, key: str, daemon: Daemon) -> Iterator[str]:
-        """The domains of nodes on which a pod of the DaemonSet will run and does not yet."""
-        for target in self._coming:
-            domain, node = _settled(target, key), target.state.node
-            there = node is not None and self._tallies.runs(daemon, node.name)
-            if domain is not None and not there and daemon.fits_labels(target.possible, target.taints):
+    def _awaited(self, group: Group, daemon: Daemon) -> Iterator[str]:
+        """The domains of nodes on which a pod of the DaemonSet will run and does not yet.
+
+        A plan does not foresee how many nodes a domain of a spread will get, so those that have not joined count for
+        hostnames only. Where pods with anti-affinity to the DaemonSet run, none of its pods will.
+        """
+        keeping_away = [shun for _, shun in self._tallies.shunning([daemon.pod])]
+        for target in self._targets:
+            domain, node = _settled(target, group.key), target.state.node
+            if domain is None or not daemon.fits_labels(target.possible, target.taints):
+                continue
+            if node is not None and self._tallies.runs(daemon, node.name):
+                continue
+            if any(shun.counts.get(_settled(target, shun.group.key) or "") for shun in keeping_away):
+                continue
+            foreseen = node is not None or group.key == labels.HOSTNAME
+            if group.kind != SPREAD or (foreseen and group.admits_node(target.possible, target.taints)):
                 yield domain
 
     def selecting(self) -> Callable[[Pod], tuple[Group, ...]]:

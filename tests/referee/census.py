@@ -17,7 +17,7 @@ from tests.referee.selecting import matches
 
 @dataclass(slots=True)
 class Group:
-    """Pods of one kind on one node: those that stay, those that come, and those that leave.
+    """Pods of one kind on one node: those that stay (of DaemonSets also those to come), that come, and that leave.
 
     Of these, those that are `lasting` are there yet when a planned node is.
     """
@@ -48,14 +48,14 @@ class Census:
         self.by_kind: dict[Kind, list[Group]] = {}
         for place in places:
             here: dict[Kind, Group] = {}
-            for pod in (*place.leaving, *place.staying, *place.coming):
+            for pod in (*place.awaited, *place.leaving, *place.staying, *place.coming):
                 kind = kinds.of(pod)
                 group = here.setdefault(kind, Group(kind, place))
                 group.name = pod.key
             for pod in place.leaving:
                 here[kinds.of(pod)].leaving += 1
                 here[kinds.of(pod)].lasting += _outlasts(pod, snapshot.now)
-            for pod in place.staying:
+            for pod in (*place.staying, *place.awaited):
                 here[kinds.of(pod)].staying += 1
             for pod in place.coming:
                 here[kinds.of(pod)].coming += 1

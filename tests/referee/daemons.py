@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from api import labels
 from api.resources import EMPTY, Resources
 from api.v1.meta import Taint
-from reconciler.model.objects import Pod
+from reconciler.model.objects import DaemonSet, Pod
 from reconciler.model.snapshot import Snapshot
 from tests.referee.needs import HostPort, claims_devices, host_ports, requests
-from tests.referee.selecting import affinity_holds, selector_holds, untolerated
+from tests.referee.selecting import affinity_holds, matches, selector_holds, untolerated
 
 _GROWN_UP = {labels.REGISTERED: "true", labels.INITIALIZED: "true"}
 
@@ -34,6 +36,7 @@ class Daemons:
     def __init__(self, snapshot: Snapshot) -> None:
         latest = _latest(snapshot) if snapshot.daemon_sets else {}
         self._known: list[tuple[str, Pod, Share]] = []
+        self._stand_ins = {key: _stand_in(key, one) for key, one in snapshot.daemon_sets.items()}
         for key, daemon_set in snapshot.daemon_sets.items():
             template = Pod(metadata=daemon_set.metadata, spec=daemon_set.spec.template.spec)
             pod = latest.get(key, template)
@@ -60,6 +63,24 @@ class Daemons:
                 taken |= own.ports
         return taken
 
+    def pods_to_come(
+        self, taints: Iterable[Taint], outcomes: Sequence[Mapping[str, str]], there: Iterable[Pod]
+    ) -> list[Pod]:
+        """A pod of each set that will surely run on a node, whichever label set it ends up with, and has none there."""
+        running = {key for pod in there for key in owners(pod)}
+        grown = [{**outcome, **_GROWN_UP} for outcome in outcomes]
+        found = []
+        for key, template, _ in self._known:
+            comes = bool(grown) and key not in running and not untolerated(template, taints)
+            kept = any(_keeps_away(pod, self._stand_ins[key]) for pod in there)
+            if (
+                comes
+                and not kept
+                and all(selector_holds(template, o) and affinity_holds(template, "", o) for o in grown)
+            ):
+                found.append(self._stand_ins[key])
+        return found
+
     def most(self, taints: Iterable[Taint], outcomes: Iterable[Mapping[str, str]]) -> Share:
         """The most they may take of a node that ends up with one of these label sets, resource by resource."""
         found = Share()
@@ -67,6 +88,23 @@ class Daemons:
             own = self.share(taints, outcome)
             found = Share(found.requests.maximum(own.requests), found.ports | own.ports)
         return found
+
+
+def _keeps_away(pod: Pod, other: Pod) -> bool:
+    """Whether required anti-affinity of a pod keeps another one off its node. Selectors of namespaces are not read."""
+    affinity = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity is not None else None
+    space, own = other.metadata.namespace, other.metadata.labels
+    return affinity is not None and any(
+        space in (term.namespaces or (pod.metadata.namespace,)) and matches(term.label_selector, own)
+        for term in affinity.required
+    )
+
+
+def _stand_in(key: str, daemon_set: DaemonSet) -> Pod:
+    """A pod as the template makes it."""
+    template, own = daemon_set.spec.template, daemon_set.metadata
+    named = msgspec.structs.replace(template.metadata, name=f"a pod of {key}", namespace=own.namespace)
+    return Pod(metadata=named, spec=template.spec)
 
 
 def _latest(snapshot: Snapshot) -> dict[str, Pod]:

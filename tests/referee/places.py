@@ -33,7 +33,7 @@ class Place:
 
     `staying` pods are there already; `leaving` ones too, but they are on their way out: no spread counts them. `coming`
     are those of the answer. One that is `planned` is there when pods that leave within a minute are gone.
-    `daemon_ports` are taken by daemon sets to come.
+    `daemon_ports` are taken by daemon sets to come, whose pods are `awaited`.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Place:
     leaving: list[Pod] = field(default_factory=list)
     coming: list[Pod] = field(default_factory=list)
     planned: bool = False
+    awaited: list[Pod] = field(default_factory=list)
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def domains(self, key: str) -> frozenset[str]:
@@ -102,6 +103,7 @@ def _place(snapshot: Snapshot, daemons: Daemons, state: StateNode, by_key: Mappi
         place.daemon_ports = frozenset(ports)
         place.staying = [p for p in there if not p.metadata.deleting]
         place.leaving = [p for p in there if p.metadata.deleting]
+    place.awaited = daemons.pods_to_come(place.taints, place.outcomes, place.staying)
     return place
 
 

@@ -49,7 +49,8 @@ class Planned:
         taints = pool.spec.template.spec.taints if pool is not None else ()
         coming = [self._by_key[key] for key in node.pods]
         name, ports = f"new node {number}", shape.daemon_ports
-        return Place(name, shape.outcomes, taints, daemon_ports=ports, coming=coming, planned=True)
+        awaited = self._daemons.pods_to_come(taints, shape.outcomes, ())
+        return Place(name, shape.outcomes, taints, daemon_ports=ports, coming=coming, planned=True, awaited=awaited)
 
     def problems(self, node: PlannedNode) -> Iterator[Violation]:
         """What is wrong with a planned node by itself."""

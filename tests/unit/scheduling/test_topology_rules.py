@@ -171,9 +171,12 @@ def test_a_daemon_set_that_runs_on_some_types_only_serves_no_affinity_elsewhere(
 def test_pods_of_a_daemon_set_take_their_part_of_a_spread_over_hosts() -> None:
     chosen = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "agent"]}]}
     every = w.spread(labels.HOSTNAME, skew=2, labelSelector=chosen)
-    solution = w.solved(w.pool(), w.daemon_set("agent", labels=AGENT), web(4, every))
-    assert len(solution.new_nodes) == 4
-    assert len(w.solved(w.pool(), web(4, every)).new_nodes) == 2
+    agent, bare = (
+        w.daemon_set("agent", labels=AGENT),
+        w.node("bare", cpu="50m", taints=[{"key": "k", "effect": "NoSchedule"}]),
+    )
+    assert len(w.solved(w.pool(), agent, web(4, every)).new_nodes) == 2
+    assert len(w.solved(w.pool(), agent, bare, web(4, every)).new_nodes) == 4
 
 
 # --- labels of some NodePools only ----------------------------------------------------------------------------------
