@@ -1,7 +1,6 @@
 """New nodes for pods, domain by domain: which pool a pod goes to, and which values its topology labels get there.
 
-The routes there are, the cost of a pod there and the groups it counts in are worked out once for equal constraints; for
-each pod only a few counters are read.
+Routes, costs and groups are worked out once for equal constraints; for each pod only a few counters are read.
 """
 
 from __future__ import annotations
