@@ -121,7 +121,9 @@ def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -
     return replace(record, at=now, nodes=record.nodes + 1, inputs=inputs, claim=uid, node=node, differs=differs)
 
 
-def told(pool: NodePool, found: Mismatches, known: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
+def with_condition(
+    pool: NodePool, found: Mismatches, known: tuple[Condition, ...], now: datetime
+) -> tuple[Condition, ...]:
     """The NodePool's conditions with NodeMismatch, or without it when there is no record."""
     if not found.records:
         return conditions.drop(known, NODE_MISMATCH)

@@ -141,8 +141,8 @@ def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str
     noted = _annotated(pool, {} if rehashed else current, results, failed, shifts, annotation(records))
     after = _with_status(view, noted, node_class, held, results, records)
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
-    told = Plan(events=(*events, *mismatches.reported(pool)), gauges=mismatches.gauges(pool, records))
-    return joined((*rehashed, own, told))
+    own_events = Plan(events=(*events, *mismatches.reported(pool)), gauges=mismatches.gauges(pool, records))
+    return joined((*rehashed, own, own_events))
 
 
 def _annotated(
@@ -211,7 +211,7 @@ def _with_status(
         known = conditions.put(known, HEALTHY, UNKNOWN, "AwaitingReconciliation", generation=generation, now=now)
     else:
         known = registration_health.health(view, pool, results, held.lately, known)
-    known = mismatches.told(pool, records, known, now)
+    known = mismatches.with_condition(pool, records, known, now)
     known = conditions.with_root(known, conditions.NODEPOOL_DEPENDENTS, generation=generation, now=now)
     return replace(
         pool,

@@ -37,7 +37,7 @@ def over(snapshot: Snapshot) -> Mapping[str, tuple[Nomination, ...]]:
     return found
 
 
-def told(snapshot: Snapshot) -> Iterator[Event]:
+def events_of(snapshot: Snapshot) -> Iterator[Event]:
     """On each pod whose expectation ends now, that it does."""
     known = {(one.pod_uid, one.target) for one in snapshot.nominations if one.over}
     ended = [one for rows in over(snapshot).values() for one in rows if (one.pod_uid, one.target) not in known]

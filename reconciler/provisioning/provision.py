@@ -23,7 +23,7 @@ from reconciler.model.snapshot import Batch, Snapshot
 from reconciler.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
 from reconciler.provisioning.buffers import buffered, real_part, reports, without_room
 from reconciler.provisioning.creations import creatable, creations_of
-from reconciler.provisioning.expecting import over, told
+from reconciler.provisioning.expecting import events_of, over
 from reconciler.provisioning.pending import leaving_pods, pending_pods
 from reconciler.provisioning.progress import with_progress
 from reconciler.provisioning.unread import kept_waiting, unread_refusals, unread_since
@@ -142,7 +142,7 @@ def _plan(
     events = (
         *_pod_events(snapshot, homes, _failures(unplaced, texts), boundary),
         *_pool_events(snapshot, solution, boundary),
-        *told(snapshot),
+        *events_of(snapshot),
     )
     promised, gauges = nominations(snapshot, wanted, homes, boundary), _gauges(solution, boundary)
     said = (

@@ -61,10 +61,10 @@ def test_a_pod_of_the_shape_on_a_newer_node_clears_the_record(minutes: float, le
 
 def test_the_condition_and_the_event_report_it() -> None:
     (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
-    (condition,) = stage.told(w.pool(), Mismatches(records=(record,)), (), w.NOW)
+    (condition,) = stage.with_condition(w.pool(), Mismatches(records=(record,)), (), w.NOW)
     assert (condition.type, condition.status) == ("NodeMismatch", "True")
     assert condition.message == "nodes made for pods of 1 shape did not help, the latest n1"
-    assert stage.told(w.pool(), mismatches.EMPTY, (condition,), w.NOW) == ()
+    assert stage.with_condition(w.pool(), mismatches.EMPTY, (condition,), w.NOW) == ()
     odd = msgspec.structs.replace(w.pool().metadata, annotations={labels.MISMATCHES: "nonsense"})
     (event,) = stage.reported(msgspec.structs.replace(w.pool(), metadata=odd))
     assert event.reason == "MismatchesUnreadable"
