@@ -15,7 +15,7 @@ def read(annotations: Mapping[str, str], key: str, kind: type[T]) -> T | None:
     text = annotations.get(key)
     try:
         return None if text is None else msgspec.json.decode(text, type=kind)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter of values nested too deeply
         return None
 
 

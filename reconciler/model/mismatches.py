@@ -131,7 +131,7 @@ def _stored(pool: NodePool) -> Mismatches | None:
 
 def believable(found: Mismatches, now: datetime) -> Mismatches:
     """Without records and facts that are too old, or from the future; one record for each shape."""
-    kept = {r.shape: r for r in found.records if r.at + KEPT > now and max(r.at, r.since) <= now + _CLOCKS}
+    kept = {r.shape: r for r in found.records if now - KEPT < r.at and max(r.at, r.since) <= now + _CLOCKS}
     return Mismatches(
         records=tuple(kept[shape] for shape in sorted(kept)),
         sizes=tuple(size for size in found.sizes if now - FACTS_KEPT < size.at <= now + _CLOCKS),

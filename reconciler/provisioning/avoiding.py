@@ -72,7 +72,13 @@ def avoiding(pod: Pod, values: frozenset[str], key: str = labels.INSTANCE_TYPE) 
     affinity = pod.spec.affinity or Affinity()
     node = affinity.node_affinity or NodeAffinity()
     terms = node.required.node_selector_terms if node.required is not None else (NodeSelectorTerm(),)
-    narrowed = tuple(replace(term, match_expressions=(*term.match_expressions, another)) for term in terms)
+    narrowed = tuple(
+        # an empty term of the pod's own selects no node, and must not begin to
+        replace(term, match_expressions=(*term.match_expressions, another))
+        if term.match_expressions or term.match_fields or node.required is None
+        else term
+        for term in terms
+    )
     node = replace(node, required=NodeSelector(node_selector_terms=narrowed))
     return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, node_affinity=node)))
 

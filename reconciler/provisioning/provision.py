@@ -12,12 +12,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from api import labels
 from reconciler.model import kinds
-from reconciler.model.boundaries import Boundary
+from reconciler.model.boundaries import Boundary, broken
 from reconciler.model.kinds import Ref
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
+from reconciler.model.plan import INTERNAL_ERROR, CreateNodeClaim, Event, Nomination, Plan, Reason, Refusal, joined
 from reconciler.model.pods import virtual as is_virtual
 from reconciler.model.snapshot import Batch, Snapshot
 from reconciler.provisioning.boundary import NO_PROBLEMS, Problems, solve_apart
@@ -95,7 +96,13 @@ def _solved(turn: Turn, snapshot: Snapshot, pending: list[Pod], without: Problem
         real, virtual = ([pod for pod in some if is_virtual(pod) is kind] for kind in (False, True))
         return _placed(turn, snapshot, real, virtual, without)
 
-    solution = with_progress(turn, snapshot, found, solved)
+    try:
+        solution = with_progress(turn, snapshot, found, solved)
+    except Exception as error:  # records of earlier nodes that fail must not keep all pods from their nodes
+        solution = solved(found)
+        named = (name for name, pool in snapshot.node_pools.items() if labels.MISMATCHES in pool.metadata.annotations)
+        problems = dict.fromkeys(sorted(named), PodRefusal(INTERNAL_ERROR, broken(error).text))
+        solution = replace(solution, pool_problems={**problems, **solution.pool_problems})
     return replace(solution, unplaced={**solution.unplaced, **failed}) if failed else solution
 
 

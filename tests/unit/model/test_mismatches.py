@@ -73,3 +73,17 @@ def test_nodes_of_all_pools_add_up() -> None:
     (found,) = mismatches.merged(pools, w.NOW).values()
     assert (found.nodes, found.node, found.next_probe) == (2, "n2", w.NOW + mismatches.PROBE_EVERY)
     assert RECORD.next_probe == RECORD.at
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"records":[{"shape":"s","since":"2026-01-01T11:00:00Z","at":"9999-12-31T23:59:59Z"}]}',
+        '{"records":[{"shape":"s","since":"2026-01-01T11:00:00Z","at":"9999-12-31T23:59:59-14:00"}]}',
+        '{"records":[{"shape":"s","since":"0001-01-01T00:00:00+14:00","at":"0001-01-01T00:00:00+14:00"}]}',
+        '{"x":' + "[" * 7000 + "]" * 7000 + "}",
+    ],
+    ids=["end of time", "beyond it", "before it", "nested"],
+)
+def test_times_at_the_ends_of_the_calendar_and_nested_values_are_not_believed(text: str) -> None:
+    assert mismatches.merged([pool(text)], w.NOW) == {}

@@ -14,9 +14,11 @@ from reconciler.model import mismatches
 from reconciler.model.mismatches import Mismatches, Record
 from reconciler.model.plan import CreateNodeClaim, Plan
 from reconciler.model.snapshot import Batch
+from reconciler.provisioning.avoiding import avoiding
 from reconciler.provisioning.provision import provision
 from reconciler.scheduling.mismatch_inputs import inputs_of
 from reconciler.scheduling.pod_shapes import PodShapes
+from reconciler.scheduling.requirements_of import required_terms
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import FOREIGN, claim, ready
 
@@ -103,3 +105,12 @@ def test_a_pod_whose_node_has_just_come_up_gets_no_other() -> None:
     assert codes(plan) == ["AwaitingNode"]
     assert len(made(plan)) == 1
     assert labels.PROBES not in made(plan)[0].claim.metadata.annotations
+
+
+@pytest.mark.parametrize("terms", [[], [{}], [{}, {"matchFields": []}]])
+def test_a_term_that_selects_no_node_does_not_begin_to(terms: list[dict[str, Any]]) -> None:
+    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    pod = w.pod("web", affinity=required)
+    assert required_terms(avoiding(pod, frozenset({"m5.large"}))) == required_terms(pod)
+    (term,) = required_terms(avoiding(w.pod("web"), frozenset({"m5.large"})))
+    assert term.match_expressions[0].values == ("m5.large",)
