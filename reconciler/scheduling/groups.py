@@ -27,7 +27,8 @@ class Group:
     """`counts` are pods that the selector matches; `owners` pods with the (required) anti-affinity. By domain.
 
     `fresh` counts matching pods that are planned on new nodes, whose hostnames are not known yet. A spread counts nodes
-    that have all of `keys`; `standing` returns the domains of those that there are, with and without pods.
+    that have all of `keys`; `standing` returns the domains of those there are, with and without pods, and `brought`
+    are those of planned nodes that other pods get.
     New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
     anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is.
     """
@@ -45,6 +46,7 @@ class Group:
     standing: Callable[[], frozenset[str]] = frozenset
     daemons: tuple[Daemon, ...] = ()
     owner_daemons: tuple[Daemon, ...] = ()
+    brought: frozenset[str] = frozenset()
     on_new_hosts: int = 0
     fresh: int = 0
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))

@@ -19,7 +19,7 @@ from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import SPREAD, Bond, Group
-from reconciler.scheduling.routes import Next, Route, Wide, routes, serving, topology_keys
+from reconciler.scheduling.routes import Next, Route, Wide, routes, topology_keys
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
@@ -96,8 +96,6 @@ class Opening:
         self._choices: dict[tuple[int, int], list[_Choice]] = {}
         self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
         self._domains: dict[int, dict[str, frozenset[str]]] = {}
-        self._asking: dict[tuple[Rung, tuple[Requirements, ...]], None] = {}
-        self._of_others: dict[tuple[Group, Rung], frozenset[str]] = {}
         self._spent: dict[Pins, int] = {}
         self._looking = 1
         self._alike: dict[_Constraints, list[Ints]] = {}
@@ -106,7 +104,6 @@ class Opening:
         """So many pods look for a place, of these classes; what those with equal constraints cost is asked together."""
         self._looking, self._alike = looking, {}
         for cls in classes:
-            self._asking |= {(cls.rungs[-1], cls.volumes): None}
             if not cls.ports:
                 for rung in cls.rungs:
                     self._alike.setdefault((rung, cls.counted, cls.volumes), []).append(needs[cls.number])
@@ -137,7 +134,7 @@ class Opening:
     def lift(self) -> None:
         """Forget what items may have at most."""
         self._caps = {}
-        self._domains, self._of_others = {}, {}
+        self._domains = {}
 
     def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
         """Plan all these pods on the way that is best now for the first of them; None when there is none."""
@@ -222,37 +219,9 @@ class Opening:
         if spreads:
             makeable = self._makeable(cls, need) if self._begins(cls, number, need) else {}
             for bond in spreads:
-                cls.domains[bond] = self._measured(bond, makeable, found, cls.rungs[-1])
+                cls.domains[bond] = _measured(bond, makeable, found)
                 found[bond] = admits.current(bond, cls.domains[bond])
         return found
-
-    def _measured(
-        self, bond: Bond, makeable: Mapping[str, frozenset[str]], others: Mapping[Bond, Bounds], own: Rung
-    ) -> frozenset[str]:
-        """The domains that a spread is measured over: of nodes there are, and of nodes that can be made for a pod now.
-
-        None for hostnames while an empty node can come. Where another constraint of the pod admits no pod, no node is
-        made for it. Nodes that other pods of the pass may get have domains too.
-        """
-        if bond.key == labels.HOSTNAME:
-            comes = labels.HOSTNAME in makeable or self._brought_by_others(bond.group, own)
-            return frozenset() if comes and not bond.group.on_new_hosts else bond.group.standing()
-        new = makeable.get(bond.key, frozenset())
-        for other, limits in others.items():
-            if other.required and other.key == bond.key:
-                counts = other.group.counts
-                new = frozenset(domain for domain in new if limits.admits(counts.get(domain, 0)))
-        return bond.group.standing() | new | self._brought_by_others(bond.group, own)
-
-    def _brought_by_others(self, group: Group, own: Rung) -> frozenset[str]:
-        """The domains of new nodes that a spread counts and other pods of the pass may get."""
-        known = self._of_others.get((group, own))
-        if known is None:
-            asking = ((rung, volumes) for rung, volumes in self._asking if rung is not own and not self._shut)
-            served = chain.from_iterable(serving(self._templates, *asked) for asked in asking)
-            found = (one.domains(group) for one in served)
-            known = self._of_others[group, own] = frozenset(chain.from_iterable(found))
-        return known
 
     def _begins(self, cls: PodClass, number: int, need: Ints) -> bool:
         """Whether constraints over hostnames admit a pod of the class on some new node."""
@@ -386,6 +355,23 @@ class Opening:
                     if served is not None:
                         known.append(routes(cls, rung, alternative, template, served))
         return known
+
+
+def _measured(bond: Bond, makeable: Mapping[str, frozenset[str]], others: Mapping[Bond, Bounds]) -> frozenset[str]:
+    """The domains that a spread is measured over: of nodes there are, and of nodes that can be made for a pod now.
+
+    None for hostnames while an empty node can come. Where another constraint of the pod admits no pod, no node is
+    made for it. Nodes that other pods of the pass get have domains too.
+    """
+    if bond.key == labels.HOSTNAME:
+        comes = labels.HOSTNAME in makeable or bond.group.brought
+        return frozenset() if comes and not bond.group.on_new_hosts else bond.group.standing()
+    new = makeable.get(bond.key, frozenset())
+    for other, limits in others.items():
+        if other.required and other.key == bond.key:
+            counts = other.group.counts
+            new = frozenset(domain for domain in new if limits.admits(counts.get(domain, 0)))
+    return bond.group.standing() | new | bond.group.brought
 
 
 def _crowd(route: Route, limits: Mapping[Bond, Bounds]) -> int | None:

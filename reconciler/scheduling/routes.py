@@ -6,7 +6,7 @@ emptiest first, so that no combination is out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -79,31 +79,6 @@ def routes(
 def topology_keys(cls: PodClass, rung: Rung) -> set[str]:
     """The keys of the constraints of a class and of the groups that count it; not hostnames."""
     return ({bond.key for bond in rung.bonds} | {group.key for group in cls.counted}) - {labels.HOSTNAME}
-
-
-class Serving(NamedTuple):
-    """A NodePool narrowed to pods that it can serve, and to what they ask for."""
-
-    template: Template
-    served: Requirements
-    wanted: Requirements
-
-    def domains(self, group: Group) -> list[str]:
-        """The domains of its new nodes that a spread counts; a hostname that is not known yet is one, too."""
-        if group.key == labels.HOSTNAME:
-            return [""] if counts_plan(group, self.template, self.wanted, self.served) else []
-        found = self.template.open_domains(group.key, self.served)
-        pinned = ((domain, self.wanted & pin_requirements(((group.key, domain),))) for domain in found)
-        return [domain for domain, wanted in pinned if counts_plan(group, self.template, wanted, self.served)]
-
-
-def serving(templates: Sequence[Template], rung: Rung, volumes: Sequence[Requirements]) -> Iterator[Serving]:
-    """The NodePools, within their limits, that can serve one of the volumes' alternatives."""
-    for wanted in (rung.demand.requirements & volume for volume in volumes):
-        for template in templates if rung.demand.possible else ():
-            served = template.serve(wanted) if rung.demand.tolerates(template.taints) else None
-            if served is not None and template.affords(served, None):
-                yield Serving(template, served, wanted)
 
 
 class Next(NamedTuple):

@@ -26,6 +26,7 @@ from reconciler.scheduling.leftovers import with_leftovers
 from reconciler.scheduling.opening import Item, ItemKey
 from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
+from reconciler.scheduling.planned_domains import overlooked
 from reconciler.scheduling.reservations import BOUGHT, Ledger
 from reconciler.scheduling.reserving import on_reservations
 from reconciler.scheduling.scatter import Scattered
@@ -209,9 +210,12 @@ class Search:
         """Rounds on one course; the first may look for cheaper nodes."""
         caps: dict[ItemKey, int] = {}
         for number in range(_ROUNDS):
-            done = self._round(course, caps, self.open_new, Effort() if number else effort)
+            done = self._round(course, caps, self.open_new, Effort() if caps else effort)
             if not done.failed:
-                return self._with_leftovers(done, course, effort)
+                done = self._with_leftovers(done, course, effort)
+                if number < _ROUNDS - 1 and overlooked(self._all(), done.packed):
+                    continue
+                return done
             for item in done.failed:
                 exact = number < _EXACT_ROUNDS
                 caps[item.key] = len(item.pods) - done.left[item] if exact else 0

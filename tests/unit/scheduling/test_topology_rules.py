@@ -84,6 +84,24 @@ def test_a_zone_whose_types_cannot_hold_the_pod_is_no_domain() -> None:
     assert not solution.unplaced
 
 
+@pytest.mark.parametrize("cpu", ["1000", "100m"])
+def test_pods_that_get_no_node_bring_no_domain(cpu: str) -> None:
+    """One asks for more than any type has, the other fits on a node that is there."""
+    ab = w.pool("ab", labels={"team": "ab"}, requirements=zones_of_pool("z1", "z2"))
+    pools = [ab, w.pool("other", labels={"team": "other"}), w.node("there", "z1", cpu="1", labels={"team": "other"})]
+    pods = web(4, w.spread(nodeAffinityPolicy="Ignore"), nodeSelector={"team": "ab"})
+    assert w.counts(w.solved(*pools, pods)) == [2, 2]
+    assert not [key for key in w.solved(*pools, pods, w.pod("other", cpu)).unplaced if "web" in key]
+
+
+def test_a_domain_that_another_pod_s_new_node_brings_counts() -> None:
+    """The pods are kept to z1 by affinity; a node in z2 of another pod makes z2 an empty domain."""
+    world = [w.pool(), *running("z1", 1, labels={"app": "db"})]
+    pods = web(3, affinity=_near("db"))
+    assert not w.solved(*world, pods).unplaced
+    assert len(w.solved(*world, pods, w.pod("far", nodeSelector={labels.ZONE: "z2"})).unplaced) == 2
+
+
 def test_a_full_and_a_cordoned_node_are_domains() -> None:
     cordoned = w.node("cordoned", "z3")
     world = [

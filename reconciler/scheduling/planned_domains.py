@@ -1,0 +1,55 @@
+"""The domains that the planned nodes of a pass bring, for the spreads of all its pods.
+
+A spread is measured over every node that it counts, so a node that is planned for other pods may bring a domain without
+any pod of the spread. Such domains are known only when all nodes are planned: then the pass is planned again with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from api import labels
+from reconciler.scheduling import admits
+from reconciler.scheduling.classes import PodClass
+from reconciler.scheduling.closing import Packed
+from reconciler.scheduling.groups import Bond, Group
+from reconciler.scheduling.routes import counts_plan
+
+Brought = Callable[[Group], frozenset[str]]
+#: Stands for the hostname of a planned node.
+_HOST = frozenset(("",))
+
+
+def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
+    """Whether a spread does not hold with the domains of all planned nodes. Its group has them from then on."""
+    nodes = dict.fromkeys((node.template, node.requirements) for node in packed)
+    found: dict[Group, frozenset[str]] = {}
+
+    def brought(group: Group) -> frozenset[str]:
+        if group not in found:
+            counted = [node for node in nodes if counts_plan(group, node[0], node[1], node[1])]
+            if group.key == labels.HOSTNAME:
+                found[group] = _HOST if counted else frozenset()
+            else:
+                domains = (template.open_domains(group.key, served) for template, served in counted)
+                found[group] = frozenset(domain for some in domains for domain in some)
+        return found[group]
+
+    broken = {bond.group for cls in classes for bond in cls.domains if _breaks(cls, bond, brought)}
+    new = [group for group in broken if not brought(group) <= group.brought]
+    for group in new:
+        group.brought |= brought(group)
+    return bool(new)
+
+
+def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
+    """Whether a domain that got pods has too many, or hosts that will not be the only ones were counted."""
+    group, measured = bond.group, cls.domains[bond]
+    if group.key == labels.HOSTNAME:
+        return bool(measured) and bool(brought(group))
+    before, grown = group.at_first[0], group.counts.items()
+    filled = [number for domain, number in grown if number > before.get(domain, 0)]
+    if not filled:
+        return False
+    limits = admits.current(bond, measured | brought(group))
+    return max(filled) - int(bond.self_match) > limits.high
