@@ -26,7 +26,9 @@ from reconciler.model.snapshot import Snapshot, StateNode
 
 #: One of so many nodes of a NodePool may be sick; of fewer nodes than that, one.
 _ONE_OF: Final = 5
-_NODES, _SICK = "nodes", "sick"
+_NODES, _SICK, _NEW = "nodes", "sick", "sick and never initialized"
+#: A NodePool whose node never initializes makes one more. Nothing runs on these two, so none blocks the other's repair.
+_NEVER_INITIALIZED: Final = 2
 _BLOCKED_EVENT_SECONDS: Final = 15 * 60
 
 
@@ -95,8 +97,8 @@ def _ours(state: StateNode) -> bool:
 # --- the breaker ------------------------------------------------------------------------------------------------
 def _too_many(sums: Mapping[Any, int], pool: str) -> str:
     """How many of a pool's nodes are sick, if that is too many; of a claim without a NodePool, of the whole cluster."""
-    nodes, sick = (_sum(sums, part, pool) for part in (_NODES, _SICK))
-    if sick <= -(-nodes // _ONE_OF):
+    nodes, sick, new = (_sum(sums, part, pool) for part in (_NODES, _SICK, _NEW))
+    if sick <= -(-nodes // _ONE_OF) or (pool and sick == new <= _NEVER_INITIALIZED):
         return ""
     where = f"NodePool {pool}" if pool else "the cluster"
     return f"{sick} of {nodes} nodes of {where} are unhealthy, more than one of {_ONE_OF}"
@@ -135,11 +137,17 @@ class _Health:
 
     pool: str
     joined: bool
+    initialized: bool
     sickness: Sickness | None
 
     @property
     def counts(self) -> tuple[tuple[tuple[str, str], int], ...]:
-        return (((self.pool, _NODES), int(self.joined)), ((self.pool, _SICK), int(self.sickness is not None)))
+        sick = self.sickness is not None
+        return (
+            ((self.pool, _NODES), int(self.joined)),
+            ((self.pool, _SICK), int(sick)),
+            ((self.pool, _NEW), int(sick and not self.initialized)),
+        )
 
 
 def sickness_of(node: Node) -> Sickness | None:
@@ -156,7 +164,7 @@ def sickness_of(node: Node) -> Sickness | None:
 def _health(snapshot: Snapshot, key: str) -> tuple[_Health, None]:
     state = snapshot.state_nodes[key]
     sickness = sickness_of(state.node) if state.node is not None else None
-    return _Health(state.pool_name, state.node is not None, sickness), None
+    return _Health(state.pool_name, state.node is not None, state.initialized, sickness), None
 
 
 _HEALTH: Final[Step[Snapshot, _Health]] = Step(

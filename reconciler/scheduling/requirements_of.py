@@ -135,16 +135,18 @@ class _Wishes:
 def ladder(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[Demand, ...]:
     """The pod's demands, from all it wishes down to what it must have, without repeats.
 
+    Terms are given up before preferences. So at last each term that was given up is tried without any preference.
     `soft_taints` says that some NodePool has a PreferNoSchedule taint. Raises ValueError on a malformed expression.
     """
     wishes: _Wishes | None = _wishes(pod, respect_preferences, soft_taints)
     rungs: list[Demand] = []
     while wishes is not None:
-        demand = _demand(pod, wishes)
+        demand, last = _demand(pod, wishes), wishes
         if not rungs or rungs[-1] != demand:
             rungs.append(demand)
         wishes = wishes.relaxed()
-    return tuple(rungs)
+    others = (_demand(pod, replace(last, terms=(term,))) for term in required_terms(pod)[:-1])
+    return (*rungs, *(demand for demand in others if demand not in rungs))
 
 
 def _wishes(pod: Pod, respect_preferences: bool, soft_taints: bool) -> _Wishes:

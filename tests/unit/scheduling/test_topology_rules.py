@@ -197,6 +197,19 @@ def test_pods_of_a_daemon_set_take_their_part_of_a_spread_over_hosts() -> None:
     assert len(w.solved(w.pool(), agent, bare, web(4, every)).new_nodes) == 4
 
 
+# --- alternatives and preferences -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "spec", [{"taints": [{"key": "a", "effect": "PreferNoSchedule"}]}, {}], ids=["taint", "affinity"]
+)
+def test_a_term_that_was_given_up_is_tried_without_preferences(spec: dict[str, Any]) -> None:
+    affinity = w.node_affinity([(labels.ZONE, "In", ["z1"])], [(labels.ZONE, "In", ["z9"])])
+    term = {"topologyKey": labels.ZONE, "labelSelector": {"matchLabels": {"app": "none"}}}
+    affinity |= {
+        "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "podAffinityTerm": term}]}
+    }
+    assert w.solved(w.pool(**spec), w.pod("p", affinity=affinity)).new_nodes
+
+
 # --- labels of some NodePools only ----------------------------------------------------------------------------------
 def test_a_plan_that_counts_on_nodes_without_a_label_gets_none_with_it() -> None:
     """The pod on rack r1 keeps `web` away; so does `web` itself. A NodePool without racks is at its limits."""
