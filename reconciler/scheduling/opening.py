@@ -5,9 +5,8 @@ Routes, costs and groups are worked out once for equal constraints; for each pod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import NamedTuple
 
 from api import labels
@@ -95,7 +94,8 @@ class Opening:
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
         self._choices: dict[tuple[int, int], list[_Choice]] = {}
         self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
-        self._domains: dict[int, dict[str, frozenset[str]]] = {}
+        self._pins: dict[int, tuple[Pins, ...]] = {}
+        self._domains: dict[int, dict[str, set[str]]] = {}
         self._spent: dict[Pins, int] = {}
         self._looking = 1
         self._alike: dict[_Constraints, list[Ints]] = {}
@@ -134,7 +134,7 @@ class Opening:
     def lift(self) -> None:
         """Forget what items may have at most."""
         self._caps = {}
-        self._domains = {}
+        self._pins, self._domains = {}, {}
 
     def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
         """Plan all these pods on the way that is best now for the first of them; None when there is none."""
@@ -217,9 +217,10 @@ class Opening:
                 found[bond] = admits.current(bond)
         spreads = [bond for bond in rung.bonds if bond.group.kind == SPREAD]
         if spreads:
-            makeable = self._makeable(cls, need) if self._begins(cls, number, need) else {}
+            gates = {b: limits for b, limits in found.items() if b.required and b.key != labels.HOSTNAME}
+            makeable = self._makeable(cls, need, gates) if self._begins(cls, number, need) else {}
             for bond in spreads:
-                cls.domains[bond] = _measured(bond, makeable, found)
+                cls.domains[bond] = _measured(bond, makeable)
                 found[bond] = admits.current(bond, cls.domains[bond])
         return found
 
@@ -229,29 +230,38 @@ class Opening:
             return True
         return any(way.route.begins() for way in self._listed(cls, number, need))
 
-    def _makeable(self, cls: PodClass, need: Ints) -> dict[str, frozenset[str]]:
+    def _makeable(self, cls: PodClass, need: Ints, gates: Mapping[Bond, Bounds]) -> dict[str, set[str]]:
         """The domains, by key, in which a node for a pod of the class can be made now; its preferences bind nothing.
 
-        Of hostnames there is no domain, but the key when there can be any node.
+        Of hostnames there is no domain, but the key when there can be any node. `gates` are its other constraints.
         """
-        known = self._domains.get(cls.number)
+        known = None if gates else self._domains.get(cls.number)
         if known is None:
-            found: dict[str, set[str]] = {}
-            for number, rung in enumerate(cls.rungs):
-                choices = self._choices_of(cls, number, need) if rung.demand.possible else ()
-                for key, domain in chain.from_iterable(self._domains_in(choice, cls, need) for choice in choices):
-                    found.setdefault(key, set()).update(domain)
-            known = self._domains[cls.number] = {key: frozenset(domains) for key, domains in found.items()}
+            known = {}
+            for pins in (pins for pins in self._pins_of(cls, need) if _admitted(pins, gates)):
+                known.setdefault(labels.HOSTNAME, set())
+                for key, domain in pins:
+                    known.setdefault(key, set()).add(domain)
+            if not gates:
+                self._domains[cls.number] = known
         return known
 
-    def _domains_in(self, choice: _Choice, cls: PodClass, need: Ints) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _pins_of(self, cls: PodClass, need: Ints) -> tuple[Pins, ...]:
+        """The labels of the nodes that can be made for a pod of the class; key by key where there are too many."""
+        known = self._pins.get(cls.number)
+        if known is None:
+            rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
+            choices = (choice for number in rungs for choice in self._choices_of(cls, number, need))
+            found = (pins for choice in choices for pins in self._open_pins(choice, cls, need))
+            known = self._pins[cls.number] = tuple(dict.fromkeys(found))
+        return known
+
+    def _open_pins(self, choice: _Choice, cls: PodClass, need: Ints) -> Iterator[Pins]:
         for way in choice.ways:
             if self._room(way.key) != 0 and way.route.template.affords(way.route.served, need):
-                yield labels.HOSTNAME, ()
-                yield from ((key, (domain,)) for key, domain in way.route.pins)
+                yield way.route.pins
         if choice.wide is not None:
-            found = [(key, (domain,)) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
-            yield from ((labels.HOSTNAME, ()), *found) if found else ()
+            yield from (((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need)))
 
     def _put(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> None:
         if not pods:
@@ -357,21 +367,20 @@ class Opening:
         return known
 
 
-def _measured(bond: Bond, makeable: Mapping[str, frozenset[str]], others: Mapping[Bond, Bounds]) -> frozenset[str]:
-    """The domains that a spread is measured over: of nodes there are, and of nodes that can be made for a pod now.
+def _admitted(pins: Pins, gates: Mapping[Bond, Bounds]) -> bool:
+    at = dict(pins)
+    found = ((bond.group.counts.get(at[bond.key], 0), limits) for bond, limits in gates.items() if bond.key in at)
+    return all(limits.admits(count) for count, limits in found)
 
-    None for hostnames while an empty node can come. Where another constraint of the pod admits no pod, no node is
-    made for it. Nodes that other pods of the pass get have domains too.
+
+def _measured(bond: Bond, makeable: Mapping[str, Set[str]]) -> frozenset[str]:
+    """The domains that a spread is measured over: of nodes there are, of nodes that can be made for a pod now, and of
+    nodes that other pods of the pass get. None for hostnames while an empty node can come.
     """
     if bond.key == labels.HOSTNAME:
         comes = labels.HOSTNAME in makeable or bond.group.brought
         return frozenset() if comes and not bond.group.on_new_hosts else bond.group.standing()
-    new = makeable.get(bond.key, frozenset())
-    for other, limits in others.items():
-        if other.required and other.key == bond.key:
-            counts = other.group.counts
-            new = frozenset(domain for domain in new if limits.admits(counts.get(domain, 0)))
-    return bond.group.standing() | new | bond.group.brought
+    return bond.group.standing().union(makeable.get(bond.key, ()), bond.group.brought)
 
 
 def _crowd(route: Route, limits: Mapping[Bond, Bounds]) -> int | None:

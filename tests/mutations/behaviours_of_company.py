@@ -96,10 +96,10 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/opening.py",
-                "        new = makeable.get(bond.key, frozenset())",
-                "        if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
-                "            return frozenset()\n"
-                "        new = makeable.get(bond.key, frozenset())",
+                "    return bond.group.standing().union(",
+                "    if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
+                "        return frozenset()\n"
+                "    return bond.group.standing().union(",
             ),
         ),
     ),

@@ -197,8 +197,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/repair.py",
-                "    if sick <= -(-nodes // _ONE_OF):",
-                "    if sick <= nodes // _ONE_OF:",
+                "    if sick <= -(-nodes // _ONE_OF) or",
+                "    if sick <= nodes // _ONE_OF or",
             ),
         ),
     ),

@@ -213,8 +213,8 @@ BUGS = (
         (
             Edit(
                 "reconciler/disruption/repair.py",
-                "    if sick <= -(-nodes // _ONE_OF):\n",
-                "    if sick <= nodes:\n",
+                "    if sick <= -(-nodes // _ONE_OF) or",
+                "    if sick <= nodes or",
             ),
         ),
         (

@@ -126,6 +126,12 @@ def test_a_zone_that_affinity_keeps_the_pods_out_of_is_no_domain() -> None:
     assert not w.solved(*world, web(3, affinity=_near("db"))).unplaced
 
 
+def test_a_capacity_type_that_is_not_sold_where_affinity_keeps_the_pods_is_no_domain() -> None:
+    """Pods are kept to z3 by affinity, where only on-demand is sold."""
+    world = [w.pool(), *running("z3", 1, labels={"app": "db"})]
+    assert not w.solved(*world, web(3, w.spread(labels.CAPACITY_TYPE), affinity=_near("db"))).unplaced
+
+
 def test_hosts_are_measured_among_themselves_when_no_node_can_be_made() -> None:
     nodes = [w.node(f"n{n}", "z1", cpu="8") for n in range(2)]
     old = [p for n in range(2) for p in w.replicas(1, f"old{n}", "1m", "1Mi", node=f"n{n}", labels=WEB)]
