@@ -10,8 +10,10 @@ from typing import Final
 from tests.differential.draft import REQUIRED
 from tests.oracle.difference import MISSED
 from tests.oracle.exceptions import Case, Rule
-from tests.oracle.sketch import bound
+from tests.oracle.features import FEATURES, hard
+from tests.oracle.sketch import bound, key_of
 
+_SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
 _TOPOLOGY: Final = ("InterPodAffinity", "PodTopologySpread")
 
 
@@ -25,7 +27,13 @@ def _several_reasons(case: Case) -> bool:
     return leaving and case.difference.plugin in _TOPOLOGY
 
 
+def _daemons_of_new_nodes(case: Case) -> bool:
+    own = next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
+    return case.difference.direction == MISSED and bool(hard(own)) and bool(_SPREAD_OVER_DAEMONS(case.world))
+
+
 PENDING: tuple[Rule, ...] = (
     Rule("company", "a pod gets a new node with pods that want it near, although it fits elsewhere", _company),
+    Rule("daemon pods of new nodes", "a spread over zones does not foresee them", _daemons_of_new_nodes),
     Rule("short grace, and more", "the exception is not seen beside another difference", _several_reasons),
 )
