@@ -190,7 +190,8 @@ class Opening:
     # --- choosing -----------------------------------------------------------------------------------------------
     def _best(self, choice: _Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
-        limits = self.limits(cls, number, need)
+        rung = cls.rungs[number]
+        limits = self.limits(cls, number, need) if len(rung.bonds) > len(rung.hosts) else {}
         if choice.wide is not None:
             self._widen(choice, choice.wide, cls, number, need, limits)
         best: Way | None = None

@@ -35,11 +35,16 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
                 found[group] = frozenset(domain for some in domains for domain in some)
         return found[group]
 
-    broken = {bond.group for cls in classes for bond in cls.domains if _breaks(cls, bond, brought)}
+    broken = {bond.group for cls in classes for bond in _hard(cls) if _breaks(cls, bond, brought)}
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
     return bool(new)
+
+
+def _hard(cls: PodClass) -> list[Bond]:
+    """The spreads that hold whatever preferences were given up."""
+    return [bond for bond in cls.rungs[-1].bonds if bond in cls.domains]
 
 
 def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
@@ -47,6 +52,8 @@ def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
     group, measured = bond.group, cls.domains[bond]
     if group.key == labels.HOSTNAME:
         return bool(measured) and bool(brought(group))
+    if brought(group) <= measured:
+        return False
     before, grown = group.at_first[0], group.counts.items()
     filled = [number for domain, number in grown if number > before.get(domain, 0)]
     if not filled:
