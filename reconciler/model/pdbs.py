@@ -1,7 +1,7 @@
 """What PodDisruptionBudgets say about a pod: whether it may be evicted now, and whether it ever may.
 
 Only pods that the drain would evict are asked about. A budget's status changes with every pod, but what it says of
-evictions seldom does, and only that is told to the journal. Sources: disruption reference §1.3, and the API server's
+evictions seldom does, and only that is noted in the journal. Sources: disruption reference §1.3, and the API server's
 eviction subresource, whose rule this is.
 """
 

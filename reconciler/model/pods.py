@@ -194,9 +194,9 @@ def requests(pod: Pod) -> Resources:
     of what its spec asks for and its status reports counts; without the spec when the node can never grant it.
     Source: Kubernetes' resource rules, PodRequests of component-helpers.
     """
-    told = bool(reported(pod))
-    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses) if told else ()
-    by_name, infeasible = {status.name: status for status in statuses}, told and resize_infeasible(pod)
+    resizes = bool(reported(pod))
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses) if resizes else ()
+    by_name, infeasible = {status.name: status for status in statuses}, resizes and resize_infeasible(pod)
     sidecars, peak = Resources(), Resources()
     for container in pod.spec.init_containers:
         if container.restart_policy == "Always":

@@ -144,7 +144,7 @@ def _plan(
     for creation, node in zip(creations, wanted.new_nodes, strict=True):
         homes |= dict.fromkeys(node.pods, creation.claim.name)
     unplaced = {**refused, **wanted.unplaced}
-    texts = _told(unplaced, boundary)
+    texts = _texts(unplaced, boundary)
     still = any(key in snapshot.pods.pending for key in (*homes, *unplaced))
     events = (
         *_pod_events(snapshot, homes, _failures(unplaced, texts), boundary),
@@ -187,7 +187,7 @@ def _rule(why: PodRefusal) -> str:
     return next((pool.rule for pool in pools if pool.rule), why.code)
 
 
-def _told(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, str]:
+def _texts(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, str]:
     """The text about each pod, in order of their keys; the pods of one class share one text."""
     texts: dict[int, str] = {}
     for key in sorted(unplaced):
@@ -197,13 +197,13 @@ def _told(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, s
     return {key: texts[id(unplaced[key])] for key in sorted(unplaced)}
 
 
-def _failures(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str]) -> dict[str, str]:
+def _failures(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str]) -> dict[str, str]:
     """Who is to hear about it: not a pod that has opted out, nor one that may well have a place in the next pass."""
-    return {key: text for key, text in told.items() if text and unplaced[key].code not in _NOT_YET}
+    return {key: text for key, text in texts.items() if text and unplaced[key].code not in _NOT_YET}
 
 
-def _refusals(unplaced: Mapping[str, PodRefusal], told: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:
-    pods = [Refusal(f"pod/{key}", Reason(unplaced[key].code, text)) for key, text in told.items()]
+def _refusals(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:
+    pods = [Refusal(f"pod/{key}", Reason(unplaced[key].code, text)) for key, text in texts.items()]
     pools = [Refusal(f"nodepool/{n}", Reason(why.code, why.text)) for n, why in sorted(solution.pool_problems.items())]
     return (*pods, *pools)
 
@@ -232,16 +232,16 @@ def nominations(
 
 
 def _pod_events(
-    snapshot: Snapshot, homes: Mapping[str, str], told: Mapping[str, str], boundary: Boundary
+    snapshot: Snapshot, homes: Mapping[str, str], texts: Mapping[str, str], boundary: Boundary
 ) -> tuple[Event, ...]:
     def failed(key: str) -> Event:
-        text = f"Failed to schedule pod, {told[key]}"
+        text = f"Failed to schedule pod, {texts[key]}"
         return _event(snapshot.pods[key], "Warning", "FailedScheduling", text, _FAILED_FOR)
 
     def nominated(key: str) -> Event:
         return _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, homes[key]), _NOMINATED_FOR)
 
-    made = [boundary.run(f"pod/{key}", partial(failed, key), None) for key in told]
+    made = [boundary.run(f"pod/{key}", partial(failed, key), None) for key in texts]
     expected = [key for key in sorted(homes) if key in snapshot.pods.pending]
     made += [boundary.run(f"pod/{key}", partial(nominated, key), None) for key in expected]
     return tuple(event for event in made if event is not None)

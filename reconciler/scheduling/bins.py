@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from api import labels
 from api.requirements import Requirements
 from reconciler.scheduling.admits import MANY, apart, bounds
-from reconciler.scheduling.daemon_company import beside_daemons
+from reconciler.scheduling.daemon_company import beside_daemons, concerned
 from reconciler.scheduling.groups import AFFINITY, ANTI, Bond, Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HostPort, clash
@@ -104,12 +104,14 @@ class Bin:
 
         `with_company`: whom the item has affinity to is taken care of.
         """
-        served = self.template.serve(item.requirements)
-        beside = beside_daemons(self.template, served, item.cls, item.rung) if served is not None else None
-        if beside is None:
-            return 0
-        most = MANY
-        for bond in beside.hosts:
+        most, hosts = MANY, item.rung.hosts
+        if concerned(item.cls, item.rung):
+            served = self.template.serve(item.requirements)
+            beside = beside_daemons(self.template, served, item.cls, item.rung) if served is not None else None
+            if beside is None:
+                return 0
+            hosts = beside.hosts
+        for bond in hosts:
             if with_company and bond.group.kind == AFFINITY:
                 continue
             most = min(most, bounds(bond).more(self.counts.get(bond.group, 0)))

@@ -279,13 +279,13 @@ class Template:
             mask &= self.table.capacity(resource) <= left
         return mask
 
-    def affords(self, requirements: Requirements, need: Ints | None) -> bool:
-        """Whether limits still admit a type that holds this need, or any type."""
+    def affords(self, requirements: Requirements, need: Ints) -> bool:
+        """Whether limits still admit a type that holds this need."""
         within = self.within_limits()
         if within is None:
             return True
         shape = self.shape(requirements)
-        return bool(within[shape.types if need is None else shape.types[shape.holding(need)]].any())
+        return bool(within[shape.types[shape.holding(need)]].any())
 
     def share_of_limits(self) -> Floats:
         """Which share of what limits still allow each type would use, of the resource of which it uses most."""

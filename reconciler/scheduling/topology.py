@@ -66,13 +66,12 @@ class Topology:
             group.counts, group.owners, group.fresh = dict(group.at_first[0]), dict(group.at_first[1]), 0
         self._remembered = True
 
-    def foresee(self, templates: Iterable[Template]) -> None:
+    def foresee(self, templates: Sequence[Template]) -> None:
         """Count pods of DaemonSets on the nodes that may be made, for spreads over hostnames."""
-        tables = list(templates)
         for group in self.groups.values():
             if group.kind == SPREAD and group.key == labels.HOSTNAME and group.daemons:
                 new = min(
-                    (sum(one.carries(d, one.requirements)[1] for d in group.daemons) for one in tables), default=0
+                    (sum(one.carries(d, one.requirements)[1] for d in group.daemons) for one in templates), default=0
                 )
                 there = (group.counts.get(host, 0) for host in group.standing())
                 group.on_new_hosts = min([new, *there])
