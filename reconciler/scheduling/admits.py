@@ -7,9 +7,10 @@ plugins PodTopologySpread and InterPodAffinity.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Final, NamedTuple
 
+from api import labels
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.types import Bools, Ints
 
@@ -44,6 +45,13 @@ class Bounds(NamedTuple):
         return self.high - here + 1
 
 
+#: Of an affinity whose pod may be the first of its kind, and else; of an anti-affinity to pods like itself, and else.
+_FIRST: Final = Bounds(0, MANY, False)
+_BESIDE: Final = Bounds(1, MANY, False)
+_ALONE: Final = Bounds(0, 0, True)
+_AWAY: Final = Bounds(0, 0, False)
+
+
 def bounds(bond: Bond, least: int = 0, *, founded: bool = True) -> Bounds:
     """The range of a constraint.
 
@@ -54,8 +62,8 @@ def bounds(bond: Bond, least: int = 0, *, founded: bool = True) -> Bounds:
     if bond.group.kind == SPREAD:
         return Bounds(0, bond.max_skew + least - int(bond.self_match), bond.self_match)
     if bond.group.kind == AFFINITY:
-        return Bounds(0 if bond.self_match and not founded else 1, MANY, False)
-    return Bounds(0, 0, bond.self_match)
+        return _FIRST if bond.self_match and not founded else _BESIDE
+    return _ALONE if bond.self_match else _AWAY
 
 
 def founded(bond: Bond) -> bool:
@@ -70,9 +78,16 @@ def founded_on_nodes(bond: Bond, seated: Collection[Group]) -> bool:
 
 def begins_host(bond: Bond) -> bool:
     """Whether a hostname constraint admits a pod on a new node: alone, or beside pods planned there."""
-    if bond.group.kind == AFFINITY and bond.group.fresh:  # beside them, wherever their host is
+    if bond.group.kind != AFFINITY:
+        return bounds(bond).admits(0)
+    if bond.group.fresh:  # beside them, wherever their host is
         return True
     return bounds(bond, founded=founded(bond)).admits(0)
+
+
+def begins_hosts(hosts: Iterable[Bond]) -> bool:
+    """Whether all these hostname constraints admit a pod on a new node."""
+    return all(map(begins_host, hosts))
 
 
 def current(bond: Bond, domains: Set[str] = frozenset()) -> Bounds:
@@ -82,12 +97,26 @@ def current(bond: Bond, domains: Set[str] = frozenset()) -> Bounds:
     hostname is measured over no domains: a new host is empty.
     """
     if bond.group.kind != SPREAD:
-        return bounds(bond, founded=founded(bond))
+        return bounds(bond, founded=bond.group.kind == ANTI or founded(bond))
     counts = bond.group.counts
     if domains and not counts.keys() <= domains:
         domains = domains | {domain for domain, number in counts.items() if number}
     few = not domains or len(domains) < bond.min_domains
     return bounds(bond, 0 if few else min([counts.get(domain, 0) for domain in domains]))
+
+
+def measured(bond: Bond, makeable: Mapping[str, Set[str]]) -> frozenset[str]:
+    """The domains that a spread is measured over: of nodes there are, of nodes that can be made for a pod now, and of
+    nodes that other pods of the pass get. None for hostnames while an empty node can come.
+
+    Args:
+        makeable: the domains by key; of hostnames there is no domain, but the key when there can be any node.
+    """
+    group = bond.group
+    if bond.key == labels.HOSTNAME:
+        comes = labels.HOSTNAME in makeable or group.brought
+        return frozenset() if comes and not group.on_new_hosts else group.standing()
+    return group.standing().union(makeable.get(bond.key, ()), group.brought)
 
 
 def allows(bond: Bond, domain: str | None, domains: Set[str]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from api import labels
 from api.requirements import Requirements
 from reconciler.scheduling.admits import MANY, apart, bounds
-from reconciler.scheduling.daemon_company import beside_daemons, concerned
+from reconciler.scheduling.daemon_company import beside_daemons
 from reconciler.scheduling.groups import AFFINITY, ANTI, Bond, Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HostPort, clash
@@ -64,8 +64,11 @@ class Stock:
 
     def apart(self, number: int) -> dict[Hashable, int]:
         """How many nodes so many of the pods need at least, by the group, or the host port, that keeps them apart."""
-        ports: dict[Hashable, int] = dict.fromkeys(self.item.cls.ports, number)
-        return ports | {bond.group: -(-number // each) for bond in self.hosts if 0 < (each := apart(bond)) < MANY}
+        found: dict[Hashable, int] = dict.fromkeys(self.item.cls.ports, number)
+        for bond in self.hosts:
+            if 0 < (each := apart(bond)) < MANY:
+                found[bond.group] = -(-number // each)
+        return found
 
 
 @dataclass(slots=True, eq=False)
@@ -105,7 +108,7 @@ class Bin:
         `with_company`: whom the item has affinity to is taken care of.
         """
         most, hosts = MANY, item.rung.hosts
-        if concerned(item.cls, item.rung):
+        if item.cls.beside_daemons:
             served = self.template.serve(item.requirements)
             beside = beside_daemons(self.template, served, item.cls, item.rung) if served is not None else None
             if beside is None:

@@ -31,13 +31,17 @@ _encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministi
 
 @dataclass(slots=True, eq=False)
 class Rung:
-    """One rung of a class's ladder with its topology constraints; `hosts` are those over hostnames."""
+    """One rung of a class's ladder with its topology constraints, by kind and key: `hosts` are those over hostnames."""
 
     demand: Demand
     bonds: tuple[Bond, ...]
+    spreads: tuple[Bond, ...] = field(init=False)
+    others: tuple[Bond, ...] = field(init=False)
     hosts: tuple[Bond, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.spreads = tuple(bond for bond in self.bonds if bond.group.kind == SPREAD)
+        self.others = tuple(bond for bond in self.bonds if bond.group.kind != SPREAD)
         self.hosts = tuple(bond for bond in self.bonds if bond.key == labels.HOSTNAME)
 
 
@@ -45,7 +49,8 @@ class Rung:
 class PodClass:
     """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
     `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
-    `domains` are what the latest attempt found for its spreads (`domains_of`).
+    `domains` are what the latest attempt found for its spreads (`domains_of`). `beside_daemons`: pods of some DaemonSet
+    matter to its constraints, or have anti-affinity to its pods.
     """
 
     number: int
@@ -58,6 +63,7 @@ class PodClass:
     attaching: Attaching
     settled: bool
     counted: tuple[Group, ...] = ()
+    beside_daemons: bool = False
     claiming: bool = False
     domains: dict[Bond, Set[str]] = field(default_factory=dict)
 
@@ -134,7 +140,7 @@ def classes_of(
         except Exception as error:  # a nonsense that nobody thought of concerns these pods alone
             unreadable |= dict.fromkeys((pod.key for pod in draft.members), error)
     builder.count(classes)
-    return sorted(classes, key=_order), unreadable
+    return sorted(classes, key=_Order()), unreadable
 
 
 class _Builder:
@@ -174,8 +180,15 @@ class _Builder:
     def count(self, classes: Sequence[PodClass]) -> None:
         """Tell each class which groups count it, when all groups are known."""
         selecting = self._topology.selecting()
-        for group_of in classes:
-            group_of.counted = selecting(group_of.sample)
+        daemons = any(group.daemons or group.owner_daemons for group in self._topology.groups.values())
+        for cls in classes:
+            cls.counted = selecting(cls.sample)
+            cls.beside_daemons = daemons and _beside_daemons(cls)
+
+
+def _beside_daemons(cls: PodClass) -> bool:
+    own = any(bond.group.daemons for rung in cls.rungs for bond in rung.bonds)
+    return own or any(group.owner_daemons for group in cls.counted)
 
 
 def age(pod: Pod) -> tuple[float, str, str]:
@@ -184,22 +197,27 @@ def age(pod: Pod) -> tuple[float, str, str]:
     return (created.timestamp() if created is not None else -inf, pod.metadata.uid, pod.key)
 
 
-def _order(group: PodClass) -> tuple[object, ...]:
+class _Order:
     """Who is more important first; then who must be spread, before those who are merely counted.
 
     Of those who must be spread, they come first who count for a spread that does not bind them: whatever the order in
     which the kube-scheduler takes them, the others find what their plan has reckoned with.
     """
-    own = {bond.group for bond in group.rungs[-1].bonds if bond.group.kind == SPREAD}
-    counts = any(other.kind == SPREAD and other not in own for other in group.counted)
-    return (
-        -group.sample.spec.priority,
-        not own,
-        not (own and counts),
-        -group.requests["cpu"],
-        -group.requests["memory"],
-        age(group.sample),
-    )
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Rung, tuple[Group, ...]], tuple[bool, bool]] = {}
+
+    def __call__(self, cls: PodClass) -> tuple[object, ...]:
+        size = (-cls.requests["cpu"], -cls.requests["memory"])
+        return (-cls.sample.spec.priority, *self._spread(cls.rungs[-1], cls.counted), *size, age(cls.sample))
+
+    def _spread(self, rung: Rung, counted: tuple[Group, ...]) -> tuple[bool, bool]:
+        known = self._known.get((rung, counted))
+        if known is None:
+            own = {bond.group for bond in rung.spreads}
+            counts = any(other.kind == SPREAD and other not in own for other in counted)
+            known = self._known[rung, counted] = (not own, not (own and counts))
+        return known
 
 
 def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Exception]]:
@@ -229,7 +247,7 @@ def _shapes(found: Iterable[Pod]) -> tuple[list[tuple[Pod, Shape]], dict[str, Ex
 def parts_of(pod: Pod) -> tuple[int, ...]:
     """The identities of what scheduling reads of a pod, labels and volumes aside; 0 for what is empty."""
     spec = pod.spec
-    return (
+    parts = (
         id(spec.node_selector) if spec.node_selector else 0,
         id(spec.affinity) if spec.affinity else 0,
         id(spec.tolerations) if spec.tolerations else 0,
@@ -239,8 +257,8 @@ def parts_of(pod: Pod) -> tuple[int, ...]:
         id(spec.overhead) if spec.overhead else 0,
         id(spec.resources) if spec.resources else 0,
         int(spec.host_network),
-        *map(id, pods.reported(pod)),
     )
+    return (*parts, *map(id, pods.reported(pod))) if spec.node_name else parts
 
 
 def shape_of(pod: Pod) -> Shape:

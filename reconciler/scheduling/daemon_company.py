@@ -32,7 +32,7 @@ def beside_daemons(template: Template, served: Requirements, cls: PodClass, rung
     Args:
         served: the NodePool's requirements narrowed to the nodes in question.
     """
-    if not concerned(cls, rung):
+    if not cls.beside_daemons:
         return BesideDaemons(rung.hosts)
     if keeping_away(template, served, cls, rung):
         return None
@@ -49,11 +49,6 @@ def beside_daemons(template: Template, served: Requirements, cls: PodClass, rung
                 return None
             hosts.append(left)
     return BesideDaemons(tuple(hosts), frozenset(satisfied))
-
-
-def concerned(cls: PodClass, rung: Rung) -> bool:
-    """Whether some DaemonSet matters to constraints of the class, or has anti-affinity to its pods."""
-    return any(bond.group.daemons for bond in rung.bonds) or any(group.owner_daemons for group in cls.counted)
 
 
 def keeping_away(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ _FEW = 0.02
 _AS_DEAR = 1.02
 #: To begin anew is as much work as to look for so many seats.
 _SEATS_A_START = 5
+#: How many nodes a lane needs at least for the pods that each group, or host port, keeps apart.
+_Apart = Mapping[int, Mapping[Hashable, int]]
 
 
 class Filling:
@@ -45,8 +47,9 @@ class Filling:
         self._few = sum(stock.left for stock in stocks) * _FEW
         self._joinable: dict[int, set[int]] = {}
         self._served = {stock.lane: stock.served for stock in stocks}
-        self._forced = self._forced_lanes(stocks)
-        self.stocks = self._ordered(stocks)
+        apart = _apart({stock: stock.left for stock in stocks})
+        self._forced = self._forced_lanes(stocks, apart)
+        self.stocks = self._ordered(stocks, apart)
 
     def fill(
         self, amounts: Mapping[Stock, int], together: Iterable[Bin] = (), noise: Noise | None = None
@@ -129,13 +132,13 @@ class Filling:
         return rack.add(stock, number, size, stock.served) if size is not None else 0
 
     # --- new nodes ----------------------------------------------------------------------------------------------
-    def _forced_lanes(self, stocks: Sequence[Stock]) -> dict[int, int]:
+    def _forced_lanes(self, stocks: Sequence[Stock], apart: _Apart) -> dict[int, int]:
         """Lanes whose pods keep apart so much that more nodes are needed than their demand fills, with the number.
 
         A lane that may join the nodes of one which needs more is none.
         """
         amounts = {stock: stock.left for stock in stocks}
-        least = {lane: max(_apart(amounts, lane).values(), default=0) for lane in self._served}
+        least = {lane: max(apart.get(lane, {}).values(), default=0) for lane in self._served}
         samples = {stock.lane: stock for stock in reversed(stocks)}
         found: dict[int, int] = {}
         for lane in sorted(self._served, key=lambda lane: -least[lane]):
@@ -145,20 +148,19 @@ class Filling:
                 found[lane] = least[lane]
         return found
 
-    def _ordered(self, stocks: Sequence[Stock]) -> list[Stock]:
+    def _ordered(self, stocks: Sequence[Stock], apart: _Apart) -> list[Stock]:
         """Pods that force nodes first; then lane by lane, those with the fewest offerings first.
 
         What a narrow lane leaves free is there for broader ones, and none of its nodes is filled by pods that could go
         anywhere.
         """
-        amounts = {stock: stock.left for stock in stocks}
-        apart = {lane: _apart(amounts, lane) for lane in self._served}
+        breadths = {lane: self.template.breadth(served) for lane, served in self._served.items()}
 
         def order(stock: Stock) -> tuple[object, ...]:
-            most = max((apart[stock.lane].get(group, 0) for group in stock.apart(1)), default=0)
+            nodes = apart.get(stock.lane, {})
+            most = max((nodes.get(group, 0) for group in stock.apart(1)), default=0) if nodes else 0
             forced = self._forced.get(stock.lane, 0) if most else 0
-            breadth = self.template.breadth(stock.served)
-            return (-forced, breadth, stock.lane, -most, -stock.worth, stock.item.key)
+            return (-forced, breadths[stock.lane], stock.lane, -most, -stock.worth, stock.item.key)
 
         return sorted(stocks, key=order)
 
@@ -173,13 +175,13 @@ class Filling:
     def _open(self, rack: Rack, stock: Stock, left: Mapping[Stock, int], noise: Noise | None) -> None:
         """Empty nodes for what is left of a stock's lane."""
         mix = self._mix(stock, left, noise)
-        least = max(_apart(left, stock.lane).values(), default=0)
+        lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
+        least = max(_apart(lane).get(stock.lane, {}).values(), default=0)
         if least > sum(number for _, number in mix):
             mix = self._shared(stock, left, least, noise)
         for size, number in mix:
             rack.open(number, size, stock.served)
         rack.fullness = self._fullness(mix, left, stock)
-        lane = {other: number for other, number in left.items() if number and other.lane == stock.lane}
         if len(mix) > 1 and 1 < len(lane) <= _MOST_SHARED:
             rack.meant.update(shares(lane, mix, self.columns))
 
@@ -237,11 +239,11 @@ def _part(mix: Mix, number: int) -> Mix:
     return [(size, end - start) for (size, _), start, end in zip(mix, ends, ends[1:], strict=False) if end > start]
 
 
-def _apart(left: Mapping[Stock, int], lane: int) -> dict[Hashable, int]:
-    """How many nodes a lane needs at least for the pods that each group, or host port, keeps apart."""
-    nodes: dict[Hashable, int] = {}
+def _apart(left: Mapping[Stock, int]) -> _Apart:
+    found: dict[int, dict[Hashable, int]] = {}
     for stock, number in left.items():
-        if stock.lane == lane and number and (stock.hosts or stock.item.cls.ports):
+        if number and (stock.hosts or stock.item.cls.ports):
+            nodes = found.setdefault(stock.lane, {})
             for group, each in stock.apart(number).items():
                 nodes[group] = nodes.get(group, 0) + each
-    return nodes
+    return found

@@ -5,7 +5,8 @@ Routes, costs and groups are worked out once for equal constraints; for each pod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,8 +18,8 @@ from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
-from reconciler.scheduling.groups import SPREAD, Bond, Group
-from reconciler.scheduling.routes import Next, Route, Wide, routes, topology_keys
+from reconciler.scheduling.groups import Bond, Group
+from reconciler.scheduling.routes import Next, Route, Wide, routes
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
@@ -44,11 +45,15 @@ class Item:
     requirements: Requirements
     pins: Pins
     need: Ints
+    unpinned: tuple[str, ...]
     pods: list[Pod] = field(default_factory=list)
-    unpinned: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.unpinned = tuple(sorted(topology_keys(self.cls, self.rung) - dict(self.pins).keys()))
+
+@dataclass(slots=True, eq=False)
+class _Spent:
+    """What the pods that are planned in the same domains cost."""
+
+    amount: int = 0
 
 
 class Way(NamedTuple):
@@ -57,6 +62,7 @@ class Way(NamedTuple):
     route: Route
     cost: int
     key: ItemKey
+    spent: _Spent
 
 
 @dataclass(slots=True, eq=False)
@@ -95,8 +101,9 @@ class Opening:
         self._choices: dict[tuple[int, int], list[_Choice]] = {}
         self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
         self._pins: dict[int, tuple[Pins, ...]] = {}
-        self._domains: dict[int, dict[str, set[str]]] = {}
-        self._spent: dict[Pins, int] = {}
+        self._domains: dict[tuple[Pins, ...], dict[str, set[str]]] = {}
+        self._measured: set[tuple[int, int]] = set()
+        self._spent: defaultdict[Pins, _Spent] = defaultdict(_Spent)
         self._looking = 1
         self._alike: dict[_Constraints, list[Ints]] = {}
 
@@ -119,7 +126,8 @@ class Opening:
             if not only.route.gates:
                 return self._put_all(cls, number, only, pods, need)
         wished = self._wished.get(cls.number, ())
-        choices = [*(choice.only(pins) for pins in wished for choice in choices), *choices]
+        if wished:
+            choices = [*(choice.only(pins) for pins in wished for choice in choices), *choices]
         for done, pod in enumerate(pods):
             for choice in choices:
                 way = self._best(choice, cls, number, need)
@@ -133,8 +141,7 @@ class Opening:
     # --- once more ----------------------------------------------------------------------------------------------
     def lift(self) -> None:
         """Forget what items may have at most."""
-        self._caps = {}
-        self._pins, self._domains = {}, {}
+        self._caps, self._pins, self._measured = {}, {}, set()
 
     def retry(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> tuple[Item, Way] | None:
         """Plan all these pods on the way that is best now for the first of them; None when there is none."""
@@ -196,38 +203,43 @@ class Opening:
             self._widen(choice, choice.wide, cls, number, need, limits)
         best: Way | None = None
         least: tuple[int, int, int, ItemKey] | None = None
+        hosts, begins = tuple[Bond, ...](), True
         for way in choice.ways:
             route = way.route
-            if (self._caps and self._room(way.key) == 0) or not route.begins():
+            if self._caps and self._room(way.key) == 0:
+                continue
+            if route.hosts is not hosts:  # mostly those of the rung
+                hosts, begins = route.hosts, route.begins()
+            if not begins:
                 continue
             if route.shunned and any(group.owners.get(domain, 0) for group, domain in route.shunned):
                 continue
-            crowd = _crowd(route, limits)
+            crowd = route.crowd(limits) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):
                 continue
-            rank = (crowd, way.cost, self._spent.get(route.pins, 0) // _TURN, way.key)
+            rank = (crowd, way.cost, way.spent.amount // _TURN, way.key)
             if least is None or rank < least:
                 best, least = way, rank
         return best
 
     def limits(self, cls: PodClass, number: int, need: Ints) -> dict[Bond, Bounds]:
         """The counts at which a domain, or a host, admits one more pod of the class now, by constraint."""
-        rung, found = cls.rungs[number], dict[Bond, Bounds]()
-        for bond in rung.bonds:
-            if bond.group.kind != SPREAD:
-                found[bond] = admits.current(bond)
-        spreads = [bond for bond in rung.bonds if bond.group.kind == SPREAD]
-        if spreads:
+        rung = cls.rungs[number]
+        found = {bond: admits.current(bond) for bond in rung.others}
+        if rung.spreads:
             gates = {b: limits for b, limits in found.items() if b.required and b.key != labels.HOSTNAME}
-            makeable = self._makeable(cls, need, gates) if self._begins(cls, number, need) else {}
-            for bond in spreads:
-                cls.domains[bond] = _measured(bond, makeable)
+            if gates or rung.hosts or (cls.number, number) not in self._measured:
+                makeable = self._makeable(cls, need, gates) if self._begins(cls, number, need) else {}
+                for bond in rung.spreads:
+                    cls.domains[bond] = admits.measured(bond, makeable)
+                self._measured.add((cls.number, number))
+            for bond in rung.spreads:
                 found[bond] = admits.current(bond, cls.domains[bond])
         return found
 
     def _begins(self, cls: PodClass, number: int, need: Ints) -> bool:
         """Whether constraints over hostnames admit a pod of the class on some new node."""
-        if all(admits.begins_host(bond) for bond in cls.rungs[number].hosts):
+        if admits.begins_hosts(cls.rungs[number].hosts):
             return True
         return any(way.route.begins() for way in self._listed(cls, number, need))
 
@@ -236,47 +248,50 @@ class Opening:
 
         Of hostnames there is no domain, but the key when there can be any node. `gates` are its other constraints.
         """
-        known = None if gates else self._domains.get(cls.number)
+        every = self._pins_of(cls, need)
+        chosen = tuple([pins for pins in every if _admitted(pins, gates)]) if gates else every
+        known = self._domains.get(chosen)
         if known is None:
-            known = {}
-            for pins in (pins for pins in self._pins_of(cls, need) if _admitted(pins, gates)):
+            known = self._domains[chosen] = {}
+            for pins in chosen:
                 known.setdefault(labels.HOSTNAME, set())
                 for key, domain in pins:
                     known.setdefault(key, set()).add(domain)
-            if not gates:
-                self._domains[cls.number] = known
         return known
 
     def _pins_of(self, cls: PodClass, need: Ints) -> tuple[Pins, ...]:
         """The labels of the nodes that can be made for a pod of the class; key by key where there are too many."""
         known = self._pins.get(cls.number)
         if known is None:
-            rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
-            choices = (choice for number in rungs for choice in self._choices_of(cls, number, need))
-            found = (pins for choice in choices for pins in self._open_pins(choice, cls, need))
+            found: list[Pins] = []
+            for number, rung in enumerate(cls.rungs):
+                for choice in self._choices_of(cls, number, need) if rung.demand.possible else ():
+                    found += self._open_pins(choice, cls, need)
             known = self._pins[cls.number] = tuple(dict.fromkeys(found))
         return known
 
-    def _open_pins(self, choice: _Choice, cls: PodClass, need: Ints) -> Iterator[Pins]:
-        for way in choice.ways:
-            if self._room(way.key) != 0 and way.route.template.affords(way.route.served, need):
-                yield way.route.pins
+    def _open_pins(self, choice: _Choice, cls: PodClass, need: Ints) -> list[Pins]:
+        routes = [way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]
+        found = [r.pins for r in routes if r.template.remaining is None or r.template.affords(r.served, need)]
         if choice.wide is not None:
-            yield from (((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need)))
+            found += [((key, domain),) for key, domain in choice.wide.domains(self._cost(choice, cls, need))]
+        return found
 
     def _put(self, cls: PodClass, rung: Rung, way: Way, pods: Sequence[Pod], need: Ints) -> None:
         if not pods:
             return
         item = self.items.get(way.key)
         if item is None:
-            item = self.items[way.key] = Item(way.key, cls, rung, way.route.requirements, way.key[3], need)
+            route = way.route
+            item = Item(way.key, cls, rung, route.requirements, route.pins, need, route.unpinned)
+            self.items[way.key] = item
         item.pods.extend(pods)
         self._reckon(way, len(pods))
 
     def _reckon(self, way: Way, number: int) -> None:
         """So many more pods are planned on the way."""
         route = way.route
-        self._spent[route.pins] = self._spent.get(route.pins, 0) + way.cost * number
+        way.spent.amount += way.cost * number
         for group, domain in route.counts:
             group.count(domain, number)
         for group, domain in route.owners:
@@ -314,14 +329,15 @@ class Opening:
             if together:
                 route.template.reckon(route.served, together, company)
             way = self._way(choice, route, cls, number, need)
-            choice.ways += [] if way is None else [way]
+            if way is not None:
+                choice.ways.append(way)
         return choice
 
     def _way(self, choice: _Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:
         cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
-        if cost is None or not self._equips(cls, route):
+        if cost is None or (cls.claiming and not self._equips(cls, route)):
             return None
-        return Way(route, cost, (cls.number, number, route.alternative, route.pins))
+        return Way(route, cost, (cls.number, number, route.alternative, route.pins), self._spent[route.pins])
 
     def _cost(self, choice: _Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
         assert choice.wide is not None
@@ -346,7 +362,7 @@ class Opening:
 
     def _equips(self, cls: PodClass, route: Route) -> bool:
         """Whether a node of the pool could have the devices that the class's pod claims."""
-        if self._devices is None or not cls.claiming:
+        if self._devices is None:
             return True
         table, shape = route.template.table, route.template.shape(route.served)
         return self._devices.possible(cls.sample, (table.names[int(i)] for i in shape.types), route.served)
@@ -372,25 +388,3 @@ def _admitted(pins: Pins, gates: Mapping[Bond, Bounds]) -> bool:
     at = dict(pins)
     found = ((bond.group.counts.get(at[bond.key], 0), limits) for bond, limits in gates.items() if bond.key in at)
     return all(limits.admits(count) for count, limits in found)
-
-
-def _measured(bond: Bond, makeable: Mapping[str, Set[str]]) -> frozenset[str]:
-    """The domains that a spread is measured over: of nodes there are, of nodes that can be made for a pod now, and of
-    nodes that other pods of the pass get. None for hostnames while an empty node can come.
-    """
-    if bond.key == labels.HOSTNAME:
-        comes = labels.HOSTNAME in makeable or bond.group.brought
-        return frozenset() if comes and not bond.group.on_new_hosts else bond.group.standing()
-    return bond.group.standing().union(makeable.get(bond.key, ()), bond.group.brought)
-
-
-def _crowd(route: Route, limits: Mapping[Bond, Bounds]) -> int | None:
-    """How many pods are in the route's domains of spread constraints; None when a constraint forbids one more."""
-    crowd = 0
-    for bond, domain in route.gates:
-        count = bond.group.counts.get(domain, 0)
-        if bond.group.kind == SPREAD:
-            crowd += count
-        if not limits[bond].admits(count):
-            return None
-    return crowd

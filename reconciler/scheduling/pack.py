@@ -95,9 +95,9 @@ def stocks_of(template: Template, items: Sequence[Item], left: Mapping[Item, int
     for item in items:
         if left[item] and item.rung.demand.tolerates(template.taints):
             served = template.serve(item.requirements)
-            if served is not None and any(template.open_domains(key, served) for key in item.unpinned):
+            if served is None or any(template.open_domains(key, served) for key in item.unpinned):
                 continue
-            if served is not None and within:
+            if within:
                 served = template.join(served, within)
             if served is not None:
                 lanes.setdefault(served, []).append(item)

@@ -35,7 +35,8 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
                 found[group] = frozenset(domain for some in domains for domain in some)
         return found[group]
 
-    broken = {bond.group for cls in classes for bond in _hard(cls) if _breaks(cls, bond, brought)}
+    spread = (cls for cls in classes if cls.domains)
+    broken = {bond.group for cls in spread for bond in _hard(cls) if _breaks(cls, bond, brought)}
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)

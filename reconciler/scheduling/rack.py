@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,9 +144,9 @@ class Rack:
             return np.zeros(0, dtype=np.intp), 0
         if number == 1:
             return np.array([best]), 1
-        alike = np.flatnonzero(among >= among[best] - _ALIKE)
+        alike = (among >= among[best] - _ALIKE).nonzero()[0]
         each = max(int(-(-number // max(len(alike) * self.fullness, 1))), 1)
-        nodes = alike if len(alike) >= number else np.flatnonzero(able)
+        nodes = alike if len(alike) >= number else able.nonzero()[0]
         return nodes[_best_first(likeness[nodes], number)], each
 
     def _room_for(self, stock: Stock, nodes: Indices, number: int) -> Ints:
@@ -248,20 +249,27 @@ class Rack:
                     able[node] = False
 
     def _put(self, stock: Stock, nodes: Indices, taken: Ints) -> None:
-        # a slice, as there is for one node, needs no copies
-        where = slice(int(nodes[0]), int(nodes[0]) + 1) if len(nodes) == 1 else nodes
-        self._set_free(where, self._free[:, where] - stock.item.need[:, None] * taken)
+        if len(nodes) == 1:  # most often, and a view needs no copies
+            self._take(int(nodes[0]), stock.item.need * taken)
+        else:
+            self._set_free(nodes, self._free[:, nodes] - stock.item.need[:, None] * taken)
         for group in stock.counted:
-            self._row(self._counts, group)[where] += taken
+            self._row(self._counts, group)[nodes] += taken
         for group in stock.owned:
-            self._row(self._owners, group)[where] += taken
+            self._row(self._owners, group)[nodes] += taken
         for node, number in zip(nodes.tolist(), taken.tolist(), strict=True):
             held = self.content[node]
             held[stock] = held.get(stock, 0) + number
             if stock.item.cls.ports:
                 self.ports[node] = (*self.ports.get(node, ()), *stock.item.cls.ports)
 
-    def _set_free(self, nodes: Indices | slice, free: Ints) -> None:
+    def _take(self, node: int, need: Ints) -> None:
+        free = self._free[:, node]
+        free -= need
+        weighed = self._weighed[:, node] = free * self._weights
+        self._length[node] = sqrt(weighed.dot(weighed)) + _TINY
+
+    def _set_free(self, nodes: Indices, free: Ints) -> None:
         self._free[:, nodes] = free
         weighed = self._weighed[:, nodes] = free * self._weights[:, None]
         self._length[nodes] = np.sqrt(np.einsum("ij,ij->j", weighed, weighed)) + _TINY

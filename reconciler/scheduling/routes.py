@@ -34,7 +34,7 @@ class Route:
 
     `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
     constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
-    host that has no name yet).
+    host that has no name yet). `unpinned` are topology keys without a pin.
     """
 
     template: Template
@@ -48,10 +48,22 @@ class Route:
     counts: tuple[tuple[Group, str], ...]
     owners: tuple[tuple[Group, str], ...]
     fresh: tuple[Group, ...]
+    unpinned: tuple[str, ...]
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
-        return all(admits.begins_host(bond) for bond in self.hosts)
+        return admits.begins_hosts(self.hosts)
+
+    def crowd(self, limits: Mapping[Bond, Bounds]) -> int | None:
+        """The pods in its domains that spreads count; None when a constraint forbids one more."""
+        crowd = 0
+        for bond, domain in self.gates:
+            count = bond.group.counts.get(domain, 0)
+            if bond.group.kind == SPREAD:
+                crowd += count
+            if not limits[bond].admits(count):
+                return None
+        return crowd
 
 
 def routes(
@@ -69,7 +81,9 @@ def routes(
             lists.append((key, possible))
         elif any(bond.key == key and bond.group.kind != ANTI for bond in rung.bonds):
             return [], None
-    wide = Wide(cls, rung, alternative, template, served, tuple(lists))
+    pinned = {key for key, _ in lists}
+    unpinned = tuple(key for key in keys if key not in pinned)
+    wide = Wide(cls, rung, alternative, template, served, tuple(lists), unpinned)
     if wide.size > _MOST_ROUTES:
         return [], wide
     every = product(*([(key, domain) for domain in domains] for key, domains in lists))
@@ -96,7 +110,7 @@ def _rank(entry: tuple[int, Next]) -> tuple[int, int, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wide:
-    """Combinations of domains: `lists` has the possible ones of each key."""
+    """Combinations of domains: `lists` has the possible ones of each key, `unpinned` the keys without any."""
 
     cls: PodClass
     rung: Rung
@@ -104,6 +118,7 @@ class Wide:
     template: Template
     served: Requirements
     lists: tuple[tuple[str, list[str]], ...]
+    unpinned: tuple[str, ...]
 
     @property
     def size(self) -> int:
@@ -116,7 +131,7 @@ class Wide:
         beside = beside_daemons(self.template, pinned, self.cls, self.rung) if pinned is not None else None
         if pinned is None or beside is None:
             return None
-        return _route(self.cls, self.rung, self.alternative, self.template, pinned, pins, beside)
+        return _route(self, pinned, pins, beside)
 
     def domains(self, cost: Callable[[Requirements], int | None]) -> Iterator[tuple[str, str]]:
         """The keys with the domains in which a node can be made; `cost` is None where none can."""
@@ -183,20 +198,13 @@ def pin_requirements(pins: Pins) -> Requirements:
     return Requirements(requirement(key, IN, (value,)) for key, value in pins)
 
 
-def _route(
-    cls: PodClass,
-    rung: Rung,
-    alternative: int,
-    template: Template,
-    served: Requirements,
-    pins: Pins,
-    beside: BesideDaemons,
-) -> Route:
-    wanted = rung.demand.requirements & cls.volumes[alternative] & pin_requirements(pins)
+def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons) -> Route:
+    cls, rung, template = wide.cls, wide.rung, wide.template
+    wanted = rung.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins)
     at = dict(pins)
     return Route(
         template,
-        alternative,
+        wide.alternative,
         pins,
         wanted,
         served,
@@ -210,6 +218,7 @@ def _route(
         ),
         tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
         tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
+        wide.unpinned,
     )
 
 

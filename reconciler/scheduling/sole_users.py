@@ -34,7 +34,7 @@ class SoleUsers:
 
     def refusals(self, asked: Iterable[Pod]) -> dict[str, Exception]:
         """Why some of these pods can have no place, by key. Those that are bound move: they use nothing until then."""
-        wanting = [(pod, claims) for pod in asked if (claims := tuple(self._claims(pod)))]
+        wanting = [(pod, claims) for pod in asked if pod.spec.volumes and (claims := tuple(self._claims(pod)))]
         if not wanting:
             return {}
         moving = {pod.key for pod, _ in wanting if pod.spec.node_name}

@@ -95,11 +95,11 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only zones and capacity types are domains of a spread.",
         (
             Edit(
-                "reconciler/scheduling/opening.py",
-                "    return bond.group.standing().union(",
+                "reconciler/scheduling/admits.py",
+                "    return group.standing().union(",
                 "    if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
                 "        return frozenset()\n"
-                "    return bond.group.standing().union(",
+                "    return group.standing().union(",
             ),
         ),
     ),
@@ -118,8 +118,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/opening.py",
-                "if self._room(way.key) != 0 and way.route.template.affords(way.route.served, need):",
-                "if self._room(way.key) != 0 or way.route.template.remaining is not None:",
+                "if r.template.remaining is None or r.template.affords(r.served, need)]",
+                "]",
+            ),
+            Edit(
+                "reconciler/scheduling/opening.py",
+                "for way in choice.ways if not self._caps or self._room(way.key) != 0]",
+                "for way in choice.ways]",
             ),
         ),
     ),
@@ -134,6 +139,11 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 "reconciler/scheduling/opening.py",
                 "if not rung.demand.tolerates(template.taints) or rung",
                 "if rung",
+            ),
+            Edit(
+                "reconciler/scheduling/pack.py",
+                "if left[item] and item.rung.demand.tolerates(template.taints):",
+                "if left[item]:",
             ),
         ),
     ),
