@@ -65,11 +65,11 @@ class PodClass:
     counted: tuple[Group, ...] = ()
     beside_daemons: bool = False
     claiming: bool = False
-    domains: dict[Bond, Set[str]] = field(default_factory=dict)
+    domains: dict[Group, Set[str]] = field(default_factory=dict)
 
     def domains_of(self, bond: Bond) -> Set[str]:
         """The domains that a spread's skew is measured over: of nodes there are, and of nodes that can be made."""
-        found = self.domains.get(bond)
+        found = self.domains.get(bond.group)
         return bond.group.standing() if found is None else found
 
 

@@ -231,10 +231,10 @@ class Opening:
             if gates or rung.hosts or (cls.number, number) not in self._measured:
                 makeable = self._makeable(cls, need, gates) if self._begins(cls, number, need) else {}
                 for bond in rung.spreads:
-                    cls.domains[bond] = admits.measured(bond, makeable)
+                    cls.domains[bond.group] = admits.measured(bond, makeable)
                 self._measured.add((cls.number, number))
             for bond in rung.spreads:
-                found[bond] = admits.current(bond, cls.domains[bond])
+                found[bond] = admits.current(bond, cls.domains[bond.group])
         return found
 
     def _begins(self, cls: PodClass, number: int, need: Ints) -> bool:

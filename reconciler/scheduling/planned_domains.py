@@ -45,12 +45,12 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
 
 def _hard(cls: PodClass) -> list[Bond]:
     """The spreads that hold whatever preferences were given up."""
-    return [bond for bond in cls.rungs[-1].bonds if bond in cls.domains]
+    return [bond for bond in cls.rungs[-1].spreads if bond.group in cls.domains]
 
 
 def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
     """Whether a domain that got pods has too many, or hosts that will not be the only ones were counted."""
-    group, measured = bond.group, cls.domains[bond]
+    group, measured = bond.group, cls.domains[bond.group]
     if group.key == labels.HOSTNAME:
         return bool(measured) and bool(brought(group))
     if brought(group) <= measured:

@@ -94,9 +94,10 @@ def test_pods_that_get_no_node_bring_no_domain(cpu: str) -> None:
     assert not [key for key in w.solved(*pools, pods, w.pod("other", cpu)).unplaced if "web" in key]
 
 
-def test_a_domain_that_another_pod_s_new_node_brings_counts() -> None:
+@pytest.mark.parametrize("taints", [[], [{"key": "k", "effect": "PreferNoSchedule"}]], ids=["none", "a preference"])
+def test_a_domain_that_another_pod_s_new_node_brings_counts(taints: list[Any]) -> None:
     """The pods are kept to z1 by affinity; a node in z2 of another pod makes z2 an empty domain."""
-    world = [w.pool(), *running("z1", 1, labels={"app": "db"})]
+    world = [w.pool(), w.pool("soft", taints=taints), *running("z1", 1, labels={"app": "db"})]
     pods = web(3, affinity=_near("db"))
     assert not w.solved(*world, pods).unplaced
     assert len(w.solved(*world, pods, w.pod("far", nodeSelector={labels.ZONE: "z2"})).unplaced) == 2
