@@ -49,8 +49,10 @@ class Rung:
 class PodClass:
     """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
     `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
-    `domains` are what the latest attempt found for its spreads (`domains_of`). `beside_daemons`: pods of some DaemonSet
-    matter to its constraints, or have anti-affinity to its pods.
+    `domains` are what the latest attempt found for its spreads (`domains_of`).
+
+    `beside_daemons`: pods of some DaemonSet matter to its constraints, or have anti-affinity to its pods.
+    `daemon_spreads` of the pass count DaemonSet pods: each new node adds to them, so its domain must be certain.
     """
 
     number: int
@@ -64,6 +66,7 @@ class PodClass:
     settled: bool
     counted: tuple[Group, ...] = ()
     beside_daemons: bool = False
+    daemon_spreads: tuple[Group, ...] = ()
     claiming: bool = False
     domains: dict[Group, Set[str]] = field(default_factory=dict)
 
@@ -181,8 +184,10 @@ class _Builder:
         """Tell each class which groups count it, when all groups are known."""
         selecting = self._topology.selecting()
         daemons = any(group.daemons or group.owner_daemons for group in self._topology.groups.values())
+        spreads = (bond.group for cls in classes for bond in cls.rungs[-1].spreads) if daemons else ()
+        counting = tuple(dict.fromkeys(g for g in spreads if g.daemons and g.key != labels.HOSTNAME))
         for cls in classes:
-            cls.counted = selecting(cls.sample)
+            cls.counted, cls.daemon_spreads = selecting(cls.sample), counting
             cls.beside_daemons = daemons and _beside_daemons(cls)
 
 

@@ -1,8 +1,8 @@
 """Topology constraints of pods against the DaemonSet pods that each new node of a NodePool carries.
 
 These are on the node before any pod is bound there. So they satisfy affinity, forbid anti-affinity in both directions,
-and take their part of a hostname spread. A DaemonSet that runs on some of the instance types only counts where it
-forbids, and does not where it serves.
+and take their part of a hostname spread. Of a DaemonSet that runs on some of the instance types only, nodes for pods
+get the types that suit.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from api import labels
-from api.requirements import Requirements
+from api.requirements import EMPTY, IN, Requirements, requirement
 from reconciler.scheduling.admits import bounds
 from reconciler.scheduling.classes import PodClass, Rung
+from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond
 from reconciler.scheduling.template import Template
 
@@ -51,9 +52,33 @@ def beside_daemons(template: Template, served: Requirements, cls: PodClass, rung
     return BesideDaemons(tuple(hosts), frozenset(satisfied))
 
 
+def suited(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> Requirements:
+    """The instance types whose nodes suit the pods, where a DaemonSet runs on some types only.
+
+    Those without a DaemonSet that keeps the pods away; and those with one that they must be beside, if no pod of their
+    affinity is there yet, or it is over hostnames. Nothing when all types suit, or none does.
+    """
+    types: set[str] | None = None
+    for daemon in sorted(_apart(cls, rung), key=lambda daemon: daemon.key):
+        if template.carries(daemon, served) == (True, False):
+            free = template.types_of(daemon, served, without=True)
+            types = free if types is None else types & free
+    for bond in rung.bonds:
+        wanted = bond.group.kind == AFFINITY and (bond.key == labels.HOSTNAME or not any(bond.group.counts.values()))
+        runs = [template.carries(daemon, served) for daemon in bond.group.daemons] if wanted else []
+        if any(somewhere for somewhere, _ in runs) and not any(everywhere for _, everywhere in runs):
+            near = set[str]().union(*(template.types_of(daemon, served) for daemon in bond.group.daemons))
+            types = near if types is None else types & near
+    return Requirements((requirement(labels.INSTANCE_TYPE, IN, sorted(types)),)) if types else EMPTY
+
+
+def _apart(cls: PodClass, rung: Rung) -> set[Daemon]:
+    """The DaemonSets whose pods anti-affinity, of the pods or of theirs, keeps the pods away from."""
+    shunned = {daemon for bond in rung.bonds if bond.group.kind == ANTI for daemon in bond.group.daemons}
+    return shunned | {daemon for group in cls.counted if group.kind == ANTI for daemon in group.owner_daemons}
+
+
 def keeping_away(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> tuple[str, ...]:
     """The keys of DaemonSets on new nodes that anti-affinity, of the pods or of theirs, keeps the pods away from."""
-    shunned = {daemon for bond in rung.bonds if bond.group.kind == ANTI for daemon in bond.group.daemons}
-    shunning = {daemon for group in cls.counted if group.kind == ANTI for daemon in group.owner_daemons}
-    found = (daemon.key for daemon in shunned | shunning if template.carries(daemon, served)[0])
+    found = (daemon.key for daemon in _apart(cls, rung) if template.carries(daemon, served)[0])
     return tuple(sorted(found))

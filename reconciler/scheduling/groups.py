@@ -30,7 +30,8 @@ class Group:
     that have all of `keys`; `standing` returns the domains of those there are, with and without pods, and `brought`
     are those of planned nodes that other pods get.
     New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
-    anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is.
+    anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is; `arriving` are
+    those of planned nodes, by domain of a spread.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Group:
     owner_daemons: tuple[Daemon, ...] = ()
     brought: frozenset[str] = frozenset()
     on_new_hosts: int = 0
+    arriving: dict[str, int] = field(default_factory=dict)
     fresh: int = 0
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 

@@ -214,7 +214,7 @@ class Opening:
                 continue
             if route.shunned and any(group.owners.get(domain, 0) for group, domain in route.shunned):
                 continue
-            crowd = route.crowd(limits) if limits else 0
+            crowd = route.crowd(limits, cls.domains) if limits else 0
             if crowd is None or (least is not None and crowd > least[0]):
                 continue
             rank = (crowd, way.cost, way.spent.amount // _TURN, way.key)
@@ -291,6 +291,9 @@ class Opening:
     def _reckon(self, way: Way, number: int) -> None:
         """So many more pods are planned on the way."""
         route = way.route
+        for group, domain, arriving in route.first_arrivals():
+            group.arriving[domain] = arriving
+            group.count(domain, arriving)
         way.spent.amount += way.cost * number
         for group, domain in route.counts:
             group.count(domain, number)

@@ -1,11 +1,13 @@
-"""The domains that the planned nodes of a pass bring, for the spreads of all its pods.
+"""What the planned nodes of a pass bring to the spreads of all its pods: domains, and pods of DaemonSets.
 
 A spread is measured over every node that it counts, so a node that is planned for other pods may bring a domain without
-any pod of the spread. Such domains are known only when all nodes are planned: then the pass is planned again with them.
+any pod of the spread, and pods of DaemonSets that the spread counts. Both are known only when all nodes are planned:
+then the pass is planned again with them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from api import labels
@@ -13,7 +15,7 @@ from reconciler.scheduling import admits
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.groups import Bond, Group
-from reconciler.scheduling.routes import counts_plan
+from reconciler.scheduling.routes import arriving, counts_plan
 
 Brought = Callable[[Group], frozenset[str]]
 #: Stands for the hostname of a planned node.
@@ -21,7 +23,10 @@ _HOST = frozenset(("",))
 
 
 def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
-    """Whether a spread does not hold with the domains of all planned nodes. Its group has them from then on."""
+    """Whether a spread may not hold with the domains and the DaemonSet pods of all planned nodes.
+
+    Its group has them from then on.
+    """
     nodes = dict.fromkeys((node.template, node.requirements) for node in packed)
     found: dict[Group, frozenset[str]] = {}
 
@@ -35,12 +40,26 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
                 found[group] = frozenset(domain for some in domains for domain in some)
         return found[group]
 
-    spread = (cls for cls in classes if cls.domains)
-    broken = {bond.group for cls in spread for bond in _hard(cls) if _breaks(cls, bond, brought)}
+    spread = [(cls, bond) for cls in classes if cls.domains for bond in _hard(cls)]
+    broken = {bond.group for cls, bond in spread if _breaks(cls, bond, brought)}
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
-    return bool(new)
+    counting = {group for cls, _ in spread for group in cls.daemon_spreads}
+    other = [group for group in counting if _arrive(group, packed)]
+    return bool(new or other)
+
+
+def _arrive(group: Group, packed: Sequence[Packed]) -> bool:
+    """Count the DaemonSet pods of the planned nodes; whether the plan was made with other numbers."""
+    found = Counter[str]()
+    for node in packed:
+        domains = node.template.open_domains(group.key, node.requirements)
+        if len(domains) == 1:
+            found[domains[0]] += arriving(group, node.template, node.requirements)
+    differs = +found != +Counter(group.arriving)
+    group.arriving = dict(found)
+    return differs
 
 
 def _hard(cls: PodClass) -> list[Bond]:

@@ -6,7 +6,7 @@ emptiest first, so that no combination is out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -14,12 +14,12 @@ from math import prod
 from typing import Final, NamedTuple
 
 from api import labels
-from api.requirements import IN, Requirements, requirement
+from api.requirements import EMPTY, IN, Requirements, requirement
 from reconciler.scheduling import admits
 from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import Pins
-from reconciler.scheduling.daemon_company import BesideDaemons, beside_daemons
+from reconciler.scheduling.daemon_company import BesideDaemons, beside_daemons, suited
 from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.template import Template
 
@@ -34,7 +34,8 @@ class Route:
 
     `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
     constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
-    host that has no name yet). `unpinned` are topology keys without a pin.
+    host that has no name yet). `unpinned` are topology keys without a pin, `arrivals` the pods of DaemonSets that a
+    node adds to the domains of spreads.
     """
 
     template: Template
@@ -49,13 +50,34 @@ class Route:
     owners: tuple[tuple[Group, str], ...]
     fresh: tuple[Group, ...]
     unpinned: tuple[str, ...]
+    arrivals: tuple[tuple[Group, str, int], ...]
 
     def begins(self) -> bool:
         """Whether constraints over hostnames admit a pod on a new node."""
         return admits.begins_hosts(self.hosts)
 
-    def crowd(self, limits: Mapping[Bond, Bounds]) -> int | None:
-        """The pods in its domains that spreads count; None when a constraint forbids one more."""
+    def first_arrivals(self) -> list[tuple[Group, str, int]]:
+        """The pods of DaemonSets that a node adds where no node is planned yet."""
+        return [arrival for arrival in self.arrivals if arrival[1] not in arrival[0].arriving]
+
+    def crowd(self, limits: Mapping[Bond, Bounds], domains: Mapping[Group, Set[str]]) -> int | None:
+        """The pods in its domains that spreads count; None when a constraint forbids one more.
+
+        Args:
+            domains: those that each spread is measured over.
+        """
+        first = self.first_arrivals() if self.arrivals else ()
+        for group, domain, number in first:
+            group.count(domain, number)
+        if first:
+            measured = (bond for bond, _ in self.gates if bond.group in domains)
+            limits = {**limits, **{bond: admits.current(bond, domains[bond.group]) for bond in measured}}
+        crowd = self._crowd(limits)
+        for group, domain, number in first:
+            group.count(domain, -number)
+        return crowd
+
+    def _crowd(self, limits: Mapping[Bond, Bounds]) -> int | None:
         crowd = 0
         for bond, domain in self.gates:
             count = bond.group.counts.get(domain, 0)
@@ -91,8 +113,9 @@ def routes(
 
 
 def topology_keys(cls: PodClass, rung: Rung) -> set[str]:
-    """The keys of the constraints of a class and of the groups that count it; not hostnames."""
-    return ({bond.key for bond in rung.bonds} | {group.key for group in cls.counted}) - {labels.HOSTNAME}
+    """The keys of the constraints of a class, and of the groups that count it or its nodes; not hostnames."""
+    groups = (*(bond.group for bond in rung.bonds), *cls.counted, *cls.daemon_spreads)
+    return {group.key for group in groups} - {labels.HOSTNAME}
 
 
 class Next(NamedTuple):
@@ -128,10 +151,13 @@ class Wide:
     def route(self, pins: Pins) -> Route | None:
         """The route into these domains; None when no offering is there, or DaemonSet pods keep the pods away."""
         pinned = self.template.join(self.served, pin_requirements(pins)) if pins else self.served
+        suits = suited(self.template, pinned, self.cls, self.rung) if pinned and self.cls.beside_daemons else EMPTY
+        if suits and pinned is not None:
+            pinned = self.template.join(pinned, suits)
         beside = beside_daemons(self.template, pinned, self.cls, self.rung) if pinned is not None else None
         if pinned is None or beside is None:
             return None
-        return _route(self, pinned, pins, beside)
+        return _route(self, pinned, pins, beside, suits)
 
     def domains(self, cost: Callable[[Requirements], int | None]) -> Iterator[tuple[str, str]]:
         """The keys with the domains in which a node can be made; `cost` is None where none can."""
@@ -198,9 +224,9 @@ def pin_requirements(pins: Pins) -> Requirements:
     return Requirements(requirement(key, IN, (value,)) for key, value in pins)
 
 
-def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons) -> Route:
+def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, suits: Requirements) -> Route:
     cls, rung, template = wide.cls, wide.rung, wide.template
-    wanted = rung.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins)
+    wanted = rung.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
     at = dict(pins)
     return Route(
         template,
@@ -219,7 +245,17 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons) 
         tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
         tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
         wide.unpinned,
+        tuple(
+            (group, at[group.key], arriving(group, template, served)) for group in cls.daemon_spreads if group.key in at
+        ),
     )
+
+
+def arriving(group: Group, template: Template, served: Requirements) -> int:
+    """The pods of DaemonSets on a planned node that a spread counts."""
+    if not counts_plan(group, template, served, served):
+        return 0
+    return sum(template.carries(daemon, served)[1] for daemon in group.daemons)
 
 
 def counts_plan(group: Group, template: Template, wanted: Requirements, served: Requirements) -> bool:

@@ -37,6 +37,8 @@ from reconciler.scheduling.types import Columns
 
 #: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
 _EXACT_ROUNDS, _ROUNDS = 6, 16
+#: Rounds that count the DaemonSet pods of planned nodes; after these, no item gets more pods than the round before had.
+_FOLLOWED = 3
 #: Other courses are tried for so few pods. To assign these on one is as much work as to look for so many seats, and
 #: one more for every so many pods; packing counts by itself.
 _FEW_PODS, _SEATS_A_COURSE, _PODS_A_SEAT = 200, 8, 2
@@ -214,6 +216,9 @@ class Search:
             if not done.failed:
                 done = self._with_leftovers(done, course, effort)
                 if number < _ROUNDS - 1 and overlooked(self._all(), done.packed):
+                    if number >= _FOLLOWED:
+                        items = (item for item in done.assignment.items.values() if item.cls.daemon_spreads)
+                        caps.update((item.key, len(item.pods)) for item in items)
                     continue
                 return done
             for item in done.failed:

@@ -20,7 +20,7 @@ from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling.daemons import Daemon
-from reconciler.scheduling.ports import HostPort
+from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents, site_of
 from reconciler.scheduling.types import NO_PRICE, Bools, Columns, Ints, Tables, TypeTable
 from reconciler.scheduling.volumes import Attachment
@@ -32,7 +32,8 @@ class Target:
 
     Once it is initialised the kube-scheduler has had its say, and the marks count no more. While it is `settling`
     (within its pool's consolidateAfter) consolidation moves nothing there. `attached` are the volumes of who is there,
-    `attachable` is how many there can be, by driver.
+    `attachable` is how many there can be, by driver. A `crowded` one lacks room or a host port for pods of
+    DaemonSets that are still missing.
     """
 
     key: str
@@ -46,6 +47,7 @@ class Target:
     settling: bool
     attached: frozenset[Attachment] = frozenset()
     attachable: Mapping[str, int] = field(default_factory=dict)
+    crowded: bool = False
 
     def domains(self, key: str) -> tuple[str | None, ...]:
         """The values that a label may have; `(None,)` when the node has none."""
@@ -129,14 +131,11 @@ class Surveyor:
             yield self._standing(key, site, there, free)
 
     def _rooms(self, sites: Sequence[Site], there: Sequence[Residents], shares: Ints) -> Ints:
-        """Allocatable less what runs there less what daemon sets will still bring; both [sites, columns].
-
-        Never less than nothing: where pods take too much of something, one that asks for none of it still has a place.
-        """
+        """Allocatable less what runs there less what daemon sets will still bring, [sites, columns]."""
         vectors = self._columns.vectors
         still = np.maximum(shares - vectors(one.daemon_used for one in there), 0)
-        free: Ints = vectors(site.allocatable for site in sites) - vectors(one.used or {} for one in there) - still
-        return np.maximum(free, 0)
+        left: Ints = vectors(site.allocatable for site in sites) - vectors(one.used or {} for one in there) - still
+        return left
 
     def _open(self, key: str, site: Site) -> Target | None:
         claim = site.state.claim
@@ -151,20 +150,23 @@ class Surveyor:
         ports = tuple(port for daemon in coming for port in daemon.ports)
         return Target(key, site.state, possible, site.taints, free, ports, site.marks, site.name, False)
 
-    def _standing(self, key: str, site: Site, there: Residents, free: Ints) -> Target:
+    def _standing(self, key: str, site: Site, there: Residents, left: Ints) -> Target:
+        """`left` may be negative. Then a pod that asks for none of that resource still has a place."""
         settling = site.settles is not None and self._snapshot.now < site.settles
+        coming = tuple(self._shares.ports_to_come(site, there))
         return Target(
             key,
             site.state,
             site.possible,
             site.taints,
-            free,
-            (*there.ports, *self._shares.ports_to_come(site, there)),
+            np.maximum(left, 0),
+            (*there.ports, *coming),
             site.marks,
             site.hostname,
             settling,
             there.attached,
             site.attachable,
+            bool((left < 0).any()) or clash(coming, there.ports),
         )
 
 

@@ -133,6 +133,13 @@ class Template:
         here = rows[self.shape(served).types]
         return bool(here.any()), bool(here.all() and len(here))
 
+    def types_of(self, daemon: Daemon, served: Requirements, *, without: bool = False) -> set[str]:
+        """The names of the instance types under these requirements with, or `without`, a pod of the DaemonSet."""
+        places, rows = self.shape(served).types, self._daemon_rows.get(daemon.key)
+        if rows is None:
+            return {self.table.names[int(i)] for i in places} if without else set()
+        return {self.table.names[int(i)] for i in places if bool(rows[i]) is not without}
+
     def free_of_ports(self, ports: Sequence[HostPort]) -> Bools | None:
         """Which types' daemons leave these host ports free; None when all do."""
         if not ports or not self.has_daemon_ports:

@@ -59,11 +59,16 @@ class Topology:
                     group.own(domain, 1)
 
     def reset(self) -> None:
-        """Back to what is there, without what was planned. The first call remembers it."""
+        """Back to the pods there are and the pods of DaemonSets that planned nodes bring, without planned pods.
+
+        The first call remembers the pods there are.
+        """
         for group in self.groups.values():
             if not self._remembered:
                 group.at_first = (dict(group.counts), dict(group.owners))
             group.counts, group.owners, group.fresh = dict(group.at_first[0]), dict(group.at_first[1]), 0
+            for domain, number in group.arriving.items():
+                group.count(domain, number)
         self._remembered = True
 
     def foresee(self, templates: Sequence[Template]) -> None:
@@ -140,21 +145,28 @@ class Topology:
     def _awaited(self, group: Group, daemon: Daemon) -> Iterator[str]:
         """The domains of nodes on which a pod of the DaemonSet will run and does not yet.
 
-        A plan does not foresee how many nodes a domain of a spread will get, so those that have not joined count for
-        hostnames only. Where pods with anti-affinity to the DaemonSet run, none of its pods will.
+        None will where there is no room, or where anti-affinity, its own or of other pods, keeps it away from those.
         """
         keeping_away = [shun for _, shun in self._tallies.shunning([daemon.pod])]
+        kept_from = [*self._kept_from(daemon)]
         for target in self._targets:
             domain, node = _settled(target, group.key), target.state.node
-            if domain is None or not daemon.fits_labels(target.possible, target.taints):
+            if domain is None or target.crowded or not daemon.fits_labels(target.possible, target.taints):
                 continue
             if node is not None and self._tallies.runs(daemon, node.name):
                 continue
             if any(shun.counts.get(_settled(target, shun.group.key) or "") for shun in keeping_away):
                 continue
-            foreseen = node is not None or group.key == labels.HOSTNAME
-            if group.kind != SPREAD or (foreseen and group.admits_node(target.possible, target.taints)):
+            if any(counts.get(_settled(target, key) or "") for key, counts in kept_from):
+                continue
+            if group.kind != SPREAD or group.admits_node(target.possible, target.taints):
                 yield domain
+
+    def _kept_from(self, daemon: Daemon) -> Iterator[tuple[str, dict[str, int]]]:
+        """For each anti-affinity term of a DaemonSet its topology key, and the pods that it selects by domain."""
+        for term in required_anti_affinity(daemon.pod):
+            tally = self._tallies.of(*term_group(daemon.pod, term, ANTI, self._tallies.namespaces))
+            yield term.topology_key, less(tally.counts, tally.homes, self._moving)
 
     def selecting(self) -> Callable[[Pod], tuple[Group, ...]]:
         """Who says which groups count a pod of its namespace and labels; groups that come later are not known to it."""

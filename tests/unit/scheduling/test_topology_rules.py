@@ -184,15 +184,6 @@ def test_affinity_to_the_pods_of_a_daemon_set_is_served(key: str) -> None:
     assert w.solved(w.pool(), w.replicas(3, "web", affinity=_near("agent", key=key))).unplaced
 
 
-def test_a_daemon_set_that_runs_on_some_types_only_serves_no_affinity_elsewhere() -> None:
-    term = [(labels.INSTANCE_TYPE, "In", ["gpu-a"])]
-    agent = w.daemon_set("agent", labels=AGENT, affinity=w.node_affinity(term))
-    pods = w.replicas(1, "web", affinity=_near("agent"))
-    assert w.solved(w.pool(), agent, pods).unplaced
-    chosen = w.replicas(1, "web", affinity=_near("agent"), nodeSelector={labels.INSTANCE_TYPE: "gpu-a"})
-    assert not w.solved(w.pool(), agent, chosen).unplaced
-
-
 def test_pods_of_a_daemon_set_take_their_part_of_a_spread_over_hosts() -> None:
     chosen = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "agent"]}]}
     every = w.spread(labels.HOSTNAME, skew=2, labelSelector=chosen)

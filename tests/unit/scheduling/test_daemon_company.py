@@ -1,0 +1,93 @@
+"""Pods of DaemonSets that are not on their nodes yet, for the topology constraints of other pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api import labels
+from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.test_spread import zones_of_pool
+
+AGENT, ALL = {"app": "agent", "part": "all"}, {"app": "web", "part": "all"}
+SELECTOR = {"labelSelector": {"matchLabels": {"part": "all"}}}
+
+
+def _apart(app: str) -> dict[str, Any]:
+    return w.between("podAntiAffinity", app=app)
+
+
+def _near(app: str) -> dict[str, Any]:
+    return w.between("podAffinity", app=app)
+
+
+def _of_gpu_a(**spec: Any) -> Any:
+    """A DaemonSet that runs on one instance type."""
+    term = w.node_affinity([(labels.INSTANCE_TYPE, "In", ["gpu-a"])])
+    return w.daemon_set("agent", labels=AGENT, affinity={**term, **spec})
+
+
+def _types(solution: Any) -> set[str]:
+    return {name for node in solution.new_nodes for name in node.instance_types}
+
+
+# --- some instance types only ---------------------------------------------------------------------------------------
+def test_pods_that_keep_away_from_a_daemon_set_get_a_type_without_it() -> None:
+    solution = w.solved(w.pool(), _of_gpu_a(), w.replicas(2, "web", affinity=_apart("agent")))
+    assert not solution.unplaced
+    assert "gpu-a" not in _types(solution)
+
+
+def test_pods_that_a_daemon_set_keeps_away_from_get_a_type_without_it() -> None:
+    solution = w.solved(w.pool(), _of_gpu_a(**_apart("web")), w.replicas(2, "web", labels={"app": "web"}))
+    assert not solution.unplaced
+    assert "gpu-a" not in _types(solution)
+
+
+def test_pods_with_affinity_to_a_daemon_set_get_a_type_with_it() -> None:
+    solution = w.solved(w.pool(), _of_gpu_a(), w.replicas(2, "web", affinity=_near("agent")))
+    assert not solution.unplaced
+    assert _types(solution) == {"gpu-a"}
+
+
+def test_a_node_pool_without_such_a_type_has_no_node_for_them() -> None:
+    only = [{"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["gpu-a"]}]
+    solution = w.solved(w.pool(requirements=only), _of_gpu_a(), w.replicas(1, "web", affinity=_apart("agent")))
+    assert "DaemonSet default/agent" in solution.unplaced["default/web-0"].pools["default"]
+
+
+# --- spreads over zones ---------------------------------------------------------------------------------------------
+def test_a_spread_counts_the_daemon_pods_of_the_nodes_that_other_pods_get() -> None:
+    """Three nodes in z1 bring three DaemonSet pods there, so both pods of the spread go to z2."""
+    others = [w.pod(f"other-{n}", "3500m", nodeSelector={labels.ZONE: "z1"}) for n in range(3)]
+    pods = w.replicas(2, "web", labels=ALL, topologySpreadConstraints=[w.spread(**SELECTOR)])
+    pool = w.pool(requirements=zones_of_pool("z1", "z2"))
+    solution = w.solved(pool, w.daemon_set("agent", labels=AGENT), others, pods)
+    homes = [
+        node.requirements.allowed(labels.ZONE).values for node in solution.new_nodes for p in node.pods if "web" in p
+    ]
+    assert sorted(map(sorted, homes)) == [["z2"], ["z2"]]
+
+
+def test_a_node_whose_daemon_pod_breaks_the_spread_is_not_made() -> None:
+    """With fewer zones than minDomains the least count is 0, and the DaemonSet pod is there first."""
+    least = w.spread(minDomains=4, **SELECTOR)
+    pods = w.replicas(1, "web", labels=ALL, topologySpreadConstraints=[least])
+    assert not w.solved(w.pool(), w.daemon_set("agent", labels=AGENT), pods).new_nodes
+    assert w.solved(w.pool(), pods).new_nodes
+
+
+# --- existing nodes -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("hindrance", ["room", "port", "anti-affinity", "none"])
+def test_a_daemon_pod_that_cannot_come_is_not_counted_on(hindrance: str) -> None:
+    port = [{"containerPort": 80, "hostPort": 80}]
+    agent = {
+        "room": w.daemon_set("agent", "3", labels=AGENT),
+        "port": w.daemon_set("agent", labels=AGENT, ports=port),
+        "anti-affinity": w.daemon_set("agent", labels=AGENT, affinity=_apart("there")),
+        "none": w.daemon_set("agent", labels=AGENT),
+    }[hindrance]
+    there = w.pod("there", "2", node="n", labels={"app": "there"}, ports=port)
+    solution = w.solved(w.node("n"), there, agent, w.replicas(1, "web", affinity=_near("agent")))
+    assert bool(solution.placed) is (hindrance == "none")
