@@ -69,10 +69,10 @@ def sorted_out(found: Comparison) -> tuple[Named, Named, tuple[Difference, ...]]
     exceptions, open_, left = [], [], []
     for difference in found.differences:
         case = Case(found.world, difference, found.refused, found.later, found.soon)
-        if rule := _rule(PENDING, case):
-            open_.append((difference, rule))
-        elif rule := _rule(EXCEPTIONS, case):
+        if rule := _rule(EXCEPTIONS, case):
             exceptions.append((difference, rule))
+        elif rule := _rule(PENDING, case):
+            open_.append((difference, rule))
         else:
             left.append(difference)
     return tuple(exceptions), tuple(open_), tuple(left)

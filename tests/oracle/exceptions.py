@@ -11,7 +11,8 @@ from typing import Final
 
 from tests.differential.draft import REQUIRED, Json
 from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, Difference
-from tests.oracle.sketch import key_of
+from tests.oracle.features import meant
+from tests.oracle.sketch import key_of, pending
 
 #: The share of worlds that one exception may be in.
 MOST: Final = 0.01
@@ -70,11 +71,20 @@ def _by_fields(case: Case) -> bool:
     return case.difference.direction == MISSED and "by fields" in case.difference.message
 
 
+def _wanted_near(case: Case) -> bool:
+    """The pod gets a new node, where other pending pods that must be near it have room too."""
+    chosen = next((pod for pod in case.world["pods"] if key_of(pod) == case.difference.pod), None)
+    if chosen is None or case.difference.direction != MISSED or case.difference.message != NEW_NODE:
+        return False
+    return any(meant(pod["spec"], "podAffinity", [chosen]) for pod in pending(case.world) if pod is not chosen)
+
+
 #: Kerf's own rules, and Karpenter's. Each is a row of the table in docs/testing.md.
 EXCEPTIONS: tuple[Rule, ...] = (
     Rule("short grace", "a pod that terminates within a launch counts as gone", _terminating),
     Rule("later pods", "a pod with a new node would fit, but only after pods that are placed after it", _later),
     Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
+    Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),
     Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),
 )

@@ -109,7 +109,7 @@ def _selects(selector: Json, own: dict[str, str]) -> bool:
     return all(own.get(key) == value for key, value in selector.get("matchLabels", {}).items())
 
 
-def _meant(spec: Json, kind: str, others: Iterable[Json]) -> bool:
+def meant(spec: Json, kind: str, others: Iterable[Json]) -> bool:
     listed = list(others)
     return any(
         _selects(term["labelSelector"], pod["metadata"]["labels"]) for term in _terms(spec, kind) for pod in listed
@@ -119,7 +119,7 @@ def _meant(spec: Json, kind: str, others: Iterable[Json]) -> bool:
 def _meets_daemons(kind: str) -> Found:
     def found(world: Json) -> bool:
         made = [daemon_set["spec"]["template"] for daemon_set in world["daemonSets"]]
-        return any(_meant(pod["spec"], kind, made) for pod in pending(world))
+        return any(meant(pod["spec"], kind, made) for pod in pending(world))
 
     return found
 
@@ -127,7 +127,7 @@ def _meets_daemons(kind: str) -> Found:
 def _first(world: Json) -> bool:
     there = bound(world)
     return any(
-        _meant(pod["spec"], "podAffinity", [pod]) and not _meant(pod["spec"], "podAffinity", there)
+        meant(pod["spec"], "podAffinity", [pod]) and not meant(pod["spec"], "podAffinity", there)
         for pod in pending(world)
     )
 
@@ -136,7 +136,7 @@ def _between(kind: str, others: Callable[[Json], list[Json]]) -> Found:
     def found(world: Json) -> bool:
         listed = others(world)
         return any(
-            _meant(pod["spec"], kind, [one for one in listed if one["metadata"]["labels"] != pod["metadata"]["labels"]])
+            meant(pod["spec"], kind, [one for one in listed if one["metadata"]["labels"] != pod["metadata"]["labels"]])
             for pod in pending(world)
         )
 

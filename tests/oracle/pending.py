@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.differential.draft import REQUIRED, Json
+from tests.differential.draft import Json
 from tests.oracle.difference import MISSED, PLANNED
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
@@ -15,11 +15,6 @@ from tests.oracle.sketch import bound, key_of
 
 _SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
 _TOPOLOGY: Final = ("InterPodAffinity", "PodTopologySpread")
-
-
-def _company(case: Case) -> bool:
-    wanted = any(pod["spec"].get("affinity", {}).get("podAffinity", {}).get(REQUIRED) for pod in case.world["pods"])
-    return case.difference.direction == MISSED and wanted
 
 
 def _several_reasons(case: Case) -> bool:
@@ -45,11 +40,10 @@ def _room_kept(case: Case) -> bool:
 
 
 PENDING: tuple[Rule, ...] = (
-    Rule("company", "a pod gets a new node with pods that want it near, although it fits elsewhere", _company),
     Rule(
         "daemon pods of new nodes",
-        "a spread over zones does not foresee those of a DaemonSet of some instance types only; and a pod that shares a "
-        "new node may fit on an existing one when it moves alone",
+        "a spread over zones does not foresee those of a DaemonSet of some instance types only, and a pod with a new "
+        "node may fit on an existing one when it moves alone",
         _daemons_of_new_nodes,
     ),
     Rule("room for a daemon pod", "is kept on a node, although anti-affinity keeps the pod away", _room_kept),
