@@ -70,6 +70,7 @@ def finished(sketch: Sketch) -> Json:
     world = deepcopy(world)
     for change in sketch.late:
         change(world)
+    _name_once(world)
     for pod in world["pods"]:
         _as_stored(pod)
     for node in world["nodes"]:
@@ -137,6 +138,17 @@ def daemon_pod(daemon_set: Json, node: str, *, settled: bool) -> Json:
 
 
 # --- the API server -----------------------------------------------------------------------------------------------
+def _name_once(world: Json) -> None:
+    """One object of a kind and name, one volume of a name in a pod: features may draw several. The last one stays."""
+    for kind in KUBERNETES:
+        world[kind] = list(
+            {(one["metadata"].get("namespace"), one["metadata"]["name"]): one for one in world[kind]}.values()
+        )
+    for pod in world["pods"]:
+        if "volumes" in pod["spec"]:
+            pod["spec"]["volumes"] = list({one["name"]: one for one in pod["spec"]["volumes"]}.values())
+
+
 def _as_stored(pod: Json) -> None:
     """The changes that the API server makes when a pod is created."""
     for container in containers(pod["spec"]):

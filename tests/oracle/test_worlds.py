@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.differential import supply
 from tests.oracle.campaign import Tried, faults, features_of, kinds
 from tests.oracle.difference import MISSED, NEW_NODE, Difference
+from tests.oracle.draws_nodes import labelled_volumes
 from tests.oracle.features import FEATURES, Feature
 from tests.oracle.ours import snapshot_of
 from tests.oracle.planted import MISREADINGS, Misreading
-from tests.oracle.worlds import drawn, world_of
+from tests.oracle.sketch import finished, pending
+from tests.oracle.worlds import begun, drawn, world_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,6 +43,19 @@ def test_the_names_in_a_world_are_unique() -> None:
         ]
         assert len(set(names)) == len(names)
         assert len(snapshot_of(world).pods) == len(world["pods"])
+
+
+def test_features_that_draw_objects_of_one_name_leave_one() -> None:
+    sketch = begun(Random("volumes"))
+    del sketch.workloads[1:]
+    for draw in (supply.bound_volumes, labelled_volumes):
+        draw(sketch)
+    world = finished(sketch)
+    names = [one["metadata"]["name"] for one in world["persistentVolumes"]]
+    assert names
+    assert len(names) == len(set(names)) == len(world["persistentVolumeClaims"])
+    assert all("labels" in one["metadata"] for one in world["persistentVolumes"])
+    assert all(len(pod["spec"]["volumes"]) == 1 for pod in pending(world))
 
 
 def _of(world: dict[str, object], kind: str) -> list[dict[str, dict[str, str]]]:
