@@ -9,6 +9,7 @@ Preferences and the order of NodePools by weight are no rules: to miss them is n
     volumes.py     where volumes can be               daemons.py    what daemon sets take of new nodes
     devices.py     devices by claim
     attaching.py   how many volumes a node can attach
+    arriving.py    pods of daemon sets that nodes wait for yet
     kinds.py       pods that are alike                places.py     nodes and what they may become
     standing.py    the rules of one node              planned.py    new nodes, and their NodePools' limits
     defaults.py    the spread that pods are given when they ask for none

@@ -19,7 +19,8 @@ from tests.referee.selecting import matches
 class Group:
     """Pods of one kind on one node: those that stay (of DaemonSets also those to come), that come, and that leave.
 
-    Of these, those that are `lasting` are there yet when a planned node is.
+    Of these, those that are `lasting` are there yet when a planned node is. Those that are `possible` run on some of
+    the types that the node may become: anti-affinity holds for them, and they are no company.
     """
 
     kind: Kind
@@ -28,6 +29,7 @@ class Group:
     coming: int = 0
     leaving: int = 0
     lasting: int = 0
+    possible: int = 0
     #: One of them, a coming one if there is any.
     name: str = ""
 
@@ -37,7 +39,7 @@ class Group:
 
     def beside(self, other: Place) -> int:
         """Those that somebody who comes to another place finds there."""
-        return self.count + (self.lasting if other.planned else self.leaving)
+        return self.count + self.possible + (self.lasting if other.planned else self.leaving)
 
 
 class Census:
@@ -48,7 +50,7 @@ class Census:
         self.by_kind: dict[Kind, list[Group]] = {}
         for place in places:
             here: dict[Kind, Group] = {}
-            for pod in (*place.awaited, *place.leaving, *place.staying, *place.coming):
+            for pod in (*place.possible, *place.awaited, *place.leaving, *place.staying, *place.coming):
                 kind = kinds.of(pod)
                 group = here.setdefault(kind, Group(kind, place))
                 group.name = pod.key
@@ -57,6 +59,8 @@ class Census:
                 here[kinds.of(pod)].lasting += _outlasts(pod, snapshot.now)
             for pod in (*place.staying, *place.awaited):
                 here[kinds.of(pod)].staying += 1
+            for pod in place.possible:
+                here[kinds.of(pod)].possible += 1
             for pod in place.coming:
                 here[kinds.of(pod)].coming += 1
             for kind, group in here.items():

@@ -88,7 +88,8 @@ def _has_come(census: Census, group: Group, term: PodAffinityTerm, waiting: dict
         return True
     others = (g for other in meant for g in census.by_kind[other])
     return any(
-        (_stays(g, group.place.planned) or id(g) not in waiting) and g.place.domain(term.topology_key) == here
+        (_stays(g, group.place.planned) or (g.count > 0 and id(g) not in waiting))
+        and g.place.domain(term.topology_key) == here
         for g in others
     )
 

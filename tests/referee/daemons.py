@@ -1,8 +1,8 @@
-"""What daemon sets will take of a node that is not there yet."""
+"""What daemon sets will take of a node that is not there yet, and which of their pods are missing on one that is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -10,12 +10,21 @@ import msgspec
 from api import labels
 from api.resources import EMPTY, Resources
 from api.v1.meta import Taint
-from reconciler.model.objects import DaemonSet, Pod
+from reconciler.model.objects import DaemonSet, Pod, Toleration
 from reconciler.model.snapshot import Snapshot
 from tests.referee.needs import HostPort, claims_devices, host_ports, requests
-from tests.referee.selecting import affinity_holds, matches, selector_holds, untolerated
+from tests.referee.selecting import affinity_holds, selector_holds, untolerated
 
 _GROWN_UP = {labels.REGISTERED: "true", labels.INITIALIZED: "true"}
+#: The tolerations that the DaemonSet controller adds to each pod.
+_ADDED = tuple(
+    Toleration(key=f"node.kubernetes.io/{name}", operator="Exists", effect=effect)
+    for effect, names in (
+        ("NoExecute", ("not-ready", "unreachable")),
+        ("NoSchedule", ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")),
+    )
+    for name in names
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +63,33 @@ class Daemons:
                 found = Share(found.requests + own.requests, found.ports | own.ports)
         return found
 
-    def ports_to_come(self, taints: Iterable[Taint], found: Mapping[str, str], there: Iterable[Pod]) -> set[HostPort]:
-        """The host ports of those that will run on a node, and have no pod there yet."""
-        taken, running = set[HostPort](), {key for pod in there for key in owners(pod)}
-        for key, template, own in self._known:
-            comes = bool(own.ports) and key not in running and not untolerated(template, taints)
-            if comes and selector_holds(template, found) and affinity_holds(template, "", found):
-                taken |= own.ports
-        return taken
-
     def pods_to_come(
-        self, taints: Iterable[Taint], outcomes: Sequence[Mapping[str, str]], there: Iterable[Pod]
-    ) -> list[Pod]:
-        """A pod of each set that will surely run on a node, whichever label set it ends up with, and has none there."""
+        self, taints: Iterable[Taint], outcomes: Sequence[Mapping[str, str]]
+    ) -> tuple[list[Pod], list[Pod]]:
+        """A pod of each set that will surely run on a new node, whichever label set it ends up with; and of the others
+        that run with some of them."""
+        grown = [{**one, **_GROWN_UP} for one in outcomes]
+        surely = {key for key, _ in self._running(taints, grown)}
+        perhaps = {key for one in grown for key, _ in self._running(taints, [one])} - surely
+        return [self._stand_ins[key] for key in sorted(surely)], [self._stand_ins[key] for key in sorted(perhaps)]
+
+    def missing(
+        self, taints: Iterable[Taint], outcome: Mapping[str, str], there: Iterable[Pod]
+    ) -> list[tuple[Pod, Share]]:
+        """A pod of each set that runs on nodes like this one and has no pod there, and the share of each."""
         running = {key for pod in there for key in owners(pod)}
-        grown = [{**outcome, **_GROWN_UP} for outcome in outcomes]
-        found = []
-        for key, template, _ in self._known:
-            comes = bool(grown) and key not in running and not untolerated(template, taints)
-            kept = any(_keeps_away(pod, self._stand_ins[key]) for pod in there)
-            if (
-                comes
-                and not kept
-                and all(selector_holds(template, o) and affinity_holds(template, "", o) for o in grown)
+        grown = {**outcome, **_GROWN_UP} if labels.NODEPOOL in outcome else outcome
+        return [(self._stand_ins[key], share) for key, share in self._running(taints, [grown]) if key not in running]
+
+    def _running(self, taints: Iterable[Taint], outcomes: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, Share]]:
+        """Those that taints and every label set let run."""
+        taints = tuple(taints)
+        for key, _, share in self._known if outcomes else ():
+            pod = self._stand_ins[key]
+            if not untolerated(pod, taints) and all(
+                selector_holds(pod, one) and affinity_holds(pod, "", one) for one in outcomes
             ):
-                found.append(self._stand_ins[key])
-        return found
+                yield key, share
 
     def most(self, taints: Iterable[Taint], outcomes: Iterable[Mapping[str, str]]) -> Share:
         """The most they may take of a node that ends up with one of these label sets, resource by resource."""
@@ -90,21 +100,12 @@ class Daemons:
         return found
 
 
-def _keeps_away(pod: Pod, other: Pod) -> bool:
-    """Whether required anti-affinity of a pod keeps another one off its node. Selectors of namespaces are not read."""
-    affinity = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity is not None else None
-    space, own = other.metadata.namespace, other.metadata.labels
-    return affinity is not None and any(
-        space in (term.namespaces or (pod.metadata.namespace,)) and matches(term.label_selector, own)
-        for term in affinity.required
-    )
-
-
 def _stand_in(key: str, daemon_set: DaemonSet) -> Pod:
-    """A pod as the template makes it."""
+    """A pod as the DaemonSet controller makes it of the template."""
     template, own = daemon_set.spec.template, daemon_set.metadata
     named = msgspec.structs.replace(template.metadata, name=f"a pod of {key}", namespace=own.namespace)
-    return Pod(metadata=named, spec=template.spec)
+    tolerations = (*template.spec.tolerations, *_ADDED)
+    return Pod(metadata=named, spec=msgspec.structs.replace(template.spec, tolerations=tolerations))
 
 
 def _latest(snapshot: Snapshot) -> dict[str, Pod]:

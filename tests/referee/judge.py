@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
-from tests.referee import company, devices, reserved, spread, standing
+from tests.referee import arriving, company, devices, reserved, spread, standing
 from tests.referee.answers import Answer, Violation
 from tests.referee.census import Census
 from tests.referee.daemons import Daemons
@@ -29,6 +29,7 @@ def violations(
     kinds, daemons = Kinds(), Daemons(snapshot)
     planned = Planned(snapshot, daemons, by_key)
     places = existing(snapshot, daemons, by_key, answer, exclude, found)
+    arriving.settle(snapshot, daemons, kinds, places)
     for number, node in enumerate(answer.new_nodes):
         found.extend(planned.problems(node))
         places.append(planned.place(node, number))

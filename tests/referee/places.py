@@ -33,7 +33,8 @@ class Place:
 
     `staying` pods are there already; `leaving` ones too, but they are on their way out: no spread counts them. `coming`
     are those of the answer. One that is `planned` is there when pods that leave within a minute are gone.
-    `daemon_ports` are taken by daemon sets to come, whose pods are `awaited`.
+    `daemon_ports` are taken by daemon sets to come, whose pods are `awaited`; `rooms` are less what these take. A node
+    that is `launched` gets them by `arriving.settle`. Those that run with some outcomes only are `possible`.
     """
 
     name: str
@@ -45,7 +46,9 @@ class Place:
     leaving: list[Pod] = field(default_factory=list)
     coming: list[Pod] = field(default_factory=list)
     planned: bool = False
+    launched: bool = False
     awaited: list[Pod] = field(default_factory=list)
+    possible: list[Pod] = field(default_factory=list)
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def domains(self, key: str) -> frozenset[str]:
@@ -94,16 +97,13 @@ def _place(snapshot: Snapshot, daemons: Daemons, state: StateNode, by_key: Mappi
     else:
         cordon = (_CORDONED,) if state.node is not None and state.node.spec.unschedulable else ()
         own = {labels.HOSTNAME: state.name, **state.labels}
-        place = Place(state.name, (own,), (*state.taints, *cordon), {state.name: state.allocatable})
+        place = Place(state.name, (own,), (*state.taints, *cordon), {state.name: state.allocatable}, launched=True)
     if state.node is not None:
         name = state.node.name
         there = [p for p in (*snapshot.pods.on(name), *snapshot.pods.expected_on(name)) if p.key not in by_key]
         there = [p for p in there if p.status.phase not in ("Failed", "Succeeded")]
-        ports = daemons.ports_to_come(place.taints, place.outcomes[0], there) if place.outcomes else set()
-        place.daemon_ports = frozenset(ports)
         place.staying = [p for p in there if not p.metadata.deleting]
         place.leaving = [p for p in there if p.metadata.deleting]
-    place.awaited = daemons.pods_to_come(place.taints, place.outcomes, place.staying)
     return place
 
 
@@ -117,7 +117,8 @@ def _unlaunched(snapshot: Snapshot, daemons: Daemons, state: StateNode, claim: N
             if own:
                 outcomes += own
                 rooms[name] = sold.allocatable - daemons.most(claim.spec.taints, own).requests
-    return Place(state.name, outcomes, state.taints, rooms)
+    surely, perhaps = daemons.pods_to_come(state.taints, outcomes)
+    return Place(state.name, outcomes, state.taints, rooms, awaited=surely, possible=perhaps)
 
 
 def _listed(snapshot: Snapshot, claim: NodeClaim) -> Iterable[InstanceType]:

@@ -49,8 +49,10 @@ class Planned:
         taints = pool.spec.template.spec.taints if pool is not None else ()
         coming = [self._by_key[key] for key in node.pods]
         name, ports = f"new node {number}", shape.daemon_ports
-        awaited = self._daemons.pods_to_come(taints, shape.outcomes, ())
-        return Place(name, shape.outcomes, taints, daemon_ports=ports, coming=coming, planned=True, awaited=awaited)
+        surely, perhaps = self._daemons.pods_to_come(taints, shape.outcomes)
+        own = Place(name, shape.outcomes, taints, daemon_ports=ports, coming=coming, planned=True)
+        own.awaited, own.possible = surely, perhaps
+        return own
 
     def problems(self, node: PlannedNode) -> Iterator[Violation]:
         """What is wrong with a planned node by itself."""

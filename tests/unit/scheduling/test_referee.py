@@ -111,3 +111,62 @@ def test_company_on_a_node_without_the_label_bars_nobody_from_founding() -> None
     nodes = [w.node("n"), w.node("m", labels={"rack": "1"})]
     snapshot, pods, _ = asked(nodes, w.pod("old", node="n", labels={"app": "web"}), w.pod("p", **company))
     assert violations(snapshot, pods, on_node("m", "p")) == []
+
+
+# --- pods of daemon sets that are missing on a node --------------------------------------------------------------
+AGENT = {"labels": {"app": "agent"}, "tolerations": []}
+
+
+def rules_of(*objects: Any) -> list[str]:
+    """The rules that the pod `p` breaks on the node `n`."""
+    snapshot, pods, _ = asked(*objects)
+    return [one.rule for one in violations(snapshot, pods, on_node("n", "p"))]
+
+
+def test_a_pod_of_a_daemon_set_that_is_missing_takes_its_share() -> None:
+    large, small = w.pod("p", "3800m"), w.pod("p", "3200m")
+    assert rules_of(w.node("n"), large) == []
+    assert rules_of(w.node("n"), w.daemon_set("agent", "500m", **AGENT), large) == ["room"]
+    assert rules_of(w.node("n"), w.daemon_set("agent", "500m", **AGENT), small) == []
+
+
+def test_a_pod_of_a_daemon_set_that_has_no_room_takes_nothing() -> None:
+    there = w.pod("old", "3800m", node="n")
+    assert rules_of(w.node("n"), there, w.daemon_set("agent", "500m", **AGENT), w.pod("p", "100m")) == []
+
+
+KEPT_OUT = [
+    pytest.param({"affinity": w.between("podAntiAffinity")}, {}, id="its own anti-affinity"),
+    pytest.param({}, {"affinity": w.between("podAntiAffinity", app="agent")}, id="anti-affinity to it"),
+    pytest.param({"ports": [{"hostPort": 80}]}, {"ports": [{"hostPort": 80}]}, id="a host port"),
+    pytest.param({"affinity": w.between("podAffinity", app="ghost")}, {}, id="no company"),
+    pytest.param({"topologySpreadConstraints": [w.spread("no/key")]}, {}, id="no label to spread over"),
+]
+
+
+@pytest.mark.parametrize(("daemon", "other"), KEPT_OUT)
+def test_a_pod_of_a_daemon_set_that_cannot_run_there_is_no_company(
+    daemon: dict[str, Any], other: dict[str, Any]
+) -> None:
+    there = w.pod("old", node="n", **{"labels": {"app": "web"}, **other})
+    seeker = w.pod("p", affinity=w.between("podAffinity", app="agent"))
+    assert rules_of(w.node("n"), w.daemon_set("agent", **AGENT), seeker) == []
+    assert rules_of(w.node("n"), there, w.daemon_set("agent", **{**AGENT, **daemon}), seeker) == ["affinity"]
+
+
+def test_a_pod_of_a_daemon_set_comes_to_a_cordoned_node() -> None:
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    seeker = w.pod("p", affinity=w.between("podAffinity", labels.ZONE, app="agent"))
+    only_there = w.daemon_set("agent", **AGENT, nodeSelector={labels.HOSTNAME: "m"})
+    assert rules_of(w.node("n"), w.node("m", taints=[cordon]), only_there, seeker) == []
+    assert rules_of(w.node("n"), w.node("m", taints=[{**cordon, "key": "k"}]), only_there, seeker) == ["affinity"]
+
+
+def test_a_pod_of_a_daemon_set_of_some_types_keeps_away_and_is_no_company() -> None:
+    agent = w.daemon_set("agent", **AGENT, nodeSelector={labels.INSTANCE_TYPE: "small"})
+    for kind, rules in (("podAntiAffinity", ["anti-affinity"]), ("podAffinity", ["affinity"])):
+        snapshot = w.world(w.pool(), agent, w.pod("p", affinity=w.between(kind, app="agent")))
+        pods = list(snapshot.pods.pending.values())
+        plain = w.solved(w.pool(), w.pod("p"))
+        assert {"small", "default"} <= set(plain.new_nodes[0].instance_types)
+        assert [one.rule for one in violations(snapshot, pods, plain)] == rules
