@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from reconciler.model.objects import Pod
 from reconciler.scheduling.solution import Solution
+from tests.differential.draft import Json
 from tests.oracle.client import ALL_NODES, Oracle
 from tests.oracle.difference import BLAMED, LET_PASS, Difference
-from tests.oracle.ours import Ours
+from tests.oracle.ours import Ours, snapshot_of
 from tests.oracle.sketch import kubernetes
 from tests.referee import violations
 
@@ -31,7 +32,7 @@ RULES: Final = frozenset(
 )
 
 
-def pairs(ours: Ours, oracle: Oracle, world: dict[str, Any]) -> Iterator[Difference]:
+def pairs(ours: Ours, oracle: Oracle, world: Json) -> Iterator[Difference]:
     """Each pod on each node, alone."""
     targets = {state.name: key for key, state in ours.snapshot.state_nodes.items()}
     found = oracle.ask(kubernetes(world), verdicts=[(pod.key, ALL_NODES) for pod in ours.pods])
@@ -51,6 +52,15 @@ def broken(ours: Ours, pod: Pod, target: str) -> list[str]:
 def of_the_answer(ours: Ours) -> list[str]:
     """The rules of the kube-scheduler that the referee sees broken by the engine's answer."""
     return _words(ours, ours.pods, replace(ours.solution))
+
+
+def of_the_launched(world: Json, ours: Ours) -> list[str]:
+    """The same of the world in which the planned nodes are there: the answer may leave their types and zones open."""
+    snapshot = snapshot_of(world)
+    targets = {state.name: key for key, state in snapshot.state_nodes.items()}
+    pods = tuple(pod for pod in ours.pods if pod.key in ours.homes)
+    placed = {pod.key: targets[ours.homes[pod.key]] for pod in pods}
+    return _words(replace(ours, snapshot=snapshot), pods, Solution(placed=placed))
 
 
 def _words(ours: Ours, pods: tuple[Pod, ...], answer: Any) -> list[str]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
-from tests.differential.draft import Json
+from tests.differential.draft import REQUIRED, Json
 from tests.differential.generator import world_of
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare
 from tests.oracle.difference import Difference
 from tests.oracle.exceptions import EXCEPTIONS, Case
-from tests.oracle.known import Known
+from tests.oracle.known import Known, known
+from tests.oracle.objects import ZONE, node, pod
+from tests.oracle.ours import answer
 from tests.oracle.rules import RULES
 from tests.oracle.sketch import KUBERNETES
 from tests.oracle.test_oracle import WORLDS
@@ -82,6 +85,19 @@ def test_kerf_agrees_on_a_known_world(name: str, oracle: Oracle) -> None:
     assert found.ours is not None
     assert ("default/web" in {one.key for one in found.ours.pods}) == (name not in NOT_PLANNED)
     assert [str(one) for one in found.differences if not _on_purpose(world, one)] == []
+
+
+def test_a_wrong_order_is_a_difference_of_the_engine_alone(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The referee knows no order: some order takes all pods."""
+    affinity = {"podAffinity": {REQUIRED: [{"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "db"}}}]}}
+    pods = [pod("db", labels={"app": "db"}), pod("web", affinity=affinity)]
+    world = completed(known([node("n1", labels={ZONE: "a"})], pods, {}))
+    right = answer(world)
+    assert right.solution.order == ("default/db", "default/web")
+    assert not compare(world, oracle).differences
+    wrong = replace(right, solution=replace(right.solution, order=("default/web", "default/db")))
+    monkeypatch.setattr("tests.oracle.compare.answer", lambda _: wrong)
+    assert [one.kind for one in compare(world, oracle).differences] == ["a InterPodAffinity"]
 
 
 @pytest.mark.long
