@@ -157,8 +157,16 @@ def several_keys(sketch: Sketch) -> None:
 
 
 def rare_key(sketch: Sketch) -> None:
-    """A spread over a label that some nodes lack."""
+    """A spread over a label that some nodes lack: some of a NodePool are older than its label."""
+
+    def change(world: Json) -> None:
+        some = [node for node in world["nodes"] if RACK in node["metadata"]["labels"]]
+        if len(some) == len(world["nodes"]):
+            for node in sketch.dice.sample(some, sketch.dice.randint(1, len(some) - 1)):
+                del node["metadata"]["labels"][RACK]
+
     racks(sketch)
+    sketch.late.append(change)
     sketch.several().spread(RACK)
     if sketch.dice.random() < 0.5:
         workload = sketch.several()
