@@ -20,7 +20,7 @@ class Group:
     """Pods of one kind on one node: those that stay (of DaemonSets also those to come), that come, and that leave.
 
     Of these, those that are `lasting` are there yet when a planned node is. Those that are `possible` run on some of
-    the types that the node may become: anti-affinity holds for them, and they are no company.
+    the types that the node may become: they keep others from this node, and are no company.
     """
 
     kind: Kind
@@ -39,7 +39,8 @@ class Group:
 
     def beside(self, other: Place) -> int:
         """Those that somebody who comes to another place finds there."""
-        return self.count + self.possible + (self.lasting if other.planned else self.leaving)
+        there = self.count + (self.lasting if other.planned else self.leaving)
+        return there + (self.possible if other is self.place else 0)
 
 
 class Census:

@@ -170,3 +170,12 @@ def test_a_pod_of_a_daemon_set_of_some_types_keeps_away_and_is_no_company() -> N
         plain = w.solved(w.pool(), w.pod("p"))
         assert {"small", "default"} <= set(plain.new_nodes[0].instance_types)
         assert [one.rule for one in violations(snapshot, pods, plain)] == rules
+
+
+def test_a_pod_on_a_node_that_is_there_does_not_wait_for_the_types_of_a_new_one() -> None:
+    agent = w.daemon_set("agent", **AGENT, nodeSelector={labels.INSTANCE_TYPE: "small"})
+    shy = w.pod("p", affinity=w.between("podAntiAffinity", labels.ZONE, app="agent"))
+    snapshot, pods, _ = asked(w.pool(), w.node("n"), agent, shy, w.pod("q"))
+    (new,) = w.solved(w.pool(), w.pod("q")).new_nodes
+    assert "small" in new.instance_types
+    assert violations(snapshot, pods, replace(on_node("n", "p"), new_nodes=(new,))) == []
