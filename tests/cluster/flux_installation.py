@@ -88,7 +88,7 @@ class FluxInstallation(Installation):
         """What a command of a person prints who has `kubectl` and `kerf` and is in the repository; it must succeed."""
         return Person(self.control_plane, self.repository.parent / "bin", self.repository, {}).does(command)
 
-    def applied(self, revision: str, seconds: float = 60) -> None:
+    def applied(self, revision: str, seconds: float = 150) -> None:
         """Wait until all steps have come to this revision and are healthy."""
 
         def done() -> bool:

@@ -36,8 +36,8 @@ TEAMS = ROOT / "tests/cluster/flux_sample.yaml"
 ROLLING = "kerf/node-pools/rolling.yaml"
 WEBHOOKS = ("mutatingwebhookconfiguration/kerf", "validatingwebhookconfiguration/kerf")
 
-#: Seconds within which what usually takes some has to have happened, on a machine that is busy.
-SOON = 60
+#: Seconds within which each step happens also on a busy machine, where Flux may have to try once more after a minute.
+SOON = 150
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +63,12 @@ def test_what_is_committed_comes_up_step_by_step(kerf: FluxInstallation) -> None
 
 
 def test_a_second_reconcile_changes_nothing(kerf: FluxInstallation) -> None:
-    kerf.wait(
-        lambda: any("NodePool/general created" in one for one in kerf.flux.changes()), SOON, "the last is told of"
-    )
-    before, told = versions(kerf), kerf.flux.changes()
+    before, changes = versions(kerf), kerf.flux.changes()
+    assert changes["NodePool/general created"] == 1
     for step in STEPS:
         kerf.reconcile(step, "once more")
     assert versions(kerf) == before
-    assert kerf.flux.changes() == told
+    assert kerf.flux.changes() == changes
 
 
 def test_who_applies_the_same_by_hand_sees_no_difference_and_no_conflict(kerf: FluxInstallation) -> None:
