@@ -197,9 +197,10 @@ def _texts(unplaced: Mapping[str, PodRefusal], boundary: Boundary) -> dict[str, 
     return {key: texts[id(unplaced[key])] for key in sorted(unplaced)}
 
 
-def _failures(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str]) -> dict[str, str]:
-    """Who is to hear about it: not a pod that has opted out, nor one that may well have a place in the next pass."""
-    return {key: text for key, text in texts.items() if text and unplaced[key].code not in _NOT_YET}
+def _failures(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str]) -> dict[str, Reason]:
+    """Of which pods have events: not one that has opted out, nor one that may well have a place in the next pass."""
+    codes = {key: unplaced[key].code for key, text in texts.items() if text}
+    return {key: Reason(code, texts[key]) for key, code in codes.items() if code not in _NOT_YET}
 
 
 def _refusals(unplaced: Mapping[str, PodRefusal], texts: Mapping[str, str], solution: Solution) -> tuple[Refusal, ...]:
@@ -232,16 +233,18 @@ def nominations(
 
 
 def _pod_events(
-    snapshot: Snapshot, homes: Mapping[str, str], texts: Mapping[str, str], boundary: Boundary
+    snapshot: Snapshot, homes: Mapping[str, str], failures: Mapping[str, Reason], boundary: Boundary
 ) -> tuple[Event, ...]:
     def failed(key: str) -> Event:
-        text = f"Failed to schedule pod, {texts[key]}"
-        return _event(snapshot.pods[key], "Warning", "FailedScheduling", text, _FAILED_FOR)
+        """Another code is another event; the words of one code may change with each pass."""
+        pod, why = snapshot.pods[key], failures[key]
+        event = _event(pod, "Warning", "FailedScheduling", f"Failed to schedule pod, {why.text}", _FAILED_FOR)
+        return replace(event, dedupe=f"{event.dedupe}/{why.code}")
 
     def nominated(key: str) -> Event:
         return _event(snapshot.pods[key], "Normal", "Nominated", _where(snapshot, homes[key]), _NOMINATED_FOR)
 
-    made = [boundary.run(f"pod/{key}", partial(failed, key), None) for key in texts]
+    made = [boundary.run(f"pod/{key}", partial(failed, key), None) for key in failures]
     expected = [key for key in sorted(homes) if key in snapshot.pods.pending]
     made += [boundary.run(f"pod/{key}", partial(nominated, key), None) for key in expected]
     return tuple(event for event in made if event is not None)

@@ -93,6 +93,17 @@ def test_a_pod_without_a_place_is_refused_aloud() -> None:
     assert plan.next_due == w.NOW + 10 * SECOND
 
 
+def test_another_code_of_a_refusal_is_another_event_and_other_words_are_not() -> None:
+    def dedupe(*objects: Any) -> str:
+        (event,) = plan_of(*objects).events
+        return event.dedupe
+
+    large, larger, labelled = w.pod("p", "1000"), w.pod("p", "2000"), w.pod("p", nodeSelector={"karpenter.sh/x": "y"})
+    assert dedupe(w.pool(), large) == dedupe(w.pool(), larger)
+    assert dedupe(w.pool(), large) != dedupe(w.pool(), labelled)
+    assert dedupe(w.pool(), large) != dedupe(w.pool(), w.pod("q", "1000"))
+
+
 def test_a_pod_that_opted_out_is_refused_silently_and_a_restricted_label_aloud() -> None:
     out = w.pod("out", affinity=w.node_affinity([(labels.NODEPOOL, "DoesNotExist", [])]))
     bad = w.pod("bad", nodeSelector={"karpenter.sh/custom": "x"})

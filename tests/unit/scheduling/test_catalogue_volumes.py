@@ -61,7 +61,7 @@ def test_130_what_is_missing_stops_only_its_pod() -> None:
         assert done.pending == ["p"]
         assert done.of("other")
         events = c.plan(w.pool(), objects, using(), w.pod("other")).events
-        assert [e.dedupe for e in events if e.reason == "FailedScheduling"] == ["uid-default-p"]
+        assert [e.uid for e in events if e.reason == "FailedScheduling"] == ["uid-default-p"]
 
 
 def test_131_the_class_of_a_bound_claim_does_not_matter() -> None:
