@@ -30,7 +30,10 @@ PoolKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Overlaid:
-    """The types of each NodePool that an overlay changes anything of, and why overlays are applied nowhere."""
+    """The types of each NodePool that an overlay changes anything of, and why overlays are not applied.
+
+    An overlay with a fault is applied in no NodePool, or, if the fault is in the types of a node class, in none of it.
+    """
 
     catalogues: Mapping[PoolKey, Catalogue] = field(default_factory=dict)
     faults: Mapping[str, Reason] = field(default_factory=dict)
@@ -58,6 +61,8 @@ def overlaid(
         for sheet, reach in reached:
             sheet.put(reading, reach)
     made = {sheet: sheet.result() for sheet in sheets}
+    for sheet in sheets:
+        faults = {**sheet.failed, **faults}
     changed = {key: catalogue for key, sheet in by_pool.items() if (catalogue := made[sheet]) is not None}
     return Overlaid(changed, dict(sorted(faults.items())))
 
@@ -134,7 +139,7 @@ def _sheets(
         if not pool.managed or pool.class_name not in types:
             continue
         own = Requirements.of_labels({k: v for k, v in pool.template_labels().items() if labels.normalise(k) in asked})
-        sheet = known.setdefault((pool.class_name, own), _Sheet(types[pool.class_name], own))
+        sheet = known.setdefault((pool.class_name, own), _Sheet(types[pool.class_name], own, pool.class_name))
         found[pool.name, pool.class_name] = sheet
     return found
 
@@ -175,11 +180,13 @@ class _Sheet:
     """What overlays have set so far of one catalogue, for pools that have these labels.
 
     `prices` and `amounts` have for each type (by its place) and each offering (by its place) or resource all overlays
-    that say something of it, the one that counts first.
+    that say something of it, the one that counts first. `failed` are overlays that change nothing here because a type
+    could not be read, by name.
     """
 
-    def __init__(self, types: _Types, own: Requirements) -> None:
-        self._types, self._catalogue, self._own = types, types.catalogue, own
+    def __init__(self, types: _Types, own: Requirements, class_name: str) -> None:
+        self._types, self._catalogue, self._own, self._class_name = types, types.catalogue, own, class_name
+        self.failed: dict[str, Reason] = {}
         self._prices: dict[int, dict[int, list[_Reading]]] = {}
         self._amounts: dict[int, dict[str, list[_Reading]]] = {}
 
@@ -195,7 +202,8 @@ class _Sheet:
             known: dict[_Market, bool] = {}
             found = ((place, _offered(self._catalogue[place], reading.market, known)) for place in places)
             return tuple((place, offers) for place, offers in found if offers)
-        except Exception:  # of types that make no sense nothing is made; who makes nodes of them says so
+        except Exception as error:  # it is a fault of this overlay alone
+            self.failed[reading.name] = self._unread(error)
             return ()
 
     def clash(self, reading: _Reading, reach: _Reach) -> Reason | None:
@@ -227,8 +235,17 @@ class _Sheet:
             return None
         try:
             return tuple(self._changed(i, t) if i in touched else t for i, t in enumerate(self._catalogue))
-        except Exception:  # see `reach`
+        except Exception as error:
+            said = [readings for prices in self._prices.values() for readings in prices.values()]
+            said += [readings for amounts in self._amounts.values() for readings in amounts.values()]
+            names = {reading.name for readings in said for reading in readings}
+            self.failed |= dict.fromkeys(names, self._unread(error))
             return None
+
+    def _unread(self, error: Exception) -> Reason:
+        cause = broken(error)
+        text = f"the overlay changes no instance type of node class {self._class_name}: reading them failed"
+        return Reason(cause.code, f"{text}: {cause.text}")
 
     def _changed(self, i: int, instance_type: InstanceType) -> InstanceType:
         prices = self._prices.get(i, {})

@@ -14,6 +14,7 @@ from reconciler.model import kinds
 from reconciler.model.cluster import Cluster
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering
 from reconciler.model.overlays import Overlaid, overlaid
+from reconciler.model.plan import INTERNAL_ERROR
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.model.snapshot import Snapshot
 from tests.unit.scheduling import catalogue_world as c
@@ -258,6 +259,18 @@ def test_types_that_make_no_sense_are_left_as_they_are() -> None:
     pools = [w.pool(), w.pool("odd", template=_of_class("odd"))]
     found = overlaid([overlay("o", priceAdjustment="+1")], pools, {"default": TYPES, "odd": nonsense})
     assert set(found.catalogues) == {("default", "default")}
+    assert found.faults["o"].code == INTERNAL_ERROR
+    assert found.faults["o"].text.startswith("the overlay changes no instance type of node class odd: reading them fai")
+
+
+def test_an_overlay_whose_reach_cannot_be_read_has_a_fault_and_the_others_are_applied() -> None:
+    nonsense = (replace(TYPES[0], requirements=None),)  # type: ignore[arg-type]
+    pools = [w.pool(), w.pool("odd", template=_of_class("odd"))]
+    overlays = [overlay("o", of_type("one"), price="1"), overlay("all", capacity={"example.com/x": 1})]
+    found = overlaid(overlays, pools, {"default": TYPES, "odd": nonsense})
+    assert prices(found) == {1_000_000}
+    assert set(found.faults) == {"o"}
+    assert found.faults["o"].code == INTERNAL_ERROR
 
 
 def _of_class(name: str) -> dict[str, Any]:
