@@ -68,7 +68,10 @@ def _hard(cls: PodClass) -> list[Bond]:
 
 
 def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
-    """Whether a domain that got pods has too many, or hosts that will not be the only ones were counted."""
+    """Whether a domain that got pods has too many, or hosts that will not be the only ones were counted.
+
+    A domain that the spread did not know may have been empty when the kube-scheduler comes to the pods.
+    """
     group, measured = bond.group, cls.domains[bond.group]
     if group.key == labels.HOSTNAME:
         return bool(measured) and bool(brought(group))
@@ -79,4 +82,5 @@ def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
     if not filled:
         return False
     limits = admits.current(bond, measured | brought(group))
-    return max(filled) - int(bond.self_match) > limits.high
+    empty = admits.bounds(bond, min(before.get(domain, 0) for domain in brought(group) - measured))
+    return max(filled) - int(bond.self_match) > min(limits.high, empty.high)
