@@ -103,8 +103,8 @@ def operator(name: str) -> Draw:
 def match_fields(sketch: Sketch) -> None:
     dice, workload = sketch.dice, sketch.workload()
     names = [f"node-{number}" for number in range(len(sketch.nodes))]
-    gone = ["node-gone"] * (3 * len(names))
-    row: Json = {"key": "metadata.name", "operator": dice.choice(("In", "In", "In", "In", "In", "NotIn"))}
+    gone = ["node-gone"] * (9 * len(names))  # nodes that are there are an exception, which must be rare
+    row: Json = {"key": "metadata.name", "operator": "NotIn" if dice.random() < 0.08 else "In"}
     row["values"] = [dice.choice(names if row["operator"] == "NotIn" else [*names, *gone])]
     term: Json = {"matchFields": [row]}
     if dice.random() < 0.4:
