@@ -349,6 +349,7 @@ class Assignment:
         self.slots.add(cls.attaching, place)
         if cls.ports:
             self.ports[place] = self._ports(place) + cls.ports
+        cls.bind(rung)
         if self._devices is not None and cls.claiming:
             self._devices.place(pod, target)
         for group in cls.counted:

@@ -70,6 +70,12 @@ class PodClass:
     claiming: bool = False
     domains: dict[Group, Set[str]] = field(default_factory=dict)
 
+    def bind(self, rung: Rung) -> None:
+        """A pod of the class is placed on a rung: the spreads bind it from now on."""
+        if self.daemon_spreads:
+            for bond in rung.spreads:
+                bond.group.binds = True
+
     def domains_of(self, bond: Bond) -> Set[str]:
         """The domains that a spread's skew is measured over: of nodes there are, and of nodes that can be made."""
         found = self.domains.get(bond.group)

@@ -31,7 +31,8 @@ class Group:
     are those of planned nodes that other pods get.
     New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
     anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is; `arriving` are
-    those of planned nodes, by domain of a spread.
+    those of planned nodes, by domain of a spread; `reached` are domains that get such a node after
+    pods which the spread binds have been placed (`binds`).
     """
 
     kind: str
@@ -50,6 +51,8 @@ class Group:
     brought: frozenset[str] = frozenset()
     on_new_hosts: int = 0
     arriving: dict[str, int] = field(default_factory=dict)
+    reached: set[str] = field(default_factory=set)
+    binds: bool = False
     fresh: int = 0
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 
@@ -83,6 +86,14 @@ class Group:
     def own(self, domain: str, number: int) -> None:
         """So many more pods with the anti-affinity are in the domain."""
         self.owners[domain] = self.owners.get(domain, 0) + number
+
+    def arrive(self, domain: str, number: int) -> None:
+        """The first node that is planned in the domain brings so many pods of DaemonSets."""
+        self.count(domain, number)
+        if self.binds:
+            self.reached.add(domain)
+        else:
+            self.arriving[domain] = number
 
     def anywhere(self) -> int:
         return sum(self.counts.values()) + self.fresh

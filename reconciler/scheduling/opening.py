@@ -287,13 +287,13 @@ class Opening:
             self.items[way.key] = item
         item.pods.extend(pods)
         self._reckon(way, len(pods))
+        cls.bind(rung)
 
     def _reckon(self, way: Way, number: int) -> None:
         """So many more pods are planned on the way."""
         route = way.route
         for group, domain, arriving in route.first_arrivals():
-            group.arriving[domain] = arriving
-            group.count(domain, arriving)
+            group.arrive(domain, arriving)
         way.spent.amount += way.cost * number
         for group, domain in route.counts:
             group.count(domain, number)

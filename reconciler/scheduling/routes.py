@@ -58,7 +58,7 @@ class Route:
 
     def first_arrivals(self) -> list[tuple[Group, str, int]]:
         """The pods of DaemonSets that a node adds where no node is planned yet."""
-        return [arrival for arrival in self.arrivals if arrival[1] not in arrival[0].arriving]
+        return [one for one in self.arrivals if one[1] not in one[0].arriving and one[1] not in one[0].reached]
 
     def crowd(self, limits: Mapping[Bond, Bounds], domains: Mapping[Group, Set[str]]) -> int | None:
         """The pods in its domains that spreads count; None when a constraint forbids one more.

@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.differential.draft import REQUIRED, Json
 from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, Difference
-from tests.oracle.features import meant
+from tests.oracle.features import hard, meant
 from tests.oracle.sketch import key_of, pending
 
 #: The share of worlds that one exception may be in.
@@ -71,6 +71,13 @@ def _by_fields(case: Case) -> bool:
     return case.difference.direction == MISSED and "by fields" in case.difference.message
 
 
+def _domains_to_come(case: Case) -> bool:
+    """A spread also counts domains in which a node can be made for the pod, whatever its other spreads say of them."""
+    spec = next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
+    refused = case.difference.direction == MISSED and "unsatisfiable topology" in case.difference.message
+    return refused and bool(hard(spec))
+
+
 def _wanted_near(case: Case) -> bool:
     """The pod gets a new node, where other pending pods that must be near it have room too."""
     chosen = next((pod for pod in case.world["pods"] if key_of(pod) == case.difference.pod), None)
@@ -86,5 +93,6 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),
+    Rule("domains to come", "a spread counts domains where a node for the pod can be made", _domains_to_come),
     Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),
 )

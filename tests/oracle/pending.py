@@ -7,14 +7,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.differential.draft import Json
-from tests.oracle.difference import MISSED, PLANNED
+from api import labels
+from tests.differential.draft import REQUIRED, Json
+from tests.oracle.difference import BLAMED, MISSED, PLANNED
+from tests.oracle.draws_nodes import SOON
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
 from tests.oracle.sketch import bound, key_of
 
 _SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
+_CORDON_TOLERATED: Final = ("", "node.kubernetes.io/unschedulable")
 _TOPOLOGY: Final = ("InterPodAffinity", "PodTopologySpread")
+
+
+def _of_the_pod(case: Case) -> Json:
+    return next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
 
 
 def _several_reasons(case: Case) -> bool:
@@ -23,29 +30,55 @@ def _several_reasons(case: Case) -> bool:
 
 
 def _daemons_of_new_nodes(case: Case) -> bool:
-    own = next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
-    if not hard(own) or not _SPREAD_OVER_DAEMONS(case.world):
+    if not hard(_of_the_pod(case)) or not _SPREAD_OVER_DAEMONS(case.world):
         return False
-    return case.difference.direction == MISSED or (case.difference.direction == PLANNED and _of_some_nodes(case.world))
-
-
-def _of_some_nodes(world: Json) -> bool:
-    specs = (one["spec"]["template"]["spec"] for one in world["daemonSets"])
-    return any("nodeSelector" in spec or "nodeAffinity" in spec.get("affinity", {}) for spec in specs)
+    return case.difference.direction == MISSED or case.difference.plugin == "PodTopologySpread"
 
 
 def _room_kept(case: Case) -> bool:
-    specs = (one["spec"]["template"]["spec"] for one in case.world["daemonSets"])
-    return case.difference.direction == MISSED and any("podAntiAffinity" in spec.get("affinity", {}) for spec in specs)
+    """The node has no room for a missing DaemonSet pod, or something else keeps it away."""
+    specs = [one["spec"]["template"]["spec"] for one in case.world["daemonSets"]]
+    kept = ("podAntiAffinity" in spec.get("affinity", {}) or "hostPort" in str(spec) for spec in specs)
+    return case.difference.direction == MISSED and (len(specs) > 1 or any(kept))
+
+
+def _order_of_company(case: Case) -> bool:
+    required = _of_the_pod(case).get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
+    over_hosts = any(term["topologyKey"] == labels.HOSTNAME for term in required)
+    return case.difference.direction == PLANNED and case.difference.plugin == "InterPodAffinity" and over_hosts
+
+
+def _company_ends(case: Case) -> bool:
+    ending = any(pod["metadata"].get("deletionTimestamp") == SOON for pod in case.world["pods"])
+    return case.difference.direction == BLAMED and case.difference.message.startswith("affinity") and ending
+
+
+def _open_domain(case: Case) -> bool:
+    return case.difference.direction == BLAMED and case.difference.message.startswith("spread")
+
+
+def _cordoned(case: Case) -> bool:
+    tolerations = _of_the_pod(case).get("tolerations", [])
+    tolerated = any(one.get("key", "") in _CORDON_TOLERATED for one in tolerations)
+    cordoned = any(node["spec"].get("unschedulable") for node in case.world["nodes"])
+    return case.difference.direction == MISSED and tolerated and cordoned
 
 
 PENDING: tuple[Rule, ...] = (
     Rule(
         "daemon pods of new nodes",
-        "a spread over zones does not foresee those of a DaemonSet of some instance types only, and a pod with a new "
-        "node may fit on an existing one when it moves alone",
+        "a spread over zones does not foresee those of a DaemonSet of some instance types only, nor those of a plan "
+        "that differs each time it is made; a pod with a new node may fit on an existing one when it moves alone",
         _daemons_of_new_nodes,
     ),
-    Rule("room for a daemon pod", "is kept on a node, although anti-affinity keeps the pod away", _room_kept),
+    Rule("room for a daemon pod", "is kept on a node that the pod cannot come to", _room_kept),
+    Rule(
+        "order of company",
+        "the plan's order has a pod before the one on its new node that it must be near",
+        _order_of_company,
+    ),
+    Rule("company that ends", "a new node is planned beside a pod that is gone by then", _company_ends),
+    Rule("open domains", "a spread counts pods of new nodes in a domain that these may not get", _open_domain),
+    Rule("cordoned nodes", "are no place for pods that tolerate them", _cordoned),
     Rule("short grace, and more", "the exception is not seen beside another difference", _several_reasons),
 )
