@@ -91,3 +91,15 @@ def test_a_daemon_pod_that_cannot_come_is_not_counted_on(hindrance: str) -> None
     there = w.pod("there", "2", node="n", labels={"app": "there"}, ports=port)
     solution = w.solved(w.node("n"), there, agent, w.replicas(1, "web", affinity=_near("agent")))
     assert bool(solution.placed) is (hindrance == "none")
+
+
+def test_a_pod_on_a_node_that_is_there_reckons_with_the_daemon_pods_of_later_nodes() -> None:
+    """The pod of the spread comes first in the plan, and the DaemonSet pod of the new node in z1 before it is bound."""
+    spread = [w.spread(**SELECTOR)]
+    world = [w.node("a", "z1"), w.node("b", "z2"), w.daemon_set("agent", labels=AGENT)]
+    pods = w.replicas(1, "web", "3", labels=ALL, topologySpreadConstraints=spread)
+    other = w.pod("other", "3500m", nodeSelector={labels.ZONE: "z1"}, priority=-1)
+    pool_of_two = w.pool(requirements=zones_of_pool("z1", "z2"))
+    assert w.solved(pool_of_two, *world, pods).placed["default/web-0"] == "node/a"
+    taken = w.pod("taken", "500m", node="a")
+    assert w.solved(pool_of_two, *world, taken, pods, other).placed["default/web-0"] == "node/b"
