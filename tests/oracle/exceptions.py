@@ -72,10 +72,11 @@ def _by_fields(case: Case) -> bool:
 
 
 def _domains_to_come(case: Case) -> bool:
-    """A spread also counts domains in which a node can be made for the pod, whatever its other spreads say of them."""
+    """A spread counts domains in which a node can be made for the pod, whatever its other constraints say of them."""
     spec = next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
     refused = case.difference.direction == MISSED and "unsatisfiable topology" in case.difference.message
-    return refused and bool(hard(spec))
+    company = spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
+    return refused and bool(hard(spec)) and len(hard(spec)) + len(company) > 1
 
 
 def _wanted_near(case: Case) -> bool:
@@ -93,6 +94,6 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),
-    Rule("domains to come", "a spread counts domains where a node for the pod can be made", _domains_to_come),
+    Rule("domains to come", "of several constraints, each counts domains where a node can be made", _domains_to_come),
     Rule("nominated, but refused", "a nominated pod counts on its node, although the plugins refuse it", _nominated),
 )

@@ -14,6 +14,8 @@ _SITES: Final = "reconciler/scheduling/sites.py"
 _GROUPS: Final = "reconciler/scheduling/groups.py"
 _ADMITS: Final = "reconciler/scheduling/admits.py"
 _TALLIES: Final = "reconciler/scheduling/tallies.py"
+_TOPOLOGY: Final = "reconciler/scheduling/topology.py"
+_OPENING: Final = "reconciler/scheduling/opening.py"
 _DEMANDS: Final = "reconciler/scheduling/requirements_of.py"
 _SIDECAR_PORTS: Final = 'if container.restart_policy == "Always":\n            yield from container.ports'
 
@@ -36,6 +38,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     _misread("init containers keep host ports", _PORTS, _SIDECAR_PORTS, "yield from container.ports"),
     _misread("0.0.0.0 is one address", _PORTS, "(a[0] == b[0] or _ANY in (a[0], b[0]))", "a[0] == b[0]"),
     _misread("host ports of any protocol clash", _PORTS, "a[1:] == b[1:]", "a[1] == b[1]"),
+    _misread("host ports of any address clash", _PORTS, "(a[0] == b[0] or _ANY in (a[0], b[0]))", "True"),
     # requests
     _misread("a resize does not count", _PODS, "if not pod.spec.node_name or not (status.", "if True or not (status."),
     _misread(
@@ -113,7 +116,62 @@ MISREADINGS: tuple[Misreading, ...] = (
         "return Bounds(0, bond.max_skew + least - int(bond.self_match), bond.self_match)",
         "return Bounds(0, bond.max_skew + 1 + least - int(bond.self_match), bond.self_match)",
     ),
+    _misread(
+        "a node that lacks a key of the spread counts",
+        _GROUPS,
+        "if not self.keys <= node_labels.keys():",
+        "if False:",
+    ),
+    _misread(
+        "nodes without pods are no domain",
+        _TOPOLOGY,
+        "return counted | offered.keys() | frozenset(self._on_coming_nodes(group))",
+        "return counted",
+    ),
+    _misread(
+        "domains of NodePools that the pod cannot use count",
+        _OPENING,
+        "if rung.demand.possible else ():",
+        "if rung.demand.possible else ():\n"
+        '                    found += [((labels.ZONE, f"zone-{name}"),) for name in "abc"]',
+    ),
+    _misread(
+        "an empty selector of a spread counts every pod",
+        _TOPOLOGY,
+        "selector = Selector(nothing=True)",
+        "pass",
+    ),
+    _misread(
+        "a spread counts no daemon pods of planned nodes",
+        "reconciler/scheduling/routes.py",
+        "    return sum(template.carries(daemon, served)[1] for daemon in group.daemons)",
+        "    return 0",
+    ),
     # company
+    _misread(
+        "a pod counts that one of several affinity terms selects",
+        _GROUPS,
+        "for other in terms[1:]:",
+        "for other in terms[:0]:",
+    ),
+    _misread(
+        "daemon pods keep no pod away from new nodes",
+        "reconciler/scheduling/daemon_company.py",
+        "for daemon in _apart(cls, rung) if template.carries(daemon, served)[0])",
+        "for daemon in ())",
+    ),
+    _misread(
+        "daemon pods are no company on new nodes",
+        "reconciler/scheduling/daemon_company.py",
+        "if bond.group.kind == AFFINITY and any(everywhere for _, everywhere in runs):",
+        "if False:",
+    ),
+    _misread(
+        "a daemon pod comes to any node",
+        _TOPOLOGY,
+        "if domain is None or target.crowded or not daemon.fits_labels(target.possible, target.taints):",
+        "if domain is None or not daemon.fits_labels(target.possible, target.taints):",
+    ),
     _misread(
         "terminating pods keep no pod away",
         _TALLIES,
