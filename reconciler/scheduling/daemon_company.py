@@ -7,6 +7,7 @@ get the types that suit.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -55,11 +56,12 @@ def beside_daemons(template: Template, served: Requirements, cls: PodClass, rung
 def suited(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> Requirements:
     """The instance types whose nodes suit the pods, where a DaemonSet runs on some types only.
 
-    Those without a DaemonSet that keeps the pods away; and those with one that they must be beside, if no pod of their
-    affinity is there yet, or it is over hostnames. Nothing when all types suit, or none does.
+    Those without a DaemonSet that keeps the pods off its hosts (in a wider domain other nodes may carry it); and those
+    with one that they must be beside, if no pod of their affinity is there yet, or it is over hostnames. Nothing when
+    all types suit, or none does.
     """
     types: set[str] | None = None
-    for daemon in sorted(_apart(cls, rung), key=lambda daemon: daemon.key):
+    for daemon in sorted(_apart(cls, rung, (labels.HOSTNAME,)), key=lambda daemon: daemon.key):
         if template.carries(daemon, served) == (True, False):
             free = template.types_of(daemon, served, without=True)
             types = free if types is None else types & free
@@ -72,10 +74,12 @@ def suited(template: Template, served: Requirements, cls: PodClass, rung: Rung) 
     return Requirements((requirement(labels.INSTANCE_TYPE, IN, sorted(types)),)) if types else EMPTY
 
 
-def _apart(cls: PodClass, rung: Rung) -> set[Daemon]:
-    """The DaemonSets whose pods anti-affinity, of the pods or of theirs, keeps the pods away from."""
-    shunned = {daemon for bond in rung.bonds if bond.group.kind == ANTI for daemon in bond.group.daemons}
-    return shunned | {daemon for group in cls.counted if group.kind == ANTI for daemon in group.owner_daemons}
+def _apart(cls: PodClass, rung: Rung, keys: Collection[str] = ()) -> set[Daemon]:
+    """The DaemonSets whose pods anti-affinity over these keys (by default any) keeps the pods away from: theirs or that
+    of the DaemonSets' pods."""
+    own = [bond.group for bond in rung.bonds if bond.group.kind == ANTI and (not keys or bond.key in keys)]
+    others = [group for group in cls.counted if group.kind == ANTI and (not keys or group.key in keys)]
+    return {d for group in own for d in group.daemons} | {d for group in others for d in group.owner_daemons}
 
 
 def keeping_away(template: Template, served: Requirements, cls: PodClass, rung: Rung) -> tuple[str, ...]:

@@ -82,7 +82,9 @@ def _domains_to_come(case: Case) -> bool:
 def _wanted_near(case: Case) -> bool:
     """The pod gets a new node, where other pending pods that must be near it have room too."""
     chosen = next((pod for pod in case.world["pods"] if key_of(pod) == case.difference.pod), None)
-    if chosen is None or case.difference.direction != MISSED or case.difference.message != NEW_NODE:
+    words = case.difference.message
+    elsewhere = case.difference.direction == MISSED and (words == NEW_NODE or words.startswith("waits for a place"))
+    if chosen is None or not elsewhere:
         return False
     return any(meant(pod["spec"], "podAffinity", [chosen]) for pod in pending(case.world) if pod is not chosen)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from api import labels
 from tests.differential.draft import REQUIRED, Json
-from tests.oracle.difference import BLAMED, MISSED, PLANNED
+from tests.oracle.difference import BLAMED, DAEMON, MISSED, PLANNED
 from tests.oracle.draws_nodes import SOON
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
@@ -42,6 +42,10 @@ def _room_kept(case: Case) -> bool:
     return case.difference.direction == MISSED and (len(specs) > 1 or any(kept))
 
 
+def _short(case: Case) -> bool:
+    return case.difference.direction == DAEMON
+
+
 def _order_of_company(case: Case) -> bool:
     required = _of_the_pod(case).get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
     over_hosts = any(term["topologyKey"] == labels.HOSTNAME for term in required)
@@ -70,6 +74,9 @@ PENDING: tuple[Rule, ...] = (
         "a spread over zones does not foresee those of a DaemonSet of some instance types only, nor those of a plan "
         "that differs each time it is made; a pod with a new node may fit on an existing one when it moves alone",
         _daemons_of_new_nodes,
+    ),
+    Rule(
+        "room of a new node", "a type without room for its DaemonSet pods is planned for pods that ask nothing", _short
     ),
     Rule("room for a daemon pod", "is kept on a node that the pod cannot come to", _room_kept),
     Rule(

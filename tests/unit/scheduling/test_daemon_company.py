@@ -39,6 +39,11 @@ def test_pods_that_keep_away_from_a_daemon_set_get_a_type_without_it() -> None:
     assert "gpu-a" not in _types(solution)
 
 
+def test_in_a_zone_other_nodes_may_carry_the_daemon_set() -> None:
+    far = w.between("podAntiAffinity", labels.ZONE, "agent")
+    assert w.solved(w.pool(), _of_gpu_a(), w.replicas(1, "web", affinity=far)).unplaced
+
+
 def test_pods_that_a_daemon_set_keeps_away_from_get_a_type_without_it() -> None:
     solution = w.solved(w.pool(), _of_gpu_a(**_apart("web")), w.replicas(2, "web", labels={"app": "web"}))
     assert not solution.unplaced
