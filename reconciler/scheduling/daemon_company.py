@@ -60,18 +60,21 @@ def suited(template: Template, served: Requirements, cls: PodClass, rung: Rung) 
     with one that they must be beside, if no pod of their affinity is there yet, or it is over hostnames. Nothing when
     all types suit, or none does.
     """
-    types: set[str] | None = None
-    for daemon in sorted(_apart(cls, rung, (labels.HOSTNAME,)), key=lambda daemon: daemon.key):
+    if not cls.beside_daemons:
+        return EMPTY
+    every = template.type_names(served)
+    types = every
+    for daemon in _apart(cls, rung, (labels.HOSTNAME,)):
         if template.carries(daemon, served) == (True, False):
-            free = template.types_of(daemon, served, without=True)
-            types = free if types is None else types & free
+            types = types - template.carriers(daemon, served)
     for bond in rung.bonds:
         wanted = bond.group.kind == AFFINITY and (bond.key == labels.HOSTNAME or not any(bond.group.counts.values()))
         runs = [template.carries(daemon, served) for daemon in bond.group.daemons] if wanted else []
         if any(somewhere for somewhere, _ in runs) and not any(everywhere for _, everywhere in runs):
-            near = set[str]().union(*(template.types_of(daemon, served) for daemon in bond.group.daemons))
-            types = near if types is None else types & near
-    return Requirements((requirement(labels.INSTANCE_TYPE, IN, sorted(types)),)) if types else EMPTY
+            types = types & {name for daemon in bond.group.daemons for name in template.carriers(daemon, served)}
+    if not types or types == every:
+        return EMPTY
+    return Requirements((requirement(labels.INSTANCE_TYPE, IN, sorted(types)),))
 
 
 def _apart(cls: PodClass, rung: Rung, keys: Collection[str] = ()) -> set[Daemon]:

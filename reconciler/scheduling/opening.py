@@ -367,8 +367,7 @@ class Opening:
         """Whether a node of the pool could have the devices that the class's pod claims."""
         if self._devices is None:
             return True
-        table, shape = route.template.table, route.template.shape(route.served)
-        return self._devices.possible(cls.sample, (table.names[int(i)] for i in shape.types), route.served)
+        return self._devices.possible(cls.sample, route.template.type_names(route.served), route.served)
 
     def _routes_of(
         self, cls: PodClass, number: int, constraints: _Constraints

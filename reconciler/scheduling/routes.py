@@ -14,7 +14,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from api import labels
-from api.requirements import EMPTY, IN, Requirements, requirement
+from api.requirements import IN, Requirements, requirement
 from reconciler.scheduling import admits
 from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.classes import PodClass, Rung
@@ -151,13 +151,14 @@ class Wide:
     def route(self, pins: Pins) -> Route | None:
         """The route into these domains; None when no offering is there, or DaemonSet pods keep the pods away."""
         pinned = self.template.join(self.served, pin_requirements(pins)) if pins else self.served
-        suits = suited(self.template, pinned, self.cls, self.rung) if pinned and self.cls.beside_daemons else EMPTY
-        if suits and pinned is not None:
-            pinned = self.template.join(pinned, suits)
-        beside = beside_daemons(self.template, pinned, self.cls, self.rung) if pinned is not None else None
-        if pinned is None or beside is None:
+        if pinned is None:
             return None
-        return _route(self, pinned, pins, beside, suits)
+        suits = suited(self.template, pinned, self.cls, self.rung)
+        narrowed = self.template.join(pinned, suits) if suits else pinned
+        beside = beside_daemons(self.template, narrowed, self.cls, self.rung) if narrowed is not None else None
+        if narrowed is None or beside is None:
+            return None
+        return _route(self, narrowed, pins, beside, suits)
 
     def domains(self, cost: Callable[[Requirements], int | None]) -> Iterator[tuple[str, str]]:
         """The keys with the domains in which a node can be made; `cost` is None where none can."""

@@ -133,12 +133,14 @@ class Template:
         here = rows[self.shape(served).types]
         return bool(here.any()), bool(here.all() and len(here))
 
-    def types_of(self, daemon: Daemon, served: Requirements, *, without: bool = False) -> set[str]:
-        """The names of the instance types under these requirements with, or `without`, a pod of the DaemonSet."""
-        places, rows = self.shape(served).types, self._daemon_rows.get(daemon.key)
-        if rows is None:
-            return {self.table.names[int(i)] for i in places} if without else set()
-        return {self.table.names[int(i)] for i in places if bool(rows[i]) is not without}
+    def carriers(self, daemon: Daemon, served: Requirements) -> set[str]:
+        """The names of the instance types under these requirements with a pod of the DaemonSet."""
+        types, rows = self.shape(served).types, self._daemon_rows.get(daemon.key)
+        return set() if rows is None else {self.table.names[int(i)] for i in types[rows[types]]}
+
+    def type_names(self, served: Requirements) -> set[str]:
+        """The names of the instance types under these requirements."""
+        return {self.table.names[int(i)] for i in self.shape(served).types}
 
     def free_of_ports(self, ports: Sequence[HostPort]) -> Bools | None:
         """Which types' daemons leave these host ports free; None when all do."""

@@ -77,8 +77,7 @@ class Seating:
         return True
 
     def _new_host(self) -> Host:
-        shape = self._template.shape(self._template.requirements)
-        return self._ledger.new_host(sorted({self._template.table.names[int(i)] for i in shape.types}))
+        return self._ledger.new_host(sorted(self._template.type_names(self._template.requirements)))
 
     def _price_alone(self, stock: Stock, pod: Pod, like: tuple[object, ...] | None) -> int | None:
         """What a node for the pod alone costs at least; None when there is none."""
