@@ -8,7 +8,6 @@ pods on the same parts (1.14.1, same API server and emulator).
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,6 +19,7 @@ import kubernetes
 import pytest
 import yaml
 
+from . import record
 from .binding import Json
 from .control_plane import ControlPlane
 from .fleet import is_true
@@ -105,8 +105,7 @@ def _decisions(kerf: Installation) -> Iterator[tuple[int, int]]:
 
 def _said(kerf: Installation, message: str) -> Iterator[Json]:
     """The lines of the controller's log with this message."""
-    rows = map(json.loads, kerf.log("controller").read_text().splitlines())
-    return (row for row in rows if row["message"] == message)
+    return (row for row in record.events(kerf.log("controller")) if row["message"] == message)
 
 
 def _show(

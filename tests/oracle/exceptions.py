@@ -33,6 +33,16 @@ class Case:
     later: frozenset[str] = frozenset()
     soon: bool = False
 
+    @property
+    def pod(self) -> Json | None:
+        """The pod that the difference is about, if it is one of the world."""
+        return next((pod for pod in self.world["pods"] if key_of(pod) == self.difference.pod), None)
+
+    @property
+    def spec(self) -> Json:
+        """The pod's spec; empty when there is no such pod."""
+        return {} if self.pod is None else dict(self.pod["spec"])
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -61,8 +71,7 @@ def _later(case: Case) -> bool:
 
 def _one_term_of_several(case: Case) -> bool:
     """The pod gets a new node by a term of its node affinity before the last."""
-    spec = next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
-    required = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
+    required = case.spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
     new = case.difference.direction == MISSED and case.difference.message == NEW_NODE
     return new and len(required.get("nodeSelectorTerms", [])) > 1
 
@@ -73,16 +82,14 @@ def _by_fields(case: Case) -> bool:
 
 def _domains_to_come(case: Case) -> bool:
     """A spread counts domains in which a node can be made for the pod, whatever its other constraints say of them."""
-    spec = next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
     refused = case.difference.direction == MISSED and "unsatisfiable topology" in case.difference.message
-    company = spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
-    return refused and bool(hard(spec)) and len(hard(spec)) + len(company) > 1
+    spreads, company = hard(case.spec), case.spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
+    return refused and bool(spreads) and len(spreads) + len(company) > 1
 
 
 def _wanted_near(case: Case) -> bool:
     """The pod gets a new node, where other pending pods that must be near it have room too."""
-    chosen = next((pod for pod in case.world["pods"] if key_of(pod) == case.difference.pod), None)
-    words = case.difference.message
+    chosen, words = case.pod, case.difference.message
     elsewhere = case.difference.direction == MISSED and (words == NEW_NODE or words.startswith("waits for a place"))
     if chosen is None or not elsewhere:
         return False

@@ -8,20 +8,16 @@ from __future__ import annotations
 from typing import Final
 
 from api import labels
-from tests.differential.draft import REQUIRED, Json
+from tests.differential.draft import REQUIRED
 from tests.oracle.difference import BLAMED, DAEMON, MISSED, PLANNED
 from tests.oracle.draws_nodes import SOON
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
-from tests.oracle.sketch import bound, key_of
+from tests.oracle.sketch import bound
 
 _SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
 _CORDON_TOLERATED: Final = ("", "node.kubernetes.io/unschedulable")
 _TOPOLOGY: Final = ("InterPodAffinity", "PodTopologySpread")
-
-
-def _of_the_pod(case: Case) -> Json:
-    return next((pod["spec"] for pod in case.world["pods"] if key_of(pod) == case.difference.pod), {})
 
 
 def _several_reasons(case: Case) -> bool:
@@ -30,7 +26,7 @@ def _several_reasons(case: Case) -> bool:
 
 
 def _daemons_of_new_nodes(case: Case) -> bool:
-    if not hard(_of_the_pod(case)) or not _SPREAD_OVER_DAEMONS(case.world):
+    if not hard(case.spec) or not _SPREAD_OVER_DAEMONS(case.world):
         return False
     return case.difference.direction == MISSED or case.difference.plugin == "PodTopologySpread"
 
@@ -47,7 +43,7 @@ def _short(case: Case) -> bool:
 
 
 def _order_of_company(case: Case) -> bool:
-    required = _of_the_pod(case).get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
+    required = case.spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
     over_hosts = any(term["topologyKey"] == labels.HOSTNAME for term in required)
     return case.difference.direction == PLANNED and case.difference.plugin == "InterPodAffinity" and over_hosts
 
@@ -62,7 +58,7 @@ def _open_domain(case: Case) -> bool:
 
 
 def _cordoned(case: Case) -> bool:
-    tolerations = _of_the_pod(case).get("tolerations", [])
+    tolerations = case.spec.get("tolerations", [])
     tolerated = any(one.get("key", "") in _CORDON_TOLERATED for one in tolerations)
     cordoned = any(node["spec"].get("unschedulable") for node in case.world["nodes"])
     return case.difference.direction == MISSED and tolerated and cordoned
