@@ -30,6 +30,7 @@ from reconciler.scheduling.search import Search
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.topology import Topology
+from reconciler.scheduling.turns import after_company
 from reconciler.scheduling.volumes import volume_demands
 from reconciler.scheduling.world import Ground, survey
 from reconciler.scheduling.zones import effective_zones
@@ -125,7 +126,7 @@ def solve(
         new_nodes=nodes,
         unplaced={**claiming, **not_readable(broken | malformed), **left},
         pool_problems=problems,
-        order=tuple(order),
+        order=tuple(after_company(order, nodes, round_.packed, classes)),
         zones=zones,
         bound=least_price(templates, round_.packed, effort),
         devices=devices.granted(round_.assignment.placed) if devices is not None else (),

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from api import labels
-from tests.differential.draft import REQUIRED
-from tests.oracle.difference import BLAMED, DAEMON, MISSED, PLANNED
+from tests.oracle.difference import BLAMED, DAEMON, MISSED
 from tests.oracle.draws_nodes import SOON
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
@@ -42,12 +40,6 @@ def _short(case: Case) -> bool:
     return case.difference.direction == DAEMON
 
 
-def _order_of_company(case: Case) -> bool:
-    required = case.spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
-    over_hosts = any(term["topologyKey"] == labels.HOSTNAME for term in required)
-    return case.difference.direction == PLANNED and case.difference.plugin == "InterPodAffinity" and over_hosts
-
-
 def _company_ends(case: Case) -> bool:
     ending = any(pod["metadata"].get("deletionTimestamp") == SOON for pod in case.world["pods"])
     return case.difference.direction == BLAMED and case.difference.message.startswith("affinity") and ending
@@ -75,11 +67,6 @@ PENDING: tuple[Rule, ...] = (
         "room of a new node", "a type without room for its DaemonSet pods is planned for pods that ask nothing", _short
     ),
     Rule("room for a daemon pod", "is kept on a node that the pod cannot come to", _room_kept),
-    Rule(
-        "order of company",
-        "the plan's order has a pod before the one on its new node that it must be near",
-        _order_of_company,
-    ),
     Rule("company that ends", "a new node is planned beside a pod that is gone by then", _company_ends),
     Rule("open domains", "a spread counts pods of new nodes in a domain that these may not get", _open_domain),
     Rule("cordoned nodes", "are no place for pods that tolerate them", _cordoned),

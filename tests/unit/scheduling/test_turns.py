@@ -1,0 +1,61 @@
+"""The order of a plan: the kube-scheduler, asked in that order, binds each pod to its new node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import labels
+from reconciler.scheduling.solution import Solution
+from tests.unit.scheduling import worlds as w
+
+NEAR = {
+    "podAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": "api"}}}
+        ]
+    }
+}
+API = {"app": "api"}
+
+
+def _refused(plan: Solution, near: set[str], api: set[str]) -> list[str]:
+    """The pods that are not admitted when they come in the plan's order."""
+    node = {pod: number for number, one in enumerate(plan.new_nodes) for pod in one.pods}
+    hosts: set[int] = set()
+    refused = []
+    for pod in plan.order:
+        first = pod in api and not hosts
+        if pod in near and node[pod] not in hosts and not first:
+            refused.append(pod)
+        elif pod in api:
+            hosts.add(node[pod])
+    return refused
+
+
+def _pods(name: str, number: int, cpu: str, **spec: Any) -> list[Any]:
+    return w.replicas(number, name, cpu, **spec)
+
+
+def test_pods_come_after_those_on_their_node_that_they_must_be_near() -> None:
+    """Each has a node of its own for its host port; the company of one of them is the smallest pod, planned last."""
+    large, small = _pods("large", 1, "2", labels=API), _pods("small", 1, "100m", labels=API)
+    followers = _pods("web", 2, "1", affinity=NEAR, ports=[{"hostPort": 80}])
+    plan = w.solved(w.pool(), large, followers, small)
+    assert len(plan.new_nodes) == 2
+    assert len(plan.order) == 4
+    assert not _refused(plan, {pod.key for pod in followers}, {pod.key for pod in (*large, *small)})
+
+
+def test_a_pod_alone_on_its_node_comes_before_all_that_it_must_be_near() -> None:
+    """It may be the first of them, and only that."""
+    large = _pods("large", 2, "3500m", labels=API)
+    small = _pods("small", 3, "100m", labels=API, affinity=NEAR)
+    plan = w.solved(w.pool(), large, small)
+    near = {pod.key for pod in small}
+    assert len(plan.order) == 5
+    assert not _refused(plan, near, near | {pod.key for pod in large})
+
+
+def test_pods_without_affinity_stay_in_their_order() -> None:
+    plan = w.solved(w.pool(), _pods("one", 3, "2"), _pods("two", 3, "1"))
+    assert list(plan.order) == [f"default/{name}-{number}" for name in ("one", "two") for number in range(3)]
