@@ -91,13 +91,12 @@ def _learned(snapshot: Snapshot, known: Mismatches, judged: Iterable[Verdict]) -
     """With the facts that the judged nodes teach; without a trait that one of its nodes has lost."""
     facts = replace(known, traits=tuple(trait for trait in known.traits if not _is_over(snapshot, trait)))
     nodes = {one.watched.claim.name: one.watched for one in judged}
-    for name in sorted(nodes):
-        claim, node = nodes[name].claim, nodes[name].node
-        size = learned.size_of(snapshot, claim, node)
-        facts = mismatches.with_size(facts, size) if size is not None else facts
+    pairs = [(nodes[name].claim, nodes[name].node) for name in sorted(nodes)]
+    for claim, node in pairs:
         for trait in learned.traits_of(snapshot, claim, node):
             facts = mismatches.with_trait(facts, trait)
-    return facts
+    sizes = (learned.size_of(snapshot, claim, node) for claim, node in pairs)
+    return mismatches.with_sizes(facts, [size for size in sizes if size is not None])
 
 
 def _is_over(snapshot: Snapshot, trait: Trait) -> bool:
@@ -116,9 +115,18 @@ def _with(record: Record | None, verdict: Verdict, now: datetime, inputs: str) -
     differs = "; ".join(map(str, learned.differences(one.claim, one.node)))[:LONGEST_TEXT]
     if record is None:
         return Record(shape=verdict.shape, since=created, at=now, inputs=inputs, claim=uid, node=node, differs=differs)
-    if record.claim == uid or verdict.shape not in one.probes:
+    if record.counts(uid) or verdict.shape not in one.probes:
         return record
-    return replace(record, at=now, nodes=record.nodes + 1, inputs=inputs, claim=uid, node=node, differs=differs)
+    return replace(
+        record,
+        at=now,
+        nodes=record.nodes + 1,
+        inputs=inputs,
+        claim=uid,
+        earlier=record.after(uid),
+        node=node,
+        differs=differs,
+    )
 
 
 def with_condition(

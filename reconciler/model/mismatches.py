@@ -36,6 +36,10 @@ LONGEST: Final = 16 * 1024
 #: A record from the future is not believed, but for clocks that differ.
 _CLOCKS: Final = timedelta(minutes=5)
 _MOST_NODES: Final = 1_000_000
+#: A record names so many NodeClaims before the latest.
+_MOST_EARLIER: Final = 8
+#: A fact that is seen again has its time renewed no more often than this: each time is a write.
+_RENEWED_EVERY: Final = timedelta(hours=6)
 
 LONGEST_TEXT: Final = 256
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -51,6 +55,7 @@ class Record(Value, frozen=True, kw_only=True):
         nodes: number of nodes that did not help.
         inputs: hash of everything that may change the outcome, as of the latest verdict.
         claim: UID of the latest NodeClaim.
+        earlier: UIDs of the NodeClaims before it, the latest last: each node counts once.
         node: name of its Node.
         differs: the differences between that Node and the plan, in words.
     """
@@ -61,8 +66,18 @@ class Record(Value, frozen=True, kw_only=True):
     nodes: Annotated[int, msgspec.Meta(ge=1, le=_MOST_NODES)] = 1
     inputs: Text = ""
     claim: Text = ""
+    earlier: Annotated[tuple[Text, ...], msgspec.Meta(max_length=_MOST_EARLIER)] = ()
     node: Text = ""
     differs: Text = ""
+
+    def counts(self, claim_uid: str) -> bool:
+        """Whether the node of a NodeClaim is in the count."""
+        return claim_uid == self.claim or claim_uid in self.earlier
+
+    def after(self, claim_uid: str) -> tuple[str, ...]:
+        """The `earlier` NodeClaims when that one is the latest."""
+        others = (uid for uid in (*self.earlier, self.claim) if uid and uid != claim_uid)
+        return tuple(others)[-_MOST_EARLIER:]
 
     @property
     def next_probe(self) -> datetime:
@@ -82,6 +97,10 @@ class Size(Value, frozen=True, kw_only=True):
     amounts: Mapping[Text, Annotated[int, msgspec.Meta(ge=0)]]
     at: Instant
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.instance_type, self.image, self.hash
+
 
 class Trait(Value, frozen=True, kw_only=True):
     """A taint that a NodePool does not declare, or a label that never came, and up to two `nodes` that showed it.
@@ -94,6 +113,10 @@ class Trait(Value, frozen=True, kw_only=True):
     hash: Text
     nodes: Annotated[tuple[Text, ...], msgspec.Meta(max_length=2)]
     at: Instant
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.kind, self.text, self.hash
 
     @property
     def is_proven(self) -> bool:
@@ -139,22 +162,33 @@ def believable(found: Mismatches, now: datetime) -> Mismatches:
     )
 
 
-def with_size(found: Mismatches, size: Size) -> Mismatches:
-    """With one more fact about a type; the latest of the type, image and hash counts."""
-    key = (size.instance_type, size.image, size.hash)
-    kept = [one for one in found.sizes if (one.instance_type, one.image, one.hash) != key]
-    return replace(found, sizes=(*kept, size)[-_MOST_FACTS:])
+def with_sizes(found: Mismatches, sizes: Iterable[Size]) -> Mismatches:
+    """With facts about types that are seen now; of each type, image and hash the least amounts count."""
+    seen: dict[tuple[str, str, str], Size] = {}
+    for one in sizes:
+        known = seen.get(one.key)
+        seen[one.key] = one if known is None else replace(known, amounts=_least(known.amounts, one.amounts))
+    kept = []
+    for size in found.sizes:
+        new = seen.pop(size.key, None)
+        stands = new is None or (size.amounts == new.amounts and new.at < size.at + _RENEWED_EVERY)
+        kept.append(size if stands or new is None else new)
+    return replace(found, sizes=(*kept, *seen.values())[-_MOST_FACTS:])
+
+
+def _least(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: min(a for a in (one.get(name), other.get(name)) if a is not None) for name in {**one, **other}}
 
 
 def with_trait(found: Mismatches, trait: Trait) -> Mismatches:
-    """With one more node that showed a taint or the lack of a label."""
-    key = (trait.kind, trait.text, trait.hash)
-    known = next((one for one in found.traits if (one.kind, one.text, one.hash) == key), None)
-    if known is not None:
-        nodes = known.nodes if set(trait.nodes) <= set(known.nodes) else (*known.nodes[-1:], *trait.nodes)
-        trait = replace(trait, nodes=nodes, at=known.at if nodes == known.nodes else trait.at)
-    kept = [one for one in found.traits if (one.kind, one.text, one.hash) != key]
-    return replace(found, traits=(*kept, trait)[-_MOST_FACTS:])
+    """With one more node that showed a taint or the lack of a label, unless two have shown it lately."""
+    known = next((one for one in found.traits if one.key == trait.key), None)
+    if known is None:
+        return replace(found, traits=(*found.traits, trait)[-_MOST_FACTS:])
+    if set(trait.nodes) <= set(known.nodes) or (known.is_proven and trait.at < known.at + _RENEWED_EVERY):
+        return found
+    trait = replace(trait, nodes=(*known.nodes[-1:], *trait.nodes))
+    return replace(found, traits=tuple(trait if one is known else one for one in found.traits))
 
 
 def annotation(found: Mismatches) -> str:

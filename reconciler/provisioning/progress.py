@@ -168,7 +168,7 @@ def _in_flight(
         claim = snapshot.node_claims[name]
         for shape in probed_by(claim) & records.keys():
             awaits = _joins(claim, snapshot.now) or _is_open(snapshot, found.get(name), (name, shape) in open_)
-            if awaits and not claim.metadata.deleting and records[shape].claim != claim.metadata.uid:
+            if awaits and not claim.metadata.deleting and not records[shape].counts(claim.metadata.uid):
                 flying[shape] = name
     return flying
 

@@ -52,6 +52,7 @@ from reconciler.runtime.inbox import (
     Withheld,
 )
 from reconciler.runtime.inventories import Inventories
+from reconciler.runtime.node_changes import NodeChanges
 from reconciler.runtime.noticing import grace_of, makes_room
 from reconciler.runtime.shifts import ZonalShifts, by_name, lies_there
 
@@ -69,10 +70,6 @@ LOOKED_AT_WITHIN = timedelta(seconds=10)
 Witness = Callable[[Kind, Any | None, Any | None], None]
 
 
-def _unseen(kind: Kind, old: Any | None, new: Any | None) -> None:
-    """The witness that looks away."""
-
-
 class State:
     """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue.
 
@@ -85,7 +82,7 @@ class State:
         *,
         build: Build,
         interpret: Callable[[Message], Interruption | None],
-        witness: Witness = _unseen,
+        witness: Witness = lambda kind, old, new: None,
         unbuilt: Callable[[str, Exception], None] = lambda name, error: None,
         ailing: Callable[[str], None] = lambda category: None,
     ) -> None:
@@ -94,7 +91,7 @@ class State:
         self.fleet = Fleet()
         self.batch = BatchWindow()
         self.catalogues = Catalogues(settings, build, unbuilt)
-        self.inventories = Inventories()
+        self.inventories, self._node_changes = Inventories(), NodeChanges()
         self.cluster_facts: ClusterFacts | None = None
         self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
         self.freshness = Freshness()
@@ -283,6 +280,7 @@ class State:
 
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """The pods of a node that is going want places elsewhere, and those that are expected on one that is gone."""
+        self._node_changes.noticed(old, new, now)
         for claim in self.cluster.claims_of(new.name) if new is not None else ():
             self.catalogues.learned.seen(claim, new, now)  # type: ignore[arg-type]
         for pod in self.cluster.expected_on((new or old).name).values() if old is None or new is None else ():  # type: ignore[union-attr]
@@ -372,6 +370,7 @@ class State:
             nominations=self._pass.nominations,
             buffer_pods=self._pass.buffer_pods,
             unread_since=self._pass.unread_since,
+            node_changed_at=self._node_changes.at(now),
             under_way=self.under_way,
             fresh_at=MappingProxyType(self.freshness.at),
             proposals=self.proposals,

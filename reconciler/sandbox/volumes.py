@@ -12,7 +12,7 @@ from typing import Any
 
 from api import labels
 from reconciler.model import kinds
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Node, Pod
 from reconciler.model.storage import PersistentVolumeClaim, StorageClass
 from reconciler.sandbox.api_server import ApiServer, Key, Record
 from reconciler.sandbox.claims import BOUND, EBS, IN_TREE
@@ -98,7 +98,7 @@ class Volumes:
                 continue
             storage = self._class_of(claim.value)
             if not claim.value.spec.volume_name and storage is not None:
-                claim = self._provision(claim, storage, node.value.metadata.labels.get(labels.ZONE, ""))
+                claim = self._provision(claim, storage, _zone(node.value))
             if claim.value.spec.volume_name:
                 self._attach(claim.value.spec.volume_name, pod.spec.node_name)
 
@@ -178,6 +178,12 @@ def claims_of(pod: Pod) -> Iterator[str]:
             yield volume.persistent_volume_claim.claim_name
         elif volume.ephemeral is not None:
             yield f"{pod.metadata.name}-{volume.name}"
+
+
+def _zone(node: Node) -> str:
+    """The zone of the machine, whatever the labels of its Node: a provider ID is `aws:///<zone>/<instance>`."""
+    parts = node.spec.provider_id.split("/")
+    return parts[3] if len(parts) > 3 else node.metadata.labels.get(labels.ZONE, "")
 
 
 def _allowed(storage: StorageClass) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Evidence that a node is other than planned: Kerf made it for a pod, and the pod cannot run there.
 
 A node is watched from the time it joins until its pods are bound. The verdict comes when the node is initialized and
-the kube-scheduler has had time to try the pods, or later while a taint keeps them off that the NodePool does not
-declare: such a taint may go. It is no evidence that other pods took the capacity, that pods of the same shape run on
-the node or on a newer one, or that the node is cordoned, not ready, disrupted or deleted.
+the kube-scheduler has had time to try the pods since the node last changed, or later while a taint keeps them off that
+the NodePool does not declare: such a taint may go. It is no evidence that other pods took the capacity, that pods of
+the same shape run on the node or on a newer one, or that the node is cordoned, not ready, disrupted or deleted.
 """
 
 from __future__ import annotations
@@ -158,9 +158,19 @@ def _watch(snapshot: Snapshot, name: str) -> tuple[Watched | None, datetime | No
     if node is None or not missing:
         return None, since + WATCHED
     foreign = foreign_taints(claim, node)
-    verdict = since + (WATCHED if initialized is None else TAINT_GOES if foreign else SETTLES)
+    verdict = (
+        since + WATCHED if initialized is None else _verdict(since, snapshot.node_changed_at.get(node.name), foreign)
+    )
     until = min(instant for instant in (verdict, verdict + RECORDED, since + WATCHED) if instant > snapshot.now)
     return Watched(claim, node, initialized is not None, missing, probed_by(claim), foreign, verdict), until
+
+
+def _verdict(since: datetime, changed: datetime | None, foreign: Sequence[Taint]) -> datetime:
+    """For an initialized node; each change gives the kube-scheduler time once more, within bounds."""
+    if foreign:
+        return since + TAINT_GOES
+    settled = since + SETTLES if changed is None else max(since, changed) + SETTLES
+    return min(settled, since + TAINT_GOES + SETTLES)
 
 
 def _since(claim: NodeClaim, type_: str) -> datetime | None:

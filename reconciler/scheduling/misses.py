@@ -93,7 +93,7 @@ def _of_volumes(funnel: Funnel) -> str:
 
 
 def _allowed(row: Requirement) -> str:
-    return _listed(sorted(row.values)) if row.values and not row.complement else str(row)
+    return _listed(sorted(value or '""' for value in row.values)) if row.values and not row.complement else str(row)
 
 
 def _of_offerings(funnel: Funnel) -> str:

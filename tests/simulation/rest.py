@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -19,9 +19,9 @@ from reconciler.sandbox.world import World
 THOUGHT_AGAIN = timedelta(minutes=3)
 
 
-def unrest(world: World) -> list[str]:
-    """What is still on its way, or left over."""
-    return [*_claims(world), *_nodes(world), *_pods(world)]
+def unrest(world: World, waiting: Container[str] = ()) -> list[str]:
+    """Objects that are still on their way, or left over. Pods that are `waiting`, by key, may stay as they are."""
+    return [*_claims(world), *_nodes(world), *_pods(world, waiting)]
 
 
 def _claims(world: World) -> Iterator[str]:
@@ -52,11 +52,12 @@ def _nodes(world: World) -> Iterator[str]:
             yield f"node {node.name} is going, not ready, tainted ({', '.join(odd)}) or out of load balancers"
 
 
-def _pods(world: World) -> Iterator[str]:
-    """No pod with a controller is lost; nobody waits."""
+def _pods(world: World, waiting: Container[str]) -> Iterator[str]:
+    """No pod with a controller is lost; none waits but those that may."""
     here: list[Pod] = [p for p in _values(world, kinds.POD) if not p.metadata.deleting]
-    yield from (f"pod {p.key} is {p.status.phase}" for p in here if p.status.phase not in ("Running", "Succeeded"))
-    running = Counter(p.metadata.labels.get("app") for p in here if p.status.phase == "Running")
+    settled = [p for p in here if p.status.phase in ("Running", "Succeeded") or p.key in waiting]
+    yield from (f"pod {p.key} is {p.status.phase}" for p in here if p not in settled)
+    running = Counter(p.metadata.labels.get("app") for p in settled if p.status.phase != "Succeeded")
     for kind in (DEPLOYMENT, STATEFUL_SET):
         for app in _values(world, kind):
             if running[app.metadata.name] != app.spec.replicas:

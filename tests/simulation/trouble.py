@@ -75,7 +75,7 @@ class Trouble(Faults):
         self.depose: Callable[[float], None] = lambda seconds: None
         #: The latest writes with their outcome; how many there were, and events.
         self.log: deque[str] = deque(maxlen=_REMEMBERED)
-        self.writes = self.events = 0
+        self.writes = self.events = self.events_on_pods = 0
         #: What the controller can see in spite of the faults.
         self.sight = Sight()
 
@@ -105,6 +105,7 @@ class Trouble(Faults):
     def before(self, call: Call) -> None:
         if call.verb == "emit":
             self.events += 1
+            self.events_on_pods += call.subject.startswith("pod/")
             self._note(call, "")
         elif call.verb not in READS and call.verb not in HARMLESS:
             self.writes += 1

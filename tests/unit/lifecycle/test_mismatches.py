@@ -14,7 +14,7 @@ from reconciler.lifecycle import mismatches as stage
 from reconciler.lifecycle.view import View
 from reconciler.model import mismatches
 from reconciler.model.memory import Memory
-from reconciler.model.mismatches import Mismatches, Record
+from reconciler.model.mismatches import Mismatches, Record, Size
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.progress_world import claim, ready
 
@@ -49,6 +49,53 @@ def test_a_further_attempt_counts_once() -> None:
     assert (second.nodes, second.claim, second.since) == (2, "uid-n2", record.since)
     assert recorded(probe, ready("n2"), WEB, pool=remembering(second)) == (second,)
     assert recorded(claim("n3", WEB), ready("n3"), WEB, pool=remembering(second)) == (second,)
+
+
+def _rewritten(own: NodePool, *objects: Any, minutes: float = 0) -> Mismatches:
+    """The content of the annotation after one more look at the same nodes, so many minutes later."""
+    turn = Memory().turn(w.world(own, *objects, now=w.NOW + timedelta(minutes=minutes)))
+    return stage.recorded(View(turn.snapshot), own, stage.find(turn))
+
+
+def _noted(found: Mismatches) -> NodePool:
+    pool = w.pool()
+    meta = msgspec.structs.replace(pool.metadata, annotations={labels.MISMATCHES: mismatches.annotation(found)})
+    return msgspec.structs.replace(pool, metadata=meta)
+
+
+def test_the_same_nodes_change_nothing_when_they_are_looked_at_again() -> None:
+    """Two further attempts at once, of one type with two amounts, and three nodes that lack a label."""
+    (record,) = recorded(claim("n0", WEB), ready("n0"), WEB)
+    probes = [claim(f"n{i}", WEB, annotations={labels.PROBES: record.shape}) for i in (1, 2, 3)]
+    lacking = [
+        msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, labels={"team": "a", **old}))
+        for one in probes
+        if (old := one.metadata.labels)
+    ]
+    nodes = [ready(f"n{i}", cpu=cpu) for i, cpu in ((1, "3"), (2, "2"), (3, "3"))]
+    first = _rewritten(remembering(record), *lacking, *nodes, WEB)
+    assert (first.records[0].nodes, len(first.traits), first.sizes[0].amounts["cpu"]) == (4, 1, 2000)
+    assert _rewritten(_noted(first), *lacking, *nodes, WEB) == first
+    assert _rewritten(_noted(first), *lacking, *nodes, WEB, minutes=1) == first
+
+
+@pytest.mark.parametrize(("hours", "renewed"), [(5, False), (7, True)])
+def test_a_fact_that_is_seen_again_is_renewed_now_and_then(hours: int, renewed: bool) -> None:
+    (record,) = recorded(claim("n1", WEB), ready("n1"), WEB)
+    size = Size(instance_type="default", image="ami-1", hash="", amounts={"cpu": 3000}, at=w.NOW - hours * HOUR)
+    known = _noted(Mismatches(records=(record,), sizes=(size,)))
+    (found,) = _rewritten(known, claim("n1", WEB), ready("n1", cpu="3"), WEB).sizes
+    assert (found.at == w.NOW) == renewed
+
+
+def test_an_annotation_of_an_earlier_release_is_read() -> None:
+    text = (
+        '{"records":[{"shape":"s","since":"2026-01-01T00:00:00Z","at":"2026-01-01T00:00:00Z","nodes":2,"claim":"u"}]}'
+    )
+    meta = msgspec.structs.replace(w.pool().metadata, annotations={labels.MISMATCHES: text})
+    (record,) = mismatches.remembered(msgspec.structs.replace(w.pool(), metadata=meta)).records
+    assert record.counts("u")
+    assert record.after("v") == ("u",)
 
 
 @pytest.mark.parametrize(("minutes", "left"), [(2, 0), (300, 1)])

@@ -41,6 +41,19 @@ def test_a_taint_that_the_pool_does_not_declare_has_five_minutes() -> None:
     assert not found.undecided
 
 
+@pytest.mark.parametrize(("changed", "undecided"), [(1.9, False), (3.5, True)])
+def test_a_taint_that_goes_gives_pods_another_minute(changed: float, undecided: bool) -> None:
+    """The node is initialized for four minutes; its taint went so many minutes after that."""
+    at = {"n1": w.NOW - timedelta(minutes=4 - changed)}
+    (found,) = judged(claim("n1", WEB, minutes=4), ready("n1"), WEB, node_changed_at=at)
+    assert found.undecided == undecided
+
+
+def test_a_node_that_changes_for_ever_is_evidence_in_the_end() -> None:
+    (found,) = judged(claim("n1", WEB, minutes=6), ready("n1"), WEB, node_changed_at={"n1": w.NOW})
+    assert not found.undecided
+
+
 @pytest.mark.parametrize(
     ("why", "node", "others"),
     [

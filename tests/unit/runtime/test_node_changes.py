@@ -1,0 +1,52 @@
+"""The instant at which a Node was last seen to change, as far as pods may be let in by it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api.v1.meta import Taint
+from reconciler.model.objects import Node
+from reconciler.runtime.node_changes import KEPT, NodeChanges
+from tests.unit.scheduling import worlds as w
+
+NODE = w.node("n1")
+LATER = w.NOW + timedelta(minutes=1)
+
+
+def _noticed(new: Node) -> NodeChanges:
+    changes = NodeChanges()
+    changes.noticed(None, NODE, w.NOW)
+    changes.noticed(NODE, new, LATER)
+    return changes
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        replace(NODE, spec=replace(NODE.spec, taints=(Taint(key="k", effect="NoSchedule"),))),
+        replace(NODE, metadata=replace(NODE.metadata, labels={**NODE.metadata.labels, "k": "v"})),
+        replace(NODE, status=replace(NODE.status, allocatable={"cpu": "1"})),
+    ],
+    ids=["taints", "labels", "allocatable"],
+)
+def test_a_change_that_lets_pods_in_counts(new: Node) -> None:
+    assert _noticed(new).at(LATER) == {"n1": LATER}
+
+
+def test_other_changes_do_not_count() -> None:
+    annotated: dict[str, Any] = {"annotations": {"heartbeat": "1"}}
+    assert _noticed(replace(NODE, metadata=replace(NODE.metadata, **annotated))).at(LATER) == {"n1": w.NOW}
+
+
+def test_a_node_is_forgotten_when_it_goes_when_time_passes_and_when_the_clock_is_set_back() -> None:
+    changes = _noticed(NODE)
+    assert not changes.at(w.NOW + KEPT)
+    changes = _noticed(NODE)
+    assert not changes.at(w.NOW - timedelta(seconds=1))
+    changes = _noticed(NODE)
+    changes.noticed(NODE, None, LATER)
+    assert not changes.at(LATER)
