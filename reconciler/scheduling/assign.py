@@ -24,7 +24,7 @@ from reconciler.scheduling.founding import Followers
 from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.opening import Item, ItemKey, Opening
 from reconciler.scheduling.places import Places
-from reconciler.scheduling.ports import HostPort, clash
+from reconciler.scheduling.ports import HeldPorts
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Bools, Columns, Ints
 
@@ -52,7 +52,7 @@ class Assignment:
         self.columns, self.places, self.targets = columns, places, places.targets
         self.free = places.free.copy()
         self.slots = VolumeSlots(places.attached, len(places.targets))
-        self.ports: dict[int, tuple[HostPort, ...]] = {}
+        self.ports: dict[int, HeldPorts] = {}
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
         self.left: dict[str, tuple[PodClass, Pod]] = {}
@@ -259,7 +259,7 @@ class Assignment:
         roomy = np.flatnonzero(good)
         if not cls.ports and not cls.claiming:
             return int(roomy[0]) if len(roomy) else None
-        free = (int(p) for p in roomy if not clash(cls.ports, self._ports(int(p))))
+        free = (int(p) for p in roomy if not self.held_ports(int(p)).clash(cls.ports))
         return next((place for place in free if self._equipped(cls, place)), None)
 
     def _admitted(self, cls: PodClass, rung: Rung) -> Bools:
@@ -313,9 +313,12 @@ class Assignment:
             self._static[key] = good & ~self.places.settling if cls.settled else good
         return self._static[key]
 
-    def _ports(self, place: int) -> tuple[HostPort, ...]:
+    def held_ports(self, place: int) -> HeldPorts:
         """The host ports that are taken there."""
-        return self.ports.get(place, self.targets[place].ports)
+        held = self.ports.get(place)
+        if held is None:
+            held = self.ports[place] = HeldPorts(self.targets[place].ports)
+        return held
 
     def _equipped(self, cls: PodClass, place: int) -> bool:
         """Whether the devices are there that the class's pod claims."""
@@ -330,7 +333,7 @@ class Assignment:
         on their order is not asked again.
         """
         target = self.targets[place]
-        if cls.ports and clash(cls.ports, self._ports(place)):
+        if cls.ports and self.held_ports(place).clash(cls.ports):
             return False
         bounds = self._bounds(cls, rung) if rung.bonds else {}
         for bond in rung.bonds:
@@ -348,7 +351,7 @@ class Assignment:
         self.free[place] -= need
         self.slots.add(cls.attaching, place)
         if cls.ports:
-            self.ports[place] = self._ports(place) + cls.ports
+            self.held_ports(place).take(cls.ports)
         cls.bind(rung)
         if self._devices is not None and cls.claiming:
             self._devices.place(pod, target)

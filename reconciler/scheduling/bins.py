@@ -14,7 +14,7 @@ from reconciler.scheduling.admits import MANY, apart, bounds
 from reconciler.scheduling.daemon_company import beside_daemons
 from reconciler.scheduling.groups import AFFINITY, ANTI, Bond, Group
 from reconciler.scheduling.opening import Item
-from reconciler.scheduling.ports import HostPort, clash
+from reconciler.scheduling.ports import HeldPorts
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
 
@@ -81,7 +81,7 @@ class Bin:
     content: list[tuple[Item, int]] = field(default_factory=list)
     counts: dict[Group, int] = field(default_factory=dict)
     owners: dict[Group, int] = field(default_factory=dict)
-    ports: list[HostPort] = field(default_factory=list)
+    ports: HeldPorts = field(default_factory=HeldPorts)
 
     @classmethod
     def filled(cls, template: Template, requirements: Requirements, content: Sequence[tuple[Item, int]]) -> Bin:
@@ -99,7 +99,7 @@ class Bin:
             list(self.content),
             dict(self.counts),
             dict(self.owners),
-            list(self.ports),
+            self.ports.copy(),
         )
 
     def most(self, item: Item, *, with_company: bool = False) -> int:
@@ -122,7 +122,7 @@ class Bin:
             if group.kind == ANTI and group.key == labels.HOSTNAME and self.owners.get(group, 0):
                 return 0
         if item.cls.ports:
-            most = 0 if clash(item.cls.ports, self.ports) else min(most, 1)
+            most = 0 if self.ports.clash(item.cls.ports) else min(most, 1)
         return most
 
     def add(self, item: Item, number: int, requirements: Requirements) -> None:
@@ -130,7 +130,7 @@ class Bin:
         self.requirements = requirements
         self.used = self.used + item.need * number
         self.content.append((item, number))
-        self.ports.extend(item.cls.ports)
+        self.ports.take(item.cls.ports)
         for group in item.cls.counted:
             if group.key == labels.HOSTNAME:
                 self.counts[group] = self.counts.get(group, 0) + number

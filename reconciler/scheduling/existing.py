@@ -17,7 +17,6 @@ from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.groups import Bond
 from reconciler.scheduling.misses import least_lack
-from reconciler.scheduling.ports import clash
 from reconciler.scheduling.types import Bools
 
 #: Of nodes that the solve was told to leave out.
@@ -67,7 +66,7 @@ def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]
     for place, name in enumerate(assignment.columns.names):
         yield f"lacks {name}", assignment.free[:, place] >= need[place]
     if cls.ports:
-        taken = [clash(cls.ports, assignment.ports.get(n, target.ports)) for n, target in enumerate(places.targets)]
+        taken = [assignment.held_ports(place).clash(cls.ports) for place in range(len(places.targets))]
         yield "has its host ports taken", ~np.array(taken, dtype=np.bool_)
     for one, admitting in assignment.company(cls, cls.rungs[-1]):
         if isinstance(one, Bond):

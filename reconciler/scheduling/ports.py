@@ -41,7 +41,38 @@ def _ports(pod: Pod) -> Iterator[ContainerPort]:
         yield from container.ports
 
 
+class HeldPorts:
+    """The host ports that are taken on a node, found by port and protocol: to ask costs what is asked about."""
+
+    __slots__ = ("_addresses",)
+
+    def __init__(self, ports: Iterable[HostPort] = ()) -> None:
+        self._addresses: dict[tuple[int, str], tuple[str, ...]] = {}
+        self.take(ports)
+
+    def __iter__(self) -> Iterator[HostPort]:
+        """By port, in the order in which these were first taken."""
+        return ((address, *key) for key, addresses in self._addresses.items() for address in addresses)
+
+    def take(self, ports: Iterable[HostPort]) -> None:
+        for address, number, protocol in ports:
+            key = number, protocol
+            self._addresses[key] = (*self._addresses.get(key, ()), address)
+
+    def clash(self, ports: Iterable[HostPort]) -> bool:
+        """Whether some of these ports conflicts with one that is taken; `::` is an address like others."""
+        for address, number, protocol in ports:
+            held = self._addresses.get((number, protocol))
+            if held is not None and (address == _ANY or _ANY in held or address in held):
+                return True
+        return False
+
+    def copy(self) -> HeldPorts:
+        made = HeldPorts()
+        made._addresses = dict(self._addresses)
+        return made
+
+
 def clash(one: Iterable[HostPort], two: Iterable[HostPort]) -> bool:
-    """Whether some port of one conflicts with some port of the other; `::` is an address like others."""
-    held = list(two)
-    return any(a[1:] == b[1:] and (a[0] == b[0] or _ANY in (a[0], b[0])) for a in one for b in held)
+    """Whether some port of one conflicts with some port of the other."""
+    return HeldPorts(two).clash(one)

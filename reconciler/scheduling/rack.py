@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from api.requirements import Requirements
 from reconciler.scheduling.admits import bounds
 from reconciler.scheduling.bins import Bin, Stock
+from reconciler.scheduling.dealing import best_first, dealt
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.opening import Item
-from reconciler.scheduling.ports import HostPort, clash
+from reconciler.scheduling.ports import HeldPorts
 from reconciler.scheduling.sizes import Size, Sizes
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import NO_PRICE, Bools, Ints
@@ -33,7 +35,11 @@ _TINY = 1e-12
 #: No more nodes than these are looked at when one is to grow.
 _MOST_GROWN = 256
 Indices = NDArray[np.intp]
-_NO_KINDS: Indices = np.zeros(0, dtype=np.intp)
+Bytes = NDArray[np.int8]
+_NO_KINDS: Bytes = np.zeros(0, dtype=np.int8)
+_NO_PORTS: Final = HeldPorts()
+#: Pods may not join nodes of a kind; they may, and change nothing about these; they may, and narrow their requirements.
+_NO, _SAME, _NARROWED = 0, 1, 2
 Floats = NDArray[np.float64]
 
 
@@ -52,7 +58,7 @@ class Draft:
     requirements: Requirements
     used: Ints
     content: dict[Stock, int]
-    ports: tuple[HostPort, ...]
+    ports: HeldPorts
 
     @classmethod
     def of(cls, full: Bin, stocks: Mapping[Item, Stock]) -> Draft:
@@ -60,7 +66,7 @@ class Draft:
         content: dict[Stock, int] = {}
         for item, number in full.content:
             content[stocks[item]] = content.get(stocks[item], 0) + number
-        return cls(full.requirements, full.used, content, tuple(full.ports))
+        return cls(full.requirements, full.used, content, full.ports)
 
 
 class Rack:
@@ -72,17 +78,16 @@ class Rack:
         self._weights[list(weights)] = list(weights.values())
         self.size = 0
         self.kinds: list[Kind] = []
+        self._nodes: list[int] = []
         self.content: list[dict[Stock, int]] = []
-        self.ports: dict[int, tuple[HostPort, ...]] = {}
+        self.ports: dict[int, HeldPorts] = {}
         self.fullness = 1.0
         self.meant: dict[Stock, list[tuple[Size, int]]] = {}
         self._numbers: dict[tuple[Requirements, Size], int] = {}
-        self._joints: dict[tuple[int, bool], Indices] = {}
+        self._joints: dict[tuple[int, bool], Bytes] = {}
+        self._narrowed: dict[tuple[int, int], Requirements] = {}
         self._narrowing: set[int] = set()
         self._less: dict[int, Floats] = {}
-        self._requirements: list[Requirements] = []
-        self._lot_of: dict[Requirements, int] = {}
-        self._lots: list[int] = []
         self._rooms = np.zeros((16, len(template.table.columns.names)), dtype=np.int64)
         self._free = np.zeros((len(template.table.columns.names), 64), dtype=np.int64)
         self._weighed = np.zeros(self._free.shape)
@@ -98,23 +103,23 @@ class Rack:
             return 0
         joints = self._joint(stock)
         if only is not None:
-            joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, -1)
+            joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, _NO)
         taking, each = self._chosen(self._able(stock, joints), self._likeness(stock), number)
         if not len(taking):
             return 0
         if each == 1 and len(taking) == number:  # whoever is able has room for one
             taken, done = np.ones(number, dtype=np.int64), number
         else:
-            taking, taken = _dealt(taking, self._room_for(stock, taking, number), number, each)
+            taking, taken = dealt(taking, self._room_for(stock, taking, number), number, each)
             done = int(taken.sum())
         if stock.lane in self._narrowing:
-            self._kind[taking] = joints[self._kind[taking]]
+            self._narrow(stock.lane, joints, taking)
         self._put(stock, taking, taken)
         return done
 
-    def _able(self, stock: Stock, joints: Indices) -> Bools:
+    def _able(self, stock: Stock, joints: Bytes) -> Bools:
         """Which nodes have room for one more pod of a stock, and may have it."""
-        able = joints.take(self._kind[: self.size]) >= 0
+        able: Bools = joints.take(self._kind[: self.size]) != _NO
         for column, need in stock.steps:
             able &= self._free[column, : self.size] >= need
         self._bar(stock, able)
@@ -132,7 +137,7 @@ class Rack:
         """For each kind, how much less alike its nodes count because pods of the lane would narrow them."""
         known, joints = self._less.get(lane), self._joints[lane, False]
         if known is None or len(known) < len(joints):
-            known = self._less[lane] = np.where(joints == np.arange(len(joints)), 0.0, _LESS_ALIKE)
+            known = self._less[lane] = np.where(joints == _SAME, 0.0, _LESS_ALIKE)
         return known
 
     def _chosen(self, able: Bools, likeness: Floats, number: int) -> tuple[Indices, int]:
@@ -147,7 +152,7 @@ class Rack:
         alike = (among >= among[best] - _ALIKE).nonzero()[0]
         each = max(int(-(-number // max(len(alike) * self.fullness, 1))), 1)
         nodes = alike if len(alike) >= number else able.nonzero()[0]
-        return nodes[_best_first(likeness[nodes], number)], each
+        return nodes[best_first(likeness[nodes], number)], each
 
     def _room_for(self, stock: Stock, nodes: Indices, number: int) -> Ints:
         """How many of so many pods of a stock each of these nodes can take; all are able to take one."""
@@ -173,11 +178,12 @@ class Rack:
 
     def open(self, number: int, size: Size, requirements: Requirements) -> None:
         """So many empty nodes of a size."""
-        self._grow(Kind(requirements, size), number)
+        if number:
+            self._grow(Kind(requirements, size), number)
 
     def room(self, stock: Stock) -> Ints:
         """What is free in all on the nodes that the stock's pods may join."""
-        able = self._joint(stock)[self._kind[: self.size]] >= 0 if self.size else np.zeros(0, dtype=np.bool_)
+        able = self._joint(stock)[self._kind[: self.size]] != _NO if self.size else np.zeros(0, dtype=np.bool_)
         return np.asarray(self._free[:, : self.size][:, able].sum(axis=1))
 
     def grow(self, stock: Stock, sizes: Sizes, most: float) -> float | None:
@@ -185,7 +191,7 @@ class Rack:
         if not self.size:
             return None
         joint = self._joint(stock, dear=True)[self._kind[: self.size]]
-        able = joint >= 0
+        able = joint != _NO
         self._bar(stock, able)
         nodes = np.flatnonzero(able)[:_MOST_GROWN]
         if not len(nodes):
@@ -193,22 +199,24 @@ class Rack:
         used = self._used(nodes)
         extra = np.full(len(nodes), np.inf)
         then = np.zeros(len(nodes), dtype=np.intp)
-        lots = np.array(self._lots, dtype=np.intp)[joint[nodes]]
-        for lot in sorted(set(lots.tolist())):
-            here = np.flatnonzero(lots == lot)
+        lots: dict[Requirements, list[int]] = {}
+        for place, kind in enumerate(self._kind[nodes].tolist()):
+            lots.setdefault(self._with(stock.lane, kind, joint[nodes[place]]), []).append(place)
+        for requirements, here in lots.items():
             more = np.concatenate([used[here], used[here] + stock.item.need])
-            prices, rows = sizes.holding(self._requirements[lot], more)
+            prices, rows = sizes.holding(requirements, more)
             now, grown = prices[: len(here)], prices[len(here) :]
             good = np.isfinite(now) & np.isfinite(grown)
-            extra[here[good]], then[here] = grown[good] - now[good], rows[len(here) :]
+            extra[np.array(here)[good]], then[here] = grown[good] - now[good], rows[len(here) :]
         best = int(extra.argmin())
         if extra[best] >= most:
             return None
-        node, requirements = int(nodes[best]), self._requirements[lots[best]]
+        node, kind = int(nodes[best]), int(self._kind[nodes[best]])
+        requirements = self._with(stock.lane, kind, joint[node])
         size = sizes.at(requirements, int(then[best]))
         room = np.maximum(size.room, used[best] + stock.item.need)
         self._free[:, node] += room - self.kinds[self._kind[node]].size.room
-        self._kind[node] = self._number(Kind(requirements, Size(size.place, room, size.price)))
+        self._become(nodes[best : best + 1], Kind(requirements, Size(size.place, room, size.price)))
         self._put(stock, nodes[best : best + 1], np.ones(1, dtype=np.int64))
         return float(extra[best])
 
@@ -239,7 +247,7 @@ class Rack:
 
     def _bar_by_ports(self, stock: Stock, able: Bools) -> None:
         for node, held in self.ports.items():
-            if able[node] and clash(stock.item.cls.ports, held):
+            if able[node] and held.clash(stock.item.cls.ports):
                 able[node] = False
         if self.template.has_daemon_ports:
             for node in np.flatnonzero(able).tolist():
@@ -261,7 +269,7 @@ class Rack:
             held = self.content[node]
             held[stock] = held.get(stock, 0) + number
             if stock.item.cls.ports:
-                self.ports[node] = (*self.ports.get(node, ()), *stock.item.cls.ports)
+                self.ports.setdefault(node, HeldPorts()).take(stock.item.cls.ports)
 
     def _take(self, node: int, need: Ints) -> None:
         free = self._free[:, node]
@@ -275,39 +283,65 @@ class Rack:
         self._length[nodes] = np.sqrt(np.einsum("ij,ij->j", weighed, weighed)) + _TINY
 
     # --- kinds --------------------------------------------------------------------------------------------------
-    def _joint(self, stock: Stock, *, dear: bool = False) -> Indices:
-        """For each kind the kind that its nodes become when pods of the stock join, -1 where they may not.
+    def _joint(self, stock: Stock, *, dear: bool = False) -> Bytes:
+        """For each kind whether pods of the stock may join its nodes: not, as they are (`_SAME`), or `_NARROWED`.
 
         Nodes that cost much more than what the pods ask for themselves are left to those who need them, unless `dear`.
         """
-        found = self._joints.setdefault((stock.lane, dear), _NO_KINDS)
-        while len(found) < len(self.kinds):  # a joint kind may be new
+        found = self._joints.get((stock.lane, dear), _NO_KINDS)
+        if len(found) < len(self.kinds):
             later = enumerate(self.kinds[len(found) :], len(found))
-            more = [self._joined(kind, stock.served, number, dear) for number, kind in later]
-            if any(joint not in (-1, number) for number, joint in enumerate(more, len(found))):
+            more = [self._joined(stock, kind, number, dear) for number, kind in later]
+            if _NARROWED in more:
                 self._narrowing.add(stock.lane)
-            found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.intp)])
+            found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.int8)])
         return found
 
-    def _joined(self, kind: Kind, served: Requirements, number: int, dear: bool) -> int:
-        joint = self.template.join(kind.requirements, served)
+    def _joined(self, stock: Stock, kind: Kind, number: int, dear: bool) -> int:
+        if not self._nodes[number]:  # no node will be of this kind any more
+            return _NO
+        joint = self.template.join(kind.requirements, stock.served)
         if joint is None:
-            return -1
+            return _NO
         place = kind.size.place
-        then, now, own = (int(self.template.shape(r).price_at[place]) for r in (joint, kind.requirements, served))
+        then, now, own = (int(self.template.shape(r).price_at[place]) for r in (joint, kind.requirements, stock.served))
         if then == NO_PRICE or then > now * _NARROWING or (then > own * _DEAR and not dear):
-            return -1
-        return number if joint == kind.requirements else self._number(Kind(joint, kind.size))
+            return _NO
+        if joint == kind.requirements:
+            return _SAME
+        self._narrowed[stock.lane, number] = joint
+        return _NARROWED
+
+    def _with(self, lane: int, kind: int, joint: int) -> Requirements:
+        """The requirements of a node of the kind when pods of the lane have joined."""
+        return self.kinds[kind].requirements if joint == _SAME else self._narrowed[lane, kind]
+
+    def _narrow(self, lane: int, joints: Bytes, nodes: Indices) -> None:
+        """These nodes are of other kinds when pods of the lane have joined.
+
+        A kind comes with its first node and goes with its last, so there are never more than nodes.
+        """
+        kinds = self._kind[nodes]
+        for number in dict.fromkeys(kinds[joints[kinds] == _NARROWED].tolist()):
+            kind = self.kinds[number]
+            self._become(nodes[kinds == number], Kind(self._narrowed[lane, number], kind.size))
+
+    def _become(self, nodes: Indices, kind: Kind) -> None:
+        """These nodes, which are of one kind, are of that kind from now on."""
+        before, after = int(self._kind[nodes[0]]), self._number(kind)
+        self._kind[nodes] = after
+        self._nodes[after] += len(nodes)
+        self._nodes[before] -= len(nodes)
+        if not self._nodes[before]:
+            gone = self.kinds[before]
+            del self._numbers[gone.requirements, gone.size]
 
     def _number(self, kind: Kind) -> int:
         key = (kind.requirements, kind.size)
         if key not in self._numbers:
             number = self._numbers[key] = len(self.kinds)
             self.kinds.append(kind)
-            if kind.requirements not in self._lot_of:
-                self._lot_of[kind.requirements] = len(self._requirements)
-                self._requirements.append(kind.requirements)
-            self._lots.append(self._lot_of[kind.requirements])
+            self._nodes.append(0)
             if number >= len(self._rooms):
                 self._rooms = np.pad(self._rooms, ((0, len(self._rooms)), (0, 0)))
             self._rooms[number] = kind.size.room
@@ -329,7 +363,8 @@ class Rack:
                     rows[group] = np.pad(row, (0, more))
         places = np.arange(first, self.size, dtype=np.intp)
         self._set_free(places, np.repeat(kind.size.room[:, None], nodes, axis=1))
-        self._kind[places] = self._number(kind)
+        self._kind[places] = number = self._number(kind)
+        self._nodes[number] += nodes
         self.content += ({} for _ in range(nodes))
         return places
 
@@ -346,34 +381,9 @@ class Rack:
             return []
         taken = self._used(np.arange(self.size, dtype=np.intp))
         return [
-            Draft(self.kinds[kind].requirements, own, content, self.ports.get(node, ()))
+            Draft(self.kinds[kind].requirements, own, content, self.ports.get(node, _NO_PORTS))
             for node, (kind, own, content) in enumerate(
                 zip(self._kind[: self.size].tolist(), taken, self.content, strict=True)
             )
             if content
         ]
-
-
-def _best_first(likeness: Floats, number: int) -> Indices:
-    """The places of the likest, best first: no more than there can be pods."""
-    if number * 4 > len(likeness):
-        return (-likeness).argsort(kind="stable")[:number]
-    best = np.sort((-likeness).argpartition(number)[:number])
-    return np.asarray(best[(-likeness[best]).argsort(kind="stable")])
-
-
-def _dealt(nodes: Indices, most: Ints, number: int, each: int) -> tuple[Indices, Ints]:
-    """So many pods dealt out in order, so many to each node and none more than it can take; then what is left."""
-    if len(nodes) == 1:
-        return nodes, np.minimum(most, number)
-    taken = _in_turn(np.minimum(most, each), number)
-    rest = number - int(taken.sum())
-    if rest:
-        taken = taken + _in_turn(most - taken, rest)
-    some = taken > 0
-    return nodes[some], taken[some]
-
-
-def _in_turn(most: Ints, number: int) -> Ints:
-    """So many pods, each place filled before the next one."""
-    return np.asarray(np.maximum(np.minimum(number - (np.cumsum(most) - most), most), 0))

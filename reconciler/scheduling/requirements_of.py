@@ -145,8 +145,11 @@ def ladder(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[D
         if not rungs or rungs[-1] != demand:
             rungs.append(demand)
         wishes = wishes.relaxed()
+    known: dict[Requirements, list[Demand]] = {}
+    for rung in rungs:
+        known.setdefault(rung.requirements, []).append(rung)
     others = (_demand(pod, replace(last, terms=(term,))) for term in required_terms(pod)[:-1])
-    return (*rungs, *(demand for demand in others if demand not in rungs))
+    return (*rungs, *(demand for demand in others if demand not in known.get(demand.requirements, ())))
 
 
 def _wishes(pod: Pod, respect_preferences: bool, soft_taints: bool) -> _Wishes:

@@ -21,7 +21,7 @@ from api.v1.meta import Taint
 from api.v1.nodepool import NodePool
 from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.scheduling.daemons import Daemon
-from reconciler.scheduling.ports import HostPort, clash
+from reconciler.scheduling.ports import HeldPorts, HostPort
 from reconciler.scheduling.types import NO_PRICE, Bools, Ints, TypeTable
 
 T = TypeVar("T")
@@ -142,11 +142,12 @@ class Template:
         """The names of the instance types under these requirements."""
         return {self.table.names[int(i)] for i in self.shape(served).types}
 
-    def free_of_ports(self, ports: Sequence[HostPort]) -> Bools | None:
+    def free_of_ports(self, ports: Iterable[HostPort]) -> Bools | None:
         """Which types' daemons leave these host ports free; None when all do."""
-        if not ports or not self.has_daemon_ports:
+        if not self.has_daemon_ports:
             return None
-        return np.array([not clash(ports, held) for held in self.daemon_ports], dtype=np.bool_)
+        taken = HeldPorts(ports)
+        return np.array([not taken.clash(held) for held in self.daemon_ports], dtype=np.bool_)
 
     # --- shapes -------------------------------------------------------------------------------------------------
     def _type_mask(self, requirements: Requirements) -> Bools:

@@ -58,9 +58,12 @@ def _pods(world: World, waiting: Container[str]) -> Iterator[str]:
     settled = [p for p in here if p.status.phase in ("Running", "Succeeded") or p.key in waiting]
     yield from (f"pod {p.key} is {p.status.phase}" for p in here if p not in settled)
     running = Counter(p.metadata.labels.get("app") for p in settled if p.status.phase != "Succeeded")
+    held_up = {
+        p.metadata.labels.get("app") for p in here if p.key in waiting
+    }  # a StatefulSet makes one after the other
     for kind in (DEPLOYMENT, STATEFUL_SET):
         for app in _values(world, kind):
-            if running[app.metadata.name] != app.spec.replicas:
+            if running[app.metadata.name] != app.spec.replicas and app.metadata.name not in held_up:
                 yield f"{app.metadata.name} has {running[app.metadata.name]} of {app.spec.replicas} pods"
 
 

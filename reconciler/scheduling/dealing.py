@@ -1,0 +1,36 @@
+"""Pods dealt out to nodes in the making: the likest nodes first, and how many each takes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconciler.scheduling.types import Ints
+
+Indices = NDArray[np.intp]
+Floats = NDArray[np.float64]
+
+
+def best_first(likeness: Floats, number: int) -> Indices:
+    """The places of the likest, best first: no more than there can be pods."""
+    if number * 4 > len(likeness):
+        return (-likeness).argsort(kind="stable")[:number]
+    best = np.sort((-likeness).argpartition(number)[:number])
+    return np.asarray(best[(-likeness[best]).argsort(kind="stable")])
+
+
+def dealt(nodes: Indices, most: Ints, number: int, each: int) -> tuple[Indices, Ints]:
+    """So many pods dealt out in order, so many to each node and none more than it can take; then what is left."""
+    if len(nodes) == 1:
+        return nodes, np.minimum(most, number)
+    taken = _in_turn(np.minimum(most, each), number)
+    rest = number - int(taken.sum())
+    if rest:
+        taken = taken + _in_turn(most - taken, rest)
+    some = taken > 0
+    return nodes[some], taken[some]
+
+
+def _in_turn(most: Ints, number: int) -> Ints:
+    """So many pods, each place filled before the next one."""
+    return np.asarray(np.maximum(np.minimum(number - (np.cumsum(most) - most), most), 0))
