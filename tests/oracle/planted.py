@@ -36,9 +36,16 @@ MISREADINGS: tuple[Misreading, ...] = (
     # host ports
     _misread("sidecars have no host ports", _PORTS, _SIDECAR_PORTS, _SIDECAR_PORTS.replace('"Always"', '"Never"')),
     _misread("init containers keep host ports", _PORTS, _SIDECAR_PORTS, "yield from container.ports"),
-    _misread("0.0.0.0 is one address", _PORTS, "(a[0] == b[0] or _ANY in (a[0], b[0]))", "a[0] == b[0]"),
-    _misread("host ports of any protocol clash", _PORTS, "a[1:] == b[1:]", "a[1] == b[1]"),
-    _misread("host ports of any address clash", _PORTS, "(a[0] == b[0] or _ANY in (a[0], b[0]))", "True"),
+    _misread(
+        "0.0.0.0 is one address", _PORTS, "(address == _ANY or _ANY in held or address in held)", "address in held"
+    ),
+    _misread(
+        "host ports of any protocol clash",
+        _PORTS,
+        "held = self._addresses.get((number, protocol))",
+        "held = tuple(a for key in self._addresses if key[0] == number for a in self._addresses[key]) or None",
+    ),
+    _misread("host ports of any address clash", _PORTS, "(address == _ANY or _ANY in held or address in held)", "True"),
     # requests
     _misread("a resize does not count", _PODS, "if not pod.spec.node_name or not (status.", "if True or not (status."),
     _misread(
