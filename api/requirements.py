@@ -159,6 +159,11 @@ class Requirements(Mapping[str, Requirement]):
     def __len__(self) -> int:
         return len(self._by_key)
 
+    @property
+    def size(self) -> int:
+        """The number of keys and of their values together."""
+        return len(self._by_key) + sum(len(row.values) for row in self._by_key.values())
+
     def allowed(self, key: str) -> Requirement:
         """The requirement of a key; Exists when there is none."""
         return self._by_key.get(key) or Requirement(key, True)

@@ -314,6 +314,8 @@ class Plan:
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
     unread_since: Mapping[str, datetime] = field(default_factory=dict)
+    #: The UIDs of the pods for which the pass had no work left.
+    left_over: frozenset[str] = frozenset()
     #: Numbers for metrics, by Prometheus name and label pairs.
     gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
     #: What consolidation has promised, where there is anything to remember or to forget of it; what was measured now.
@@ -341,6 +343,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
     nominations: list[Nomination] = []
     buffer_pods: dict[str, int] = {}
     unread_since: dict[str, datetime] = {}
+    left_over: frozenset[str] = frozenset()
     gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
     measured: list[Measured] = []
     foreseen: list[NodeClaim] = []
@@ -352,6 +355,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         nominations += plan.nominations
         if plan.buffer_pods:
             buffer_pods.update(plan.buffer_pods)
+        left_over |= plan.left_over
         if plan.unread_since:
             unread_since.update(plan.unread_since)
         if plan.gauges:
@@ -373,6 +377,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         foreseen=tuple(foreseen),
         buffer_pods=buffer_pods,
         unread_since=unread_since,
+        left_over=left_over,
         gauges=gauges,
         accounts=accounts,
         measured=tuple(measured),

@@ -24,10 +24,17 @@ from reconciler.provisioning.waiting import patiently
 from reconciler.scheduling.classes import Shape, shape_of
 from reconciler.scheduling.remedies import with_fixes
 from reconciler.scheduling.solve import Ground, PodRefusal, Solution, solve, survey
+from reconciler.scheduling.work import Work
 
 #: So many classes of pods without a place get a full account, and so many pods may be solved to find what would help.
 ACCOUNTS: Final = 50
 SPEND: Final = 1000
+#: About half a second; and of very many pods, some time for each: what is as plain as most pods takes a tenth of that.
+_STEPS: Final = 100_000
+_STEPS_A_POD: Final = 30
+_STEPS_A_SECOND: Final = 200_000
+#: What would help those without a place may be looked for with this part of the steps.
+_FOR_FIXES: Final = 4
 #: Trials may solve all pods of a pass so many times over; one counts as no less than this part of them.
 _TIMES: Final = 4
 _LEAST: Final = 32
@@ -67,10 +74,12 @@ def _solved(snapshot: Snapshot, pods: Sequence[Pod], ground: Ground, accounts: i
 
         def solved(gone: Sequence[Pod], improved: bool) -> Solution:
             improve = snapshot.settings.improve if improved else timedelta()
-            return solve(snapshot, pods, gone=gone, improve=improve, ground=ground, accounts=accounts)
+            work = Work(budget(len(pods)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
+            return solve(snapshot, pods, gone=gone, improve=improve, ground=ground, accounts=accounts, work=work)
 
         solution = patiently(snapshot, pods, ground, solved)
-        return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only)
+        work = Work(budget(len(pods)) // _FOR_FIXES)
+        return with_fixes(snapshot, pods, solution, ground, spend=spend, only=only, work=work)
     except Exception as error:
         reason = broken(error)
     trials = _Trials(snapshot, _sound(snapshot, ground), _TIMES * len(pods), len(pods) // _LEAST)
@@ -78,7 +87,7 @@ def _solved(snapshot: Snapshot, pods: Sequence[Pod], ground: Ground, accounts: i
     for most in (1, len(pods)):
         good, bad = _halved(trials, kinds, most)
         try:
-            return _refusing(solve(snapshot, _some(good), ground=trials.ground), bad)
+            return _refusing(solve(snapshot, _some(good), ground=trials.ground, work=Work(budget(len(pods)))), bad)
         except Exception as error:
             reason = broken(error)
     return _refusing(Solution(pool_problems=trials.ground.problems), [(pods, reason)])
@@ -97,10 +106,15 @@ class _Trials:
         """What solving for these pods fails with; None when it succeeds."""
         self.left -= max(len(pods), self.least)
         try:
-            solve(self.snapshot, pods, ground=self.ground)
+            solve(self.snapshot, pods, ground=self.ground, work=Work(budget(len(pods))))
         except Exception as error:
             return broken(error)
         return None
+
+
+def budget(pods: int) -> int:
+    """The steps that one round of a pass over so many pods may take."""
+    return max(_STEPS, _STEPS_A_POD * pods)
 
 
 def _sound(snapshot: Snapshot, ground: Ground) -> Ground:

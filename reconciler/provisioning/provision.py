@@ -34,11 +34,12 @@ from reconciler.scheduling.daemons import daemon_problems
 from reconciler.scheduling.reserving import DEFERRED
 from reconciler.scheduling.sites import sites
 from reconciler.scheduling.solve import PodRefusal, Solution
+from reconciler.scheduling.work import WORK_BUDGET
 
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
 #: Refusals of pods that may well have a place in a moment.
-_NOT_YET = frozenset({DEFERRED.code, TERMINATING})
+_NOT_YET = frozenset({DEFERRED.code, TERMINATING, WORK_BUDGET})
 _ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
 _RULES = "kerf_refused_pods"
 _LEAST_NOMINATION = timedelta(seconds=10)
@@ -168,7 +169,14 @@ def _plan(
         gauges=gauges,
         purchase=solution.purchase,
         unread_since=unread_since(snapshot, solution),
+        left_over=_left_over(snapshot, unplaced),
     )
+
+
+def _left_over(snapshot: Snapshot, unplaced: Mapping[str, PodRefusal]) -> frozenset[str]:
+    """The UIDs of the pods for which this pass had no work left."""
+    keys = (key for key, why in unplaced.items() if why.code == WORK_BUDGET)
+    return frozenset(snapshot.pods[key].metadata.uid for key in keys if key in snapshot.pods.by_key)
 
 
 def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

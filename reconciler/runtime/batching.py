@@ -67,9 +67,9 @@ class BatchWindow:
         """Whether a pod came that wants a place, or a node began to go; what was served in vain does not count."""
         return self._asked_at is not None and self._asked_at >= then
 
-    def served(self, now: datetime) -> None:
-        """A plan worked the batch off."""
-        self._batch = None
+    def served(self, now: datetime, *, again: bool = False) -> None:
+        """A plan worked the batch off; `again` says that it left pods over for a next one, which follows at once."""
+        self._batch = Batch(now, now, again=True) if again else None
         self._served_at = now
 
     def at(self, now: datetime) -> Batch | None:

@@ -97,9 +97,9 @@ class State:
         self.freshness = Freshness()
         self.proposals: tuple[Proposal, ...] = ()
         self.kept: Mapping[str, Reason] = {}
-        #: What the executor was about when the news that are in by now were not.
+        #: Actions that were under way when the latest news were not in; objects that changed since the slow half was
+        #: last asked, None for one that is gone.
         self.under_way: tuple[Action, ...] = ()
-        #: Objects that changed since the slow half was last asked; None for one that is gone.
         self.changes: dict[Ref, Any | None] = {}
         self._interpret, self._witness = interpret, witness
         self._watched = kinds.watched(settings)
@@ -320,7 +320,7 @@ class State:
         """Remember what a plan says beside its actions: nominations, accounts, and that the batch was served."""
         if plan.provisioned:
             self._pass = plan
-            self.batch.served(now)
+            self.batch.served(now, again=bool(plan.left_over))
         if plan.accounts is not None:
             self._accounts = plan.accounts
         for nomination in (one for one in plan.nominations if not one.over):
@@ -370,6 +370,7 @@ class State:
             nominations=self._pass.nominations,
             buffer_pods=self._pass.buffer_pods,
             unread_since=self._pass.unread_since,
+            left_over=self._pass.left_over,
             node_changed_at=self._node_changes.at(now),
             under_way=self.under_way,
             fresh_at=MappingProxyType(self.freshness.at),

@@ -126,6 +126,26 @@ def allows(bond: Bond, domain: str | None, domains: Set[str]) -> bool:
     return current(bond, domains).admits(bond.group.counts.get(domain, 0))
 
 
+def opens(bond: Bond, limits: Bounds, domains: tuple[str | None, ...]) -> bool:
+    """Whether one more pod may go to a node with one of these domains, whichever it gets."""
+    if bond.group.kind != ANTI and (len(domains) > 1 or None in domains):
+        return False
+    counts = bond.group.counts
+    return all(domain is None or limits.admits(counts.get(domain, 0)) for domain in domains)
+
+
+def clear(group: Group, domains: tuple[str | None, ...]) -> bool:
+    """Whether no pod with this anti-affinity is in any of these domains."""
+    return not any(group.owners.get(domain, 0) for domain in domains if domain is not None)
+
+
+def admits_pins(pins: Iterable[tuple[str, str]], limits: Mapping[Bond, Bounds]) -> bool:
+    """Whether constraints admit one more pod in these domains, by key."""
+    at = dict(pins)
+    found = ((bond.group.counts.get(at[bond.key], 0), bounds) for bond, bounds in limits.items() if bond.key in at)
+    return all(bounds.admits(count) for count, bounds in found)
+
+
 def apart(bond: Bond) -> int:
     """The number of pods of its own that a hostname constraint admits on one host; `MANY` if it limits none."""
     return MANY if bond.group.kind == AFFINITY else bounds(bond).more(0)

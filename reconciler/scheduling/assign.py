@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Final
 
 import numpy as np
 
 from api import labels
 from reconciler.model.objects import Pod
+from reconciler.scheduling import admits
 from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.attachments import VolumeSlots
 from reconciler.scheduling.claims import pod_mark
@@ -21,15 +23,18 @@ from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import PLAIN, Course, Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.founding import Followers
-from reconciler.scheduling.groups import AFFINITY, ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
 from reconciler.scheduling.opening import Item, ItemKey, Opening
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.ports import HeldPorts
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Bools, Columns, Ints
+from reconciler.scheduling.work import Work
 
 #: Pods of one class, in their order.
 Batch = tuple[PodClass, Sequence[Pod]]
+#: Steps for a class, whatever its constraints.
+_A_CLASS: Final = 4
 
 
 class Assignment:
@@ -48,7 +53,9 @@ class Assignment:
         open_new: bool,
         course: Course = PLAIN,
         devices: DeviceLedger | None = None,
+        work: Work | None = None,
     ) -> None:
+        self.work = work if work is not None else Work()
         self.columns, self.places, self.targets = columns, places, places.targets
         self.free = places.free.copy()
         self.slots = VolumeSlots(places.attached, len(places.targets))
@@ -56,10 +63,12 @@ class Assignment:
         self.placed: dict[str, str] = {}
         self.order: list[str] = []
         self.left: dict[str, tuple[PodClass, Pod]] = {}
+        #: The numbers of classes for which no steps were left.
+        self.cut: set[int] = set()
         self._devices = devices
         self.given_up = 0
         self._anew = course.anew
-        self._opening = Opening(templates, caps, dict(course.domains), devices, shut=not open_new)
+        self._opening = Opening(templates, caps, dict(course.domains), devices, shut=not open_new, work=self.work)
         self._followers = Followers((), {}, self._opening)
         self._static: dict[tuple[int, int], Bools] = {}
         self._needs: Mapping[int, Ints] = {}
@@ -99,7 +108,7 @@ class Assignment:
             self._opening.lift()
             for cls, pods in self._waiting():
                 done = self._retry(cls, pods, place)
-                progress = progress or (done > 0 and any(_waits(c) for c, _ in self._waiting()))
+                progress = progress or (done > 0 and any(c.waits for c, _ in self._waiting()))
 
     def _waiting(self) -> list[Batch]:
         found: dict[int, tuple[PodClass, list[Pod]]] = {}
@@ -151,14 +160,19 @@ class Assignment:
                 progress = progress or done > 0
                 if done < len(pods):
                     waiting.append((cls, pods[done:]))
-            if not progress or not any(_waits(cls) for cls, _ in waiting):
+                    if self.work.spent and cls.number not in unknown:
+                        self.cut.add(cls.number)
+            if self.work.spent or not progress or not any(cls.waits for cls, _ in waiting):
                 self.left |= {pod.key: (cls, pod) for cls, pods in waiting for pod in pods}
                 return
             queue = waiting
 
     def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
-        """Place pods of one class until one has no place; how many have one (the first ones)."""
+        """Place pods of one class until one has no place or no steps are left; how many have one (the first ones)."""
         done = 0
+        if self.work.spent:
+            return 0
+        self.work.charge(_A_CLASS)
         if not (cls.counted or cls.ports or cls.claiming or any(rung.bonds for rung in cls.rungs)):
             for number, rung in enumerate(cls.rungs):
                 if rung.demand.possible:
@@ -166,7 +180,7 @@ class Assignment:
                     done += self._open(cls, number, pods[done:], need)
         elif len(cls.rungs) == 1 and cls.rungs[0].demand.possible and not self._has_room(cls, need):
             done = self._open(cls, 0, pods, need)
-        while done < len(pods) and self._place(cls, pods[done], need):
+        while done < len(pods) and not self.work.spent and self._place(cls, pods[done], need):
             done += 1
         return done
 
@@ -212,7 +226,7 @@ class Assignment:
             still = [(c, pod) for c, pod in waiting if not self._reseat(c, pod, needs[c.number], homes[pod.key])]
             if len(still) == len(waiting):
                 break
-            waiting = [entry for entry in still if _waits(entry[0])]
+            waiting = [entry for entry in still if entry[0].waits]
         rest = ((cls, [pod for pod in pods if pod.key not in self.placed]) for cls, pods in queue)
         return [(cls, pods) for cls, pods in rest if pods]
 
@@ -229,6 +243,7 @@ class Assignment:
     # --- existing nodes -----------------------------------------------------------------------------------------
     def _fill(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Put pods that ask for nothing of others where there is room, place by place; how many (the first ones)."""
+        self.work.charge(2 + len(self.targets) // 256)
         places = np.flatnonzero(self.roomy(cls, number, need))
         if not len(places) or cls.number in self._anew:
             return 0
@@ -249,6 +264,7 @@ class Assignment:
         if not self.targets or cls.number in self._anew:
             return None
         rung = cls.rungs[number]
+        self.work.charge(2 + len(self.targets) // 256 * (1 + len(rung.bonds) + len(cls.counted)))
         good = self._suiting(cls, number)
         if not good.any():
             return None
@@ -276,13 +292,13 @@ class Assignment:
             if bond.key == labels.HOSTNAME:
                 yield bond, bounds[bond].admitting(self._hosts(bond.group, owners=False))
             else:
-                yield bond, self._by_domain(bond.key, partial(_opens, bond, bounds[bond]))
+                yield bond, self._by_domain(bond.key, partial(admits.opens, bond, bounds[bond]))
         for group in cls.counted:
             if group.kind == ANTI and group.owners:
                 if group.key == labels.HOSTNAME:
                     yield group, self._hosts(group, owners=True) == 0
                 else:
-                    yield group, self._by_domain(group.key, partial(_clear, group))
+                    yield group, self._by_domain(group.key, partial(admits.clear, group))
 
     def _bounds(self, cls: PodClass, rung: Rung) -> dict[Bond, Bounds]:
         """The counts at which each of the rung's constraints admits one more pod now."""
@@ -335,12 +351,13 @@ class Assignment:
         target = self.targets[place]
         if cls.ports and self.held_ports(place).clash(cls.ports):
             return False
-        bounds = self._bounds(cls, rung) if rung.bonds else {}
-        for bond in rung.bonds:
-            if not (planned and bond.group.kind != ANTI) and not _opens(bond, bounds[bond], target.domains(bond.key)):
+        asked = [bond for bond in rung.bonds if not planned or bond.group.kind == ANTI]
+        bounds = {b: admits.current(b) for b in asked} if planned else self._bounds(cls, rung) if asked else {}
+        for bond in asked:
+            if not admits.opens(bond, bounds[bond], target.domains(bond.key)):
                 return False
         shunned = (group for group in cls.counted if group.kind == ANTI and group.owners)
-        clear = all(_clear(group, target.domains(group.key)) for group in shunned)
+        clear = all(admits.clear(group, target.domains(group.key)) for group in shunned)
         return clear and self._equipped(cls, place)
 
     def _put(self, cls: PodClass, rung: Rung, pod: Pod, need: Ints, place: int) -> None:
@@ -381,20 +398,3 @@ class Assignment:
             known = np.array([counts.get(target.hostname, 0) for target in self.targets], dtype=np.int64)
             self._on_hosts[group, owners] = known
         return known
-
-
-def _opens(bond: Bond, limits: Bounds, domains: tuple[str | None, ...]) -> bool:
-    """Whether one more pod may go to a node with one of these domains, whichever it gets."""
-    if bond.group.kind != ANTI and (len(domains) > 1 or None in domains):
-        return False
-    counts = bond.group.counts
-    return all(domain is None or limits.admits(counts.get(domain, 0)) for domain in domains)
-
-
-def _clear(group: Group, domains: tuple[str | None, ...]) -> bool:
-    return not any(group.owners.get(domain, 0) for domain in domains if domain is not None)
-
-
-def _waits(cls: PodClass) -> bool:
-    """Whether another pod's placement can help a pod of this class."""
-    return any(bond.group.kind in (AFFINITY, SPREAD) for rung in cls.rungs for bond in rung.bonds)

@@ -16,10 +16,11 @@ from reconciler.model import pods
 from reconciler.model.objects import Pod, PodAffinity
 from reconciler.model.selectors import selector_of
 from reconciler.scheduling.attachments import NOTHING, Attaching
-from reconciler.scheduling.groups import SPREAD, Bond, Group
+from reconciler.scheduling.groups import AFFINITY, SPREAD, Bond, Group
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.requirements_of import Demand, ladder
 from reconciler.scheduling.topology import Topology
+from reconciler.scheduling.work import NO_TURNS, Turns, Work
 
 #: The bytes of what a pod asks of nodes and of others, and of what it takes of a node.
 Shape = tuple[bytes, bytes]
@@ -76,6 +77,11 @@ class PodClass:
             for bond in rung.spreads:
                 bond.group.binds = True
 
+    @property
+    def waits(self) -> bool:
+        """Whether another pod's placement can help a pod of this class."""
+        return any(bond.group.kind in (AFFINITY, SPREAD) for rung in self.rungs for bond in rung.bonds)
+
     def domains_of(self, bond: Bond) -> Set[str]:
         """The domains that a spread's skew is measured over: of nodes there are, and of nodes that can be made."""
         found = self.domains.get(bond.group)
@@ -90,6 +96,13 @@ class _Particulars(NamedTuple):
     attaching: Attaching | None = None
     settled: bool = False
     alone: str = ""
+
+
+#: So many bytes of constraints are read in one step; from so many on, to come down the ladder takes longer for each.
+_BYTES_A_STEP = 8
+_LONG = 20_000
+#: So many pods are held against a term in one step.
+_MATCHES_A_STEP = 10
 
 
 @dataclass(slots=True, eq=False)
@@ -112,8 +125,11 @@ def classes_of(
     topology: Topology,
     respect_preferences: bool,
     soft_taints: bool,
-) -> tuple[list[PodClass], dict[str, Exception]]:
-    """The pods' classes in the order in which they are placed, and the pods that make no sense with the reason.
+    work: Work,
+    turns: Turns = NO_TURNS,
+) -> tuple[list[PodClass], dict[str, Exception], list[Pod]]:
+    """The pods' classes in the order in which they are placed; the pods that make no sense with the reason; and those
+    that have to wait, because to read the constraints of all would take more than half of the `work` of a round.
 
     `volumes` maps pod keys to what their volumes demand, `attaching` to what has to be attached for them; `settled` are
     keys of pods that run somewhere now, `claiming` of those that claim devices.
@@ -143,13 +159,64 @@ def classes_of(
         draft.members.append(pod)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
-    for draft in drafts.values():
+    affordable = _affordable([*drafts.values()], work, turns)
+    kept = {id(draft) for draft in affordable}
+    waiting = [pod for draft in drafts.values() if id(draft) not in kept for pod in draft.members]
+    for draft in (draft for draft in drafts.values() if id(draft) in kept):
         try:
             classes.append(builder.built(len(classes), draft))
         except Exception as error:  # a nonsense that nobody thought of concerns these pods alone
             unreadable |= dict.fromkeys((pod.key for pod in draft.members), error)
     builder.count(classes)
-    return sorted(classes, key=_Order()), unreadable
+    return sorted(classes, key=_Order()), unreadable, waiting
+
+
+def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> Sequence[_Draft]:
+    """Those that can be read with half of the work of a round, one at least; all, usually."""
+    whole = _Reading()
+    for draft in drafts:
+        whole.take(draft)
+    if whole.steps <= work.limit // 2:
+        work.charge(whole.steps)
+        return drafts
+    kept: list[_Draft] = []
+    part = _Reading()
+    for draft in turns.fairly(drafts, lambda one: one.members):
+        part.take(draft)
+        if kept and part.steps > work.limit // 2:
+            break
+        kept.append(draft)
+    work.charge(part.steps)
+    return kept
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The steps it takes to read the constraints of some drafts, and to find out which of these count which pods."""
+
+    own: int = 0
+    terms: int = 0
+    drafts: int = 0
+    seen: set[tuple[Hashable, ...]] = field(default_factory=set)
+
+    @property
+    def steps(self) -> int:
+        return self.own + self.terms * self.drafts // _MATCHES_A_STEP
+
+    def take(self, draft: _Draft) -> None:
+        self.drafts += 1
+        self.own += 1
+        if draft.constraints not in self.seen:
+            self.seen.add(draft.constraints)
+            size, spec = len(draft.shape[0]), draft.members[0].spec
+            self.own += size // _BYTES_A_STEP * (1 + size // _LONG)
+            self.terms += len(spec.topology_spread_constraints)
+            self.terms += _number_of_terms(spec.affinity.pod_affinity) if spec.affinity is not None else 0
+            self.terms += _number_of_terms(spec.affinity.pod_anti_affinity) if spec.affinity is not None else 0
+
+
+def _number_of_terms(affinity: PodAffinity | None) -> int:
+    return len(affinity.required) + len(affinity.preferred) if affinity is not None else 0
 
 
 class _Builder:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -13,17 +14,28 @@ from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.template import Template
 
+#: So many stocks are looked at for the company of one pod.
+_MOST_ASKED: Final = 200
+
 
 @dataclass(slots=True, eq=False)
 class Table:
     """Who is seated so far: `left` are the pods of each stock that are not.
 
-    `seated` are affinity groups that have a pod on some new node, in any pool.
+    `seated` are affinity groups that have a pod on some new node, in any pool; `counted` are the stocks whose pods a
+    group counts.
     """
 
     template: Template
     left: dict[Stock, int]
     seated: set[Group]
+    counted: dict[Group, list[Stock]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.counted = {}
+        for stock in self.left:
+            for group in stock.item.cls.counted:
+                self.counted.setdefault(group, []).append(stock)
 
 
 def seat_together(
@@ -45,6 +57,9 @@ def _seated(table: Table, stock: Stock, bins: list[Bin]) -> int:
     """Seat as many pods of a stock as can be, on the bins or on further ones; how many."""
     before = table.left[stock]
     while table.left[stock]:
+        table.template.work.charge(4 + len(bins))
+        if table.template.work.over:
+            break
         if any(_join(table, full, stock) for full in bins):
             continue
         started = _start(table, stock)
@@ -93,17 +108,26 @@ def _start(table: Table, stock: Stock) -> Bin | None:
 def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Item]) -> tuple[Stock, ...] | None:
     """The stocks to take one pod of each from, those that others need before those who need them.
 
-    `asked` have been looked at and are not looked at again.
+    `asked` have been looked at and are not looked at again; there is an end to them, for chains can be long.
     """
     crew = already
     asked.add(stock.item)
+    table.template.work.charge(1 + len(stock.hosts))
+    if len(asked) > _MOST_ASKED:
+        return None
     for group in _missing(table, stock, (*crew, stock)):
-        options = (s for s, left in table.left.items() if left and s.item not in asked and group in s.item.cls.counted)
+        options = (s for s in table.counted.get(group, ()) if s.item not in asked and _helps(table, s, group))
         found = next((c for s in options if (c := _crew(table, s, crew, asked)) is not None), None)
         if found is None:
             return None
         crew = found
     return (*crew, stock)
+
+
+def _helps(table: Table, stock: Stock, group: Group) -> bool:
+    """Whether pods of the stock are left and may be the first of the group; pods that wait for it themselves do not."""
+    table.template.work.charge(1)
+    return bool(table.left[stock]) and group not in _missing(table, stock, (stock,))
 
 
 def _missing(table: Table, stock: Stock, crew: tuple[Stock, ...]) -> Iterator[Group]:

@@ -6,11 +6,12 @@ what each rule took, what came nearest (`misses`), the nodes that exist (`existi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.model.boundaries import MALFORMED as NONSENSE
 from reconciler.model.boundaries import broken
+from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling import misses
 from reconciler.scheduling.account import MOST_POOLS, MOST_STEPS, Account, PoolAccount, Step, cut
@@ -22,12 +23,17 @@ from reconciler.scheduling.reserving import DEFERRED, waits_for_reservation
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.suggestions import suggested
 from reconciler.scheduling.template import Template
+from reconciler.scheduling.work import WORK_BUDGET
 from reconciler.scheduling.world import set_aside
 
 NO_POOL = "NoNodePool"
 NO_ROOM = "NoExistingCapacity"
 INCOMPATIBLE = "Incompatible"
 MALFORMED = "InvalidPod"
+#: Of pods that wait for the next pass.
+LEFT_OVER = PodRefusal(WORK_BUDGET, "the work of this pass is used up; the pod comes first in the next one")
+#: Steps to ask a NodePool why it does not serve a class.
+_A_REFUSAL = 100
 #: Of more classes than this the pools' answers are not told; nor so many accounts, counted by pool.
 MOST_CLASSES, MOST_ACCOUNTS = 200, 400
 
@@ -39,6 +45,11 @@ def not_readable(errors: Mapping[str, Exception]) -> dict[str, PodRefusal]:
     """Refusals of pods that make no sense. What nobody thought of is called a fault of ours."""
     found = {key: broken(error) for key, error in sorted(errors.items())}
     return {k: PodRefusal(MALFORMED if why.code == NONSENSE else why.code, why.text) for k, why in found.items()}
+
+
+def left_for_later(waiting: Iterable[Pod]) -> dict[str, PodRefusal]:
+    """Refusals of pods whose constraints were not read in this pass."""
+    return dict.fromkeys(sorted(pod.key for pod in waiting), LEFT_OVER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,13 +78,15 @@ class Outcome:
 
 def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
     """Refusals of the pods that are left."""
-    left = outcome.assignment.left
+    left, cut_off = outcome.assignment.left, outcome.assignment.cut
     counts: dict[int, int] = {}
     for cls, _ in left.values():
         counts[cls.number] = counts.get(cls.number, 0) + 1
     answers: dict[int, PodRefusal] = {}
     for cls, _ in left.values():
-        if cls.number not in answers:
+        if cls.number not in answers and cls.number in cut_off:
+            answers[cls.number] = LEFT_OVER
+        elif cls.number not in answers:
             answers[cls.number] = _refusal(outcome, cls, counts[cls.number], len(answers))
     return {key: answers[cls.number] for key, (cls, _) in sorted(left.items())}
 
@@ -83,7 +96,9 @@ def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int) -> PodRefus
     if outcome.open_new and waits_for_reservation(outcome.templates, outcome.assignment.columns, cls, outcome.taken):
         return DEFERRED
     short = _short(outcome, cls)
-    if not outcome.reasons or place >= MOST_CLASSES or not (outcome.open_new or place < outcome.accounts):
+    outcome.assignment.work.charge(_A_REFUSAL * len(outcome.templates))
+    worn = outcome.assignment.work.worn and place
+    if not outcome.reasons or worn or place >= MOST_CLASSES or not (outcome.open_new or place < outcome.accounts):
         return short
     try:
         return _with_pools(outcome, cls, pods, place, short)

@@ -17,7 +17,14 @@ from api.v1.meta import Taint
 from reconciler.model.objects import LabelSelector, Namespace, Node, Pod, PodAffinityTerm
 from reconciler.model.selectors import Selector, selector_of
 from reconciler.scheduling.daemons import Daemon
-from reconciler.scheduling.requirements_of import accepted_by_node, asks_for_nodes, tolerates_all
+from reconciler.scheduling.requirements_of import (
+    NodeTerms,
+    accepted,
+    accepted_by_node,
+    asks_for_nodes,
+    node_terms,
+    tolerates_all,
+)
 
 SPREAD, AFFINITY, ANTI = "topology spread", "pod affinity", "pod anti-affinity"
 
@@ -54,6 +61,7 @@ class Group:
     reached: set[str] = field(default_factory=set)
     binds: bool = False
     fresh: int = 0
+    node_terms: NodeTerms | None = None
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 
     def selects(self, namespace: str, pod_labels: Mapping[str, str]) -> bool:
@@ -69,7 +77,7 @@ class Group:
             return False
         return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
 
-    def admits_plan(self, pool: Requirements, wanted: Requirements, taints: Sequence[Taint]) -> bool:
+    def admits_plan(self, planned: Requirements, taints: Sequence[Taint]) -> bool:
         """The same of a node that is only planned, apart from `keys`: labels of its instance may still be open."""
         if self.filter_pod is None:
             return True
@@ -77,7 +85,9 @@ class Group:
             return False
         if not self.honors_affinity or not asks_for_nodes(self.filter_pod):
             return True
-        return accepted_by_node(self.filter_pod, pool & wanted, labels.WELL_KNOWN)
+        if self.node_terms is None:
+            self.node_terms = node_terms(self.filter_pod)
+        return accepted(self.node_terms, planned, labels.WELL_KNOWN)
 
     def count(self, domain: str, number: int) -> None:
         """So many more pods that the selector matches are in the domain."""

@@ -42,7 +42,7 @@ def improved(filling: Filling, drafts: list[Draft], effort: int) -> list[Draft]:
     noise = np.random.default_rng(_SEED)
     end, in_vain = filling.seats + effort, 0
     patience = min(_PATIENCE, _PATIENCE_A_POD * sum(sum(node.draft.content.values()) for node in nodes))
-    while nodes and filling.seats < end and in_vain < patience:
+    while nodes and filling.seats < end and in_vain < patience and not filling.template.work.worn:
         chosen = _chosen(nodes, noise)
         amounts = _amounts(filling, [nodes[i] for i in chosen], noise)
         in_vain += 1

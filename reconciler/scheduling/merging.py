@@ -43,7 +43,7 @@ def merged(template: Template, drafts: list[Draft], effort: Effort) -> list[Draf
     if any(costs.of(one) is None for one in bins):
         return drafts
     changed = False
-    while (better := _better(bins, costs)) is not None:
+    while not template.work.worn and (better := _better(bins, costs)) is not None:
         bins, changed = better, True
     effort.used += costs.asked // _COSTS_A_SEAT
     return [Draft.of(one, stocks) for one in bins] if changed else drafts
@@ -58,6 +58,7 @@ class _Costs:
     def of(self, full: Bin) -> int | None:
         """The cheapest type's price that holds all, and what a node costs besides; None when no type does."""
         if full not in self._known:
+            full.template.work.charge(2 + len(full.content) // 4)
             types = full.types()
             price_at = full.template.shape(full.requirements).price_at
             self._known[full] = int(price_at[types[0]]) + PER_NODE if len(types) else None

@@ -22,10 +22,13 @@ from reconciler.scheduling.groups import Bond, Group
 from reconciler.scheduling.routes import Next, Route, Wide, routes
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
+from reconciler.scheduling.work import Work
 
 #: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
 #: few pods share a node, many leave no domain empty that others must use.
 _TURN = 1_000_000
+#: Steps to pack pods that share constraints with others, and pods that do not: these are held against all others.
+_AN_ITEM, _A_LANE = 4, 50
 #: What classes that differ in their size only have in common: a rung, who counts them, what their volumes demand.
 _Constraints = tuple[Rung, tuple[Group, ...], tuple[Requirements, ...]]
 #: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
@@ -94,8 +97,9 @@ class Opening:
         devices: DeviceLedger | None = None,
         *,
         shut: bool = False,
+        work: Work | None = None,
     ) -> None:
-        self._shut = shut
+        self._shut, self.work = shut, work if work is not None else Work()
         self.items: dict[ItemKey, Item] = {}
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
         self._choices: dict[tuple[int, int], list[_Choice]] = {}
@@ -105,6 +109,7 @@ class Opening:
         self._measured: set[tuple[int, int]] = set()
         self._spent: defaultdict[Pins, _Spent] = defaultdict(_Spent)
         self._looking = 1
+        self._lanes: set[Requirements] = set()
         self._alike: dict[_Constraints, list[Ints]] = {}
 
     def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
@@ -118,6 +123,7 @@ class Opening:
     def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
         rung = cls.rungs[number]
+        self.work.charge(2)
         if self._shut or not self._templates:
             return 0
         choices = self._choices_of(cls, number, need)
@@ -198,6 +204,7 @@ class Opening:
     def _best(self, choice: _Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
         rung = cls.rungs[number]
+        self.work.charge(1 + len(choice.ways) // 4 + len(rung.bonds))
         limits = self.limits(cls, number, need) if len(rung.bonds) > len(rung.hosts) else {}
         if choice.wide is not None:
             self._widen(choice, choice.wide, cls, number, need, limits)
@@ -249,7 +256,7 @@ class Opening:
         Of hostnames there is no domain, but the key when there can be any node. `gates` are its other constraints.
         """
         every = self._pins_of(cls, need)
-        chosen = tuple([pins for pins in every if _admitted(pins, gates)]) if gates else every
+        chosen = tuple([pins for pins in every if admits.admits_pins(pins, gates)]) if gates else every
         known = self._domains.get(chosen)
         if known is None:
             known = self._domains[chosen] = {}
@@ -282,7 +289,9 @@ class Opening:
             return
         item = self.items.get(way.key)
         if item is None:
-            route = way.route
+            route, lanes = way.route, len(self._lanes)
+            self._lanes.add(route.requirements)
+            self.work.charge(_A_LANE + len(self._lanes) * 2 // 3 if len(self._lanes) > lanes else _AN_ITEM)
             item = Item(way.key, cls, rung, route.requirements, route.pins, need, route.unpinned)
             self.items[way.key] = item
         item.pods.extend(pods)
@@ -312,6 +321,7 @@ class Opening:
         known = self._choices.get(key)
         if known is None:
             constraints = (cls.rungs[number], cls.counted, cls.volumes)
+            self.work.charge(2)
             together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
             found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
             known = self._choices[key] = [choice for choice in found if choice.ways or choice.wide is not None]
@@ -384,9 +394,3 @@ class Opening:
                     if served is not None:
                         known.append(routes(cls, rung, alternative, template, served))
         return known
-
-
-def _admitted(pins: Pins, gates: Mapping[Bond, Bounds]) -> bool:
-    at = dict(pins)
-    found = ((bond.group.counts.get(at[bond.key], 0), limits) for bond, limits in gates.items() if bond.key in at)
-    return all(limits.admits(count) for count, limits in found)

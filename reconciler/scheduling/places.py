@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
-from reconciler.model.objects import Toleration
+from reconciler.model.objects import Pod, Toleration
 from reconciler.scheduling.attachments import Attached
+from reconciler.scheduling.claims import pod_mark
 from reconciler.scheduling.requirements_of import Demand, tolerates_all
 from reconciler.scheduling.targets import Target
 from reconciler.scheduling.types import Bools, Columns, Ints
@@ -70,6 +71,28 @@ class Places:
             {target.state.node.name: place for place, target in enumerate(targets) if target.state.node is not None},
             marked,
         )
+
+    def settled(self, pods: Iterable[Pod], promises: Mapping[str, str]) -> frozenset[str]:
+        """The UIDs of pods that nodes were made for, or that were promised a place (by UID)."""
+        return (
+            frozenset(pod.metadata.uid for pod in pods if self._homes(pod, promises)) if self.targets else frozenset()
+        )
+
+    def _homes(self, pod: Pod, promises: Mapping[str, str]) -> list[int]:
+        uid = pod.metadata.uid
+        promised = self.at.get(promises.get(uid, ""))
+        found = [*((promised,) if promised is not None else ()), *self.marked.get(pod_mark(uid), ())]
+        return [place for place in found if self.open[place]]
+
+    def kept_for(self, pods: Iterable[Pod], promises: Mapping[str, str]) -> tuple[Places, dict[str, str]]:
+        """The same without the places of these pods; and the target of each that has one, by the pod's key."""
+        open_, kept = self.open.copy(), dict[str, str]()
+        for pod in pods:
+            homes = self._homes(pod, promises)
+            open_[homes] = False
+            if homes:
+                kept[pod.key] = self.targets[homes[0]].key
+        return replace(self, open=open_), kept
 
     def without(self, exclude: Iterable[str], anew: Iterable[Target]) -> Places:
         """The same with some keys closed, and some targets as they are now; these have the same labels and taints."""

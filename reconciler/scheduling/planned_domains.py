@@ -32,7 +32,7 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
 
     def brought(group: Group) -> frozenset[str]:
         if group not in found:
-            counted = [node for node in nodes if counts_plan(group, node[0], node[1], node[1])]
+            counted = [node for node in nodes if counts_plan(group, node[0], node[0].requirements & node[1], node[1])]
             if group.key == labels.HOSTNAME:
                 found[group] = _HOST if counted else frozenset()
             else:

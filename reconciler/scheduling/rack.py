@@ -32,6 +32,8 @@ _NARROWING, _DEAR = 1.02, 1.5
 _ALIKE, _LESS_ALIKE = 0.02, 0.5
 #: Nodes without any free room have a length, too.
 _TINY = 1e-12
+#: Steps to look for a seat.
+_A_SEAT: Final = 8
 #: No more nodes than these are looked at when one is to grow.
 _MOST_GROWN = 256
 Indices = NDArray[np.intp]
@@ -101,6 +103,7 @@ class Rack:
         """Put up to so many pods of a stock on the nodes that there are, first come first filled; how many went."""
         if not self.size or not number:
             return 0
+        self.template.work.charge(_A_SEAT + self.size // 64 + len(stock.hosts) + len(stock.counted))
         joints = self._joint(stock)
         if only is not None:
             joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, _NO)
@@ -303,6 +306,7 @@ class Rack:
         joint = self.template.join(kind.requirements, stock.served)
         if joint is None:
             return _NO
+        self.template.work.charge(1)
         place = kind.size.place
         then, now, own = (int(self.template.shape(r).price_at[place]) for r in (joint, kind.requirements, stock.served))
         if then == NO_PRICE or then > now * _NARROWING or (then > own * _DEAR and not dear):

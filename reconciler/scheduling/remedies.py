@@ -19,6 +19,7 @@ from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.solve import solve
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import MOST
+from reconciler.scheduling.work import Work
 from reconciler.scheduling.world import Ground
 
 #: How long the same class comes first; passes are ten seconds apart, and each should begin with another one.
@@ -30,13 +31,20 @@ _STEPS = {"cpu": 1000, "memory": 1 << 30, "ephemeral-storage": 1 << 30}
 
 
 def with_fixes(
-    snapshot: Snapshot, pods: Sequence[Pod], solution: Solution, ground: Ground, *, spend: int, only: str = ""
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    solution: Solution,
+    ground: Ground,
+    *,
+    spend: int,
+    only: str = "",
+    work: Work | None = None,
 ) -> Solution:
     """The solution of these pods with what helps in the accounts of its refusals; or only in that of one pod's class.
 
-    So many pods are solved in trials, and a few more.
+    So many pods are solved in trials, and a few more, within the `work`.
     """
-    trials = _Trials(snapshot, pods, solution, ground, spend)
+    trials = _Trials(snapshot, pods, solution, ground, spend, work if work is not None else Work())
     answers: dict[int, PodRefusal] = {}
     for keys, refusal in _turns(snapshot, solution):
         if not only or only in keys:
@@ -75,11 +83,12 @@ class _Trials:
     solution: Solution
     ground: Ground
     left: int
+    work: Work
     tried: int = 0
 
     @property
     def spent(self) -> bool:
-        return self.left < len(self.pods)
+        return self.left < len(self.pods) or self.work.worn
 
     def search(self, keys: frozenset[str], account: Account) -> Account:
         """The account with the first edit of the pod and the first of a pool that help, the likelier one first."""
@@ -118,7 +127,7 @@ class _Trials:
             return None
         self.left -= max(len(pods), _LEAST)
         self.tried += 1
-        found = solve(self.snapshot, pods, ground=ground, reasons=False)
+        found = solve(self.snapshot, pods, ground=ground, reasons=False, work=self.work)
         return found if found.unplaced.keys() <= self.solution.unplaced.keys() - keys else None
 
     # --- limits -------------------------------------------------------------------------------------------------

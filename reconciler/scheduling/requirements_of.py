@@ -102,12 +102,29 @@ def asked_labels(pod: Pod) -> frozenset[str]:
 
 def accepted_by_node(pod: Pod, node_labels: Requirements, undefined_ok: frozenset[str] = frozenset()) -> bool:
     """Kubernetes' rule: the selector and at least one required term hold for these labels."""
-    if not node_labels.compatible(selector_requirements(pod.spec.node_selector), undefined_ok):
+    return accepted(node_terms(pod), node_labels, undefined_ok)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerms:
+    """A pod's node selector and the required terms of its node affinity; None for none."""
+
+    selector: Requirements
+    terms: tuple[Requirements, ...] | None
+
+
+def node_terms(pod: Pod) -> NodeTerms:
+    """Raises ValueError on a malformed term."""
+    terms = tuple(map(term_requirements, required_terms(pod)))
+    none = not terms and not selects_nothing(pod)
+    return NodeTerms(selector_requirements(pod.spec.node_selector), None if none else terms)
+
+
+def accepted(asked: NodeTerms, node_labels: Requirements, undefined_ok: frozenset[str] = frozenset()) -> bool:
+    """`accepted_by_node` of terms that were read before."""
+    if not node_labels.compatible(asked.selector, undefined_ok):
         return False
-    terms = required_terms(pod)
-    if not terms:
-        return not selects_nothing(pod)
-    return any(node_labels.compatible(term_requirements(term), undefined_ok) for term in terms)
+    return asked.terms is None or any(node_labels.compatible(term, undefined_ok) for term in asked.terms)
 
 
 @dataclass(frozen=True, slots=True)

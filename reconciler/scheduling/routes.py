@@ -26,6 +26,10 @@ from reconciler.scheduling.template import Template
 #: The most combinations of domains that are all listed, and the most steps of a choice key by key.
 _MOST_ROUTES: Final = 1024
 _MOST_STEPS: Final = 1024
+#: Steps for a route, its constraints aside.
+_A_ROUTE: Final = 8
+#: Further ones for a spread that leaves out nodes which its pods may not have.
+_A_FILTER: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +112,8 @@ def routes(
     wide = Wide(cls, rung, alternative, template, served, tuple(lists), unpinned)
     if wide.size > _MOST_ROUTES:
         return [], wide
+    filtered = sum(group.honors_affinity for group in cls.counted)
+    template.work.charge(wide.size * (_A_ROUTE + len(rung.bonds) + len(cls.counted) // 4 + _A_FILTER * filtered))
     every = product(*([(key, domain) for domain in domains] for key, domains in lists))
     return [route for pins in every if (route := wide.route(pins)) is not None], None
 
@@ -229,6 +235,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
     cls, rung, template = wide.cls, wide.rung, wide.template
     wanted = rung.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
     at = dict(pins)
+    planned = template.requirements & wanted
     return Route(
         template,
         wide.alternative,
@@ -241,7 +248,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
         tuple(
             (g, at[g.key])
             for g in cls.counted
-            if g.key in at and (g.kind != SPREAD or counts_plan(g, template, wanted, served))
+            if g.key in at and (g.kind != SPREAD or counts_plan(g, template, planned, served))
         ),
         tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
         tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
@@ -254,12 +261,12 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
 
 def arriving(group: Group, template: Template, served: Requirements) -> int:
     """The pods of DaemonSets on a planned node that a spread counts."""
-    if not counts_plan(group, template, served, served):
+    if not counts_plan(group, template, template.requirements & served, served):
         return 0
     return sum(template.carries(daemon, served)[1] for daemon in group.daemons)
 
 
-def counts_plan(group: Group, template: Template, wanted: Requirements, served: Requirements) -> bool:
-    """Whether a spread counts pods on a node that is only planned."""
+def counts_plan(group: Group, template: Template, planned: Requirements, served: Requirements) -> bool:
+    """Whether a spread counts pods on a node that is only planned, with these labels."""
     known = all(template.open_domains(key, served) for key in group.keys)
-    return known and group.admits_plan(template.requirements, wanted, template.taints)
+    return known and group.admits_plan(planned, template.taints)

@@ -14,6 +14,7 @@ from itertools import islice, permutations
 from math import lcm
 
 from api.requirements import EMPTY
+from reconciler.model.objects import Pod
 from reconciler.scheduling.assign import Assignment
 from reconciler.scheduling.bins import needs_company
 from reconciler.scheduling.classes import PodClass
@@ -34,6 +35,7 @@ from reconciler.scheduling.sizes import PER_NODE
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.topology import Topology
 from reconciler.scheduling.types import Columns
+from reconciler.scheduling.work import NO_TURNS, Turns, Work
 
 #: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
 _EXACT_ROUNDS, _ROUNDS = 6, 16
@@ -67,13 +69,21 @@ class Round:
     def failed(self) -> list[Item]:
         return [item for item, number in self.left.items() if number]
 
+    def cut_short(self) -> Round:
+        """The round without a further one: the pods of failed items are left over."""
+        for item in self.failed:
+            self.assignment.cut.add(item.cls.number)
+            self.assignment.left |= {pod.key: (item.cls, pod) for pod in item.pods[len(item.pods) - self.left[item] :]}
+        return self
+
 
 @dataclass(slots=True, eq=False)
 class Search:
     """Rounds of assigning and packing until everything assigned is packed.
 
-    Virtual pods are the second wave. `reserved` is how many machines each capacity reservation has for us. Where there
-    are such, or devices, all goes the plain course.
+    When the `work` is used up before each class had its turn, all begins again in an order that is fair
+    (`turns`). Virtual pods are the second wave. `reserved` is how many machines each capacity reservation has for us.
+    Where there are such, or devices, all goes the plain course.
     """
 
     columns: Columns
@@ -88,10 +98,20 @@ class Search:
     most_types: int
     reserved: Mapping[str, int]
     devices: DeviceLedger | None
+    work: Work = field(default_factory=Work)
+    turns: Turns = NO_TURNS
     few: bool = False
+    fair: bool = False
 
     def run(self) -> Round:
         """The answer: the last round that was run, for refusals are read off the counters as it left them."""
+        done = self._answer()
+        if not done.assignment.cut:
+            return done
+        self.fair, self.work.total = True, 0
+        return self._rounds(PLAIN, Effort())
+
+    def _answer(self) -> Round:
         pods = sum(len(cls.members) for classes in self.waves for cls in classes)
         special = bool(self.reserved) or self.devices is not None or self.scattered is not None
         if not self.effort.left or not self.open_new or special or pods > _FEW_PODS:
@@ -115,7 +135,7 @@ class Search:
         while better:
             better = False
             for other in self._changes(course, best):
-                if self.effort.left < max(work, rest):
+                if self.effort.left < max(work, rest) or self.work.worn:
                     return course, best, last
                 if other in seen:
                     continue
@@ -221,8 +241,10 @@ class Search:
                         caps.update((item.key, len(item.pods)) for item in items)
                     continue
                 return done
+            if self.work.over:
+                return done.cut_short()
             for item in done.failed:
-                exact = number < _EXACT_ROUNDS
+                exact = number < _EXACT_ROUNDS and not self.work.worn
                 caps[item.key] = len(item.pods) - done.left[item] if exact else 0
         return self._round(course, caps, False, Effort())
 
@@ -241,15 +263,26 @@ class Search:
         templates = course.turned(self.templates)
         for template in templates:
             template.reset()
+        self.work.begin()
         if self.devices is not None:
             self.devices.reset()
         kind = self.scattered or Assignment
         assignment = kind(
-            self.columns, self.places, templates, caps, open_new=open_new, course=course, devices=self.devices
+            self.columns,
+            self.places,
+            templates,
+            caps,
+            open_new=open_new,
+            course=course,
+            devices=self.devices,
+            work=self.work,
         )
         for classes in self.waves:
-            assignment.run(course.queue(classes), self.promises)
+            queue = course.queue(classes)
+            assignment.run(self.turns.fairly(queue, _members) if self.fair else queue, self.promises)
         ledger = Ledger(self.reserved)
+        if assignment.cut and not self.fair:  # all begins again
+            return Round(assignment, ledger)
         done = Round(assignment, ledger, left={item: len(item.pods) for item in assignment.items.values()})
         seated: set[Group] = set()
         for template in templates:
@@ -270,6 +303,10 @@ class Search:
                     few=self.few,
                 )
         return done
+
+
+def _members(cls: PodClass) -> Sequence[Pod]:
+    return cls.members
 
 
 def _to_front(cls: PodClass, course: Course) -> tuple[int, ...]:

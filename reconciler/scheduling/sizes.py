@@ -25,6 +25,8 @@ from reconciler.scheduling.types import Bools, Ints
 _SACRIFICE = 0.05
 #: What a node costs besides its instance, in millionths of a dollar per hour: a root volume of 20 GiB.
 PER_NODE = 2200
+#: Steps to choose sizes.
+_A_MIX = 30
 #: So many types of those that give most for their price are looked at, fewer with noise; and so many combinations of
 #: two types with a number of the first.
 _BEST, _BEST_AT_RANDOM, _WORK = 14, 5, 32_000
@@ -112,6 +114,7 @@ class Sizes:
         are about as good are found. `unit` is what each pod needs, if all need the same: then pods are counted. None
         needs less than `smallest`.
         """
+        self._template.work.charge(_A_MIX)
         frontier = self._frontier(requirements)
         if not len(frontier.rows):
             return []

@@ -21,7 +21,7 @@ from reconciler.scheduling.classes import classes_of
 from reconciler.scheduling.devices.ledger import devices_of
 from reconciler.scheduling.devices.refused import device_refusals
 from reconciler.scheduling.effort import Effort
-from reconciler.scheduling.explain import Outcome, no_place, not_readable
+from reconciler.scheduling.explain import Outcome, left_for_later, no_place, not_readable
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned import new_nodes
 from reconciler.scheduling.reservations import machines_left
@@ -32,6 +32,7 @@ from reconciler.scheduling.template import Template
 from reconciler.scheduling.topology import Topology
 from reconciler.scheduling.turns import after_company
 from reconciler.scheduling.volumes import volume_demands
+from reconciler.scheduling.work import Turns, Work
 from reconciler.scheduling.world import Ground, survey
 from reconciler.scheduling.zones import effective_zones
 
@@ -54,6 +55,7 @@ def solve(
     ground: Ground | None = None,
     reasons: bool = True,
     accounts: int = 0,
+    work: Work | None = None,
 ) -> Solution:
     """Where these pods would go.
 
@@ -63,9 +65,11 @@ def solve(
     `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
     `ground` (from `survey`) spares repeated work on a snapshot. For pods without a place each pool says why, unless no
     `reasons` are wanted; so many classes of them get a full account.
+    Pods for which no `work` is left are refused with the code WorkBudget.
     """
     shared = ground if ground is not None else survey(snapshot)
-    templates, problems = shared.templates(exclude), shared.problems
+    work = work if work is not None else Work()
+    templates, problems = shared.templates(exclude, work), shared.problems
     asked = dict(sorted({pod.key: pod for pod in pods}.items()))
     ignored = snapshot.settings.ignore_dra_requests
     devices = None if ignored else devices_of(snapshot, asked.values(), exclude)
@@ -82,8 +86,11 @@ def solve(
         frozenset(pod.key for pod in away),
         _node_names(snapshot, exclude),
         [target for target in places.targets if target.key not in exclude],
+        work,
     )
-    classes, malformed = classes_of(
+    promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
+    turns = Turns(snapshot.left_over, places.settled(found, promises))
+    classes, malformed, waiting = classes_of(
         found,
         volumes=volumes,
         attaching=attaching(snapshot, found, places.attached),
@@ -92,10 +99,13 @@ def solve(
         topology=topology,
         respect_preferences=snapshot.settings.preference_policy != "Ignore",
         soft_taints=any(t.effect == "PreferNoSchedule" for template in templates for t in template.taints),
+        work=work,
+        turns=turns,
     )
     topology.foresee(templates)
     waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
-    promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
+    places, kept = places.kept_for(waiting, promises) if waiting else (places, {})
+    waiting = [pod for pod in waiting if pod.key not in kept]
     effort = min(int(improve.total_seconds() * _SEATS_A_SECOND), max(_SEATS_A_POD * len(found), _SEATS_FOR_FEW))
     reserved = machines_left(snapshot, (template.table.reservations for template in templates))
     search = Search(
@@ -111,6 +121,8 @@ def solve(
         snapshot.settings.max_instance_types,
         reserved,
         devices,
+        work,
+        turns,
     )
     round_ = search.run()
     taken = frozenset(id_ for id_ in reserved if not round_.ledger.left(id_))
@@ -122,11 +134,11 @@ def solve(
         nodes, left = devices.equipped(nodes), devices.explained(left)
         order = devices.ordered(order, round_.assignment.placed)
     return Solution(
-        placed=dict(sorted(round_.assignment.placed.items())),
+        placed=dict(sorted((round_.assignment.placed | kept).items())),
         new_nodes=nodes,
-        unplaced={**claiming, **not_readable(broken | malformed), **left},
+        unplaced={**claiming, **not_readable(broken | malformed), **left_for_later(waiting), **left},
         pool_problems=problems,
-        order=tuple(after_company(order, nodes, round_.packed, classes)),
+        order=(*kept, *after_company(order, nodes, round_.packed, classes)),
         zones=zones,
         bound=least_price(templates, round_.packed, effort),
         devices=devices.granted(round_.assignment.placed) if devices is not None else (),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,22 @@ from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HeldPorts, HostPort
 from reconciler.scheduling.types import NO_PRICE, Bools, Ints, TypeTable
+from reconciler.scheduling.work import Work
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
 #: So many pods fill whole nodes.
 _MANY = 1 << 20
+#: To work out what is left of the types under some requirements takes so many steps.
+_SHAPE: Final = 20
+#: So many keys and values of requirements are joined in one step.
+_VALUES_A_STEP: Final = 16
+#: What is worked out about requirements is remembered within this: shapes by their size, in bytes (those of a type and
+#: a column), joint requirements by their number.
+_SHAPES_BYTES: Final = 64 << 20
+_BYTES_A_TYPE: Final = 16
+_FEWEST_SHAPES: Final = 500
+_MOST_JOINED: Final = 50_000
 #: So many needs are held against all types at a time.
 _CHUNK = 256
 #: What a unit cost is asked for: the bytes of a need, host ports, company.
@@ -72,6 +83,7 @@ class Template:
         self.taints = (*pool.spec.template.spec.taints, *learned_taints)
         self.min_values = {k: r.min_values for k, r in sorted(requirements.items()) if r.min_values is not None}
         self.limits = pool.limits
+        self.work = Work()
         self.remaining: dict[str, int] | None = None
         self._at_first: dict[str, int] | None = None
         ref = pool.spec.template.spec.node_class_ref
@@ -79,6 +91,7 @@ class Template:
         self._open_domains: dict[tuple[str, Requirements], list[str]] = {}
         self._domains: dict[str, set[str]] = {}
         self._shapes: dict[Requirements, Shape] = {}
+        self._most_shapes = max(_SHAPES_BYTES // (_BYTES_A_TYPE * max(table.allocatable.size, 1)), _FEWEST_SHAPES)
         self._remembered: dict[object, object] = {}
         self._breadths: dict[Requirements, int] = {}
         self._served: dict[Requirements, Requirements | None] = {}
@@ -86,9 +99,13 @@ class Template:
         self._joined: dict[tuple[Requirements, Requirements], Requirements | None] = {}
         self._overheads(daemons)
 
-    def within(self, used: Resources) -> Template:
-        """This pool for one solve, while so much of its limits is used; what is worked out about it is shared."""
+    def within(self, used: Resources, work: Work | None = None) -> Template:
+        """This pool for one solve, while so much of its limits is used; what is worked out about it is shared.
+
+        What a solve works out is counted as its `work`.
+        """
         own = copy(self)
+        own.work = work if work is not None else Work()
         if self.limits is not None:
             own._at_first = {name: self.limits[name] - used[name] for name in sorted(self.limits)}
         own.reset()
@@ -160,6 +177,9 @@ class Template:
         """What is left of the types under these requirements (the pool's own are to be among them)."""
         known = self._shapes.get(requirements)
         if known is None:
+            self.work.charge(_SHAPE)
+            if len(self._shapes) >= self._most_shapes:
+                self._shapes.clear()
             known = self._shapes[requirements] = self._shape(requirements)
         return known
 
@@ -189,6 +209,9 @@ class Template:
         """Both requirements together; None when they exclude each other or leave no offering."""
         key = (one, other)
         if key not in self._joined:
+            self.work.charge(1 + (one.size + other.size) // _VALUES_A_STEP)
+            if len(self._joined) >= _MOST_JOINED:
+                self._joined.clear()
             both = one & other if one.conflict(other) is None else None
             shape = self.shape(both) if both is not None else None
             self._joined[key] = shape.requirements if shape is not None and len(shape.types) else None
@@ -197,6 +220,7 @@ class Template:
     def serve(self, wanted: Requirements) -> Requirements | None:
         """The pool's requirements narrowed to what a pod wants; None when the pool cannot serve it."""
         if wanted not in self._served:
+            self.work.charge(1)
             known = self.requirements.incompatible(wanted, labels.WELL_KNOWN) is None
             self._served[wanted] = self.join(self.requirements, wanted) if known else None
         return self._served[wanted]

@@ -25,9 +25,13 @@ from reconciler.scheduling.requirements_of import Demand, required_terms, select
 from reconciler.scheduling.tallies import Tallies, less
 from reconciler.scheduling.targets import Target
 from reconciler.scheduling.template import Template
+from reconciler.scheduling.work import Work
 
 #: Stands for hosts that are not there yet.
 NEW_HOST: Final = "\0new"
+#: Steps to read a term, and to count the pods of one that is new.
+_A_BOND: Final = 3
+_A_GROUP: Final = 10
 
 
 class Topology:
@@ -35,6 +39,7 @@ class Topology:
 
     `moving` are those of them that are bound now, `leaving` names of nodes that are no targets: neither is counted.
     `targets` are the nodes: there will be pods of DaemonSets that are still missing, and the domains of new ones.
+    To look through constraints is counted as `work`.
     """
 
     def __init__(
@@ -44,7 +49,9 @@ class Topology:
         moving: frozenset[str],
         leaving: frozenset[str],
         targets: Sequence[Target] = (),
+        work: Work | None = None,
     ) -> None:
+        self._work = work if work is not None else Work()
         self._tallies, self._moving, self._leaving, self._targets = tallies, moving, leaving, targets
         self.groups: dict[object, Group] = {}
         self._remembered = False
@@ -89,6 +96,8 @@ class Topology:
         """The constraints of one rung of a pod's ladder."""
         spreads = [self._spread_bond(pod, constraint) for constraint in demand.spreads]
         must = required_affinity(pod)
+        terms = len(demand.spreads) + len(demand.anti_affinity) + len(demand.affinity)
+        self._work.charge(_A_BOND * terms + len(must) ** 2)
         near = [*self._required_bonds(pod, must)]
         near += [self._affinity_bond(pod, term, AFFINITY, False) for term in demand.affinity[len(must) :]]
         hard = required_anti_affinity(pod)
@@ -125,6 +134,7 @@ class Topology:
         """The group of this identity; the first time it is asked for, the fresh one with its counts."""
         group = self.groups.setdefault(identity, fresh)
         if group is fresh:
+            self._work.charge(_A_GROUP)
             tally = self._tallies.of(identity, group)
             group.counts, group.daemons = less(tally.counts, tally.homes, self._moving), tally.daemons
             for domain in (domain for daemon in tally.daemons for domain in self._awaited(group, daemon)):

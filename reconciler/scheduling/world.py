@@ -33,6 +33,7 @@ from reconciler.scheduling.tallies import Tallies
 from reconciler.scheduling.targets import Surveyor, tried
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Columns, Tables, TypeTable
+from reconciler.scheduling.work import Work
 
 NO_TYPES = "NoCompatibleInstanceTypes"
 BACK_OFF = "BackOff"
@@ -86,9 +87,9 @@ class Ground:
         pairs = ((_edited(t, pool, self.daemons) if t.name == pool.name else t, usage) for t, usage in self.pools)
         return replace(self, pools=tuple(pairs))
 
-    def templates(self, exclude: frozenset[str]) -> tuple[Template, ...]:
+    def templates(self, exclude: frozenset[str], work: Work | None = None) -> tuple[Template, ...]:
         """The NodePools for one solve; nodes in `exclude` do not count against limits."""
-        return tuple(template.within(usage.without(exclude)) for template, usage in self.pools)
+        return tuple(template.within(usage.without(exclude), work) for template, usage in self.pools)
 
     def places_for(self, moving: Iterable[Pod], exclude: frozenset[str]) -> Places:
         """The places for one solve: without `exclude`, and without what the `moving` pods take where they are now."""

@@ -15,6 +15,7 @@ from reconciler.scheduling.classes import classes_of, shape_of
 from reconciler.scheduling.default_spread import DefaultSpread
 from reconciler.scheduling.solve import solve, survey
 from reconciler.scheduling.topology import Topology
+from reconciler.scheduling.work import Work
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w
 
@@ -143,7 +144,7 @@ def test_pods_of_one_workload_stay_of_one_class() -> None:
     found = ground.spread.given(pods)
     assert len({shape_of(one) for one in found}) == 1
     topology = Topology(ground.tallies, found, frozenset(), frozenset())
-    classes, odd = classes_of(
+    classes, odd, waiting = classes_of(
         found,
         volumes={},
         attaching={},
@@ -151,8 +152,9 @@ def test_pods_of_one_workload_stay_of_one_class() -> None:
         topology=topology,
         respect_preferences=True,
         soft_taints=False,
+        work=Work(),
     )
-    assert ([len(one.members) for one in classes], odd) == ([9], {})
+    assert ([len(one.members) for one in classes], odd, waiting) == ([9], {}, [])
     assert [len(node.pods) for node in solve(snapshot, pods, ground=ground).new_nodes] == [1] * 9
 
 

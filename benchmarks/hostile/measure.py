@@ -1,0 +1,134 @@
+"""One shape in a process of its own: passes until each pod has a node or a refusal, and what they take.
+
+    python -m benchmarks.hostile.measure "NotIn, one value each" 2000
+
+A pod of another namespace comes after the first pass. NodeClaims stay in flight: no node joins meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from time import process_time
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.clusters import NOW, catalogue, node_pool
+from benchmarks.hostile.shapes import SHAPES, objects_of, pods_of
+from benchmarks.scheduling import peak_mib
+from benchmarks.workloads import pod
+from reconciler.decide import decide
+from reconciler.model.cluster import build
+from reconciler.model.memory import Memory
+from reconciler.model.objects import Pod
+from reconciler.model.plan import CreateNodeClaim, Plan, Source
+from reconciler.model.settings import Settings
+from reconciler.model.snapshot import Batch, Snapshot
+
+#: Between two passes: the batch of pods that were left over closes.
+PAUSE: Final = timedelta(seconds=1)
+_MOST_PASSES: Final = 1000
+#: Then it is given up; the figures say how many pods were left over.
+_MOST_SECONDS: Final = 120.0
+_OTHER: Final = "other-tenant"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of CPU, MiB above the idle process; `all_seconds` and `other_seconds` with the pauses between passes."""
+
+    shape: str
+    number: int
+    passes: int
+    longest_seconds: float
+    all_seconds: float
+    other_seconds: float
+    peak_mib: float
+    served: int
+    refused: int
+    left_over: int
+
+
+def measured(shape: str, number: int) -> Measured:
+    """Raises KeyError for an unknown shape."""
+    objects = [*objects_of(shape, number)]
+    pods = [one for one in objects if isinstance(one, Pod)]
+    others = [one for one in objects if not isinstance(one, Pod)]
+    settings, types = Settings(cluster_name="benchmark"), catalogue()
+    memory, claims, plan = Memory(), list[Any](), Plan()
+    elapsed, longest, other_seconds, passes = 0.0, 0.0, 0.0, 0
+    build([node_pool(), *others], now=NOW, settings=settings, catalogues={"default": types})
+    gc.collect()
+    idle = peak_mib()
+    while passes < _MOST_PASSES and elapsed < _MOST_SECONDS:
+        now = NOW + timedelta(seconds=elapsed)
+        snapshot: Snapshot = replace(
+            build([node_pool(), *others, *claims, *pods], now=now, settings=settings, catalogues={"default": types}),
+            batch=Batch(now - timedelta(seconds=20), now - timedelta(seconds=20)),
+            left_over=plan.left_over,
+            nominations=plan.nominations,
+            fresh_at=dict.fromkeys(Source, now),
+        )
+        began = process_time()
+        plan = decide(snapshot, memory)
+        took = process_time() - began
+        passes, longest = passes + 1, max(longest, took)
+        elapsed += took + PAUSE.total_seconds()
+        claims += _created(plan, len(claims))
+        if passes == 1:
+            pods = [*pods, *pods_of([pod("plain", {}, 100, 64)], _OTHER)]
+            other_came = elapsed
+        elif not other_seconds and _OTHER not in _waiting(plan, pods):
+            other_seconds = elapsed - other_came
+        if passes > 1 and not plan.left_over:
+            break
+    refused = sum(refusal.subject.startswith("pod/") for refusal in plan.refusals) - len(plan.left_over)
+    served = len(pods) - refused - len(plan.left_over)
+    return Measured(
+        shape,
+        number,
+        passes,
+        round(longest, 2),
+        round(elapsed, 2),
+        round(other_seconds, 2),
+        round(peak_mib() - idle, 1),
+        served,
+        refused,
+        len(plan.left_over),
+    )
+
+
+def _created(plan: Plan, known: int) -> list[Any]:
+    made = [action.claim for action in plan.actions if isinstance(action, CreateNodeClaim)]
+    return [
+        msgspec.structs.replace(
+            claim, metadata=msgspec.structs.replace(claim.metadata, uid=f"claim-{known + i}", creation_timestamp=NOW)
+        )
+        for i, claim in enumerate(made)
+    ]
+
+
+def _waiting(plan: Plan, pods: Iterable[Pod]) -> set[str]:
+    """The namespaces of pods that have no place."""
+    keys = {refusal.subject.removeprefix("pod/") for refusal in plan.refusals}
+    return {one.metadata.namespace for one in pods if one.key in keys}
+
+
+def main() -> int:
+    """Measure one shape and print the figures as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hostile.measure", description="Measure one shape.")
+    parser.add_argument("shape", choices=sorted(SHAPES))
+    parser.add_argument("number", type=int)
+    chosen = parser.parse_args()
+    json.dump(asdict(measured(chosen.shape, chosen.number)), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

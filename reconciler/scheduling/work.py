@@ -1,0 +1,89 @@
+"""The work of a pass, in steps: the same input takes the same number on any machine.
+
+Who may create pods decides what there is to work out. So a solve counts what it does, and classes for which no steps
+are left wait for the next pass; what only makes an answer cheaper, or says more about a refusal, ends sooner.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from reconciler.model.objects import Pod
+
+T = TypeVar("T")
+
+#: The code of the refusal.
+WORK_BUDGET: Final = "WorkBudget"
+#: A solve without a bound: of a person's question, or of a process of its own.
+_NO_END: Final = 1 << 62
+
+
+@dataclass(slots=True)
+class Work:
+    """`limit` is how many steps one round may take, `luxury` how many more may go into a cheaper answer.
+
+    `used` are the steps of the round, `total` all. A step is about 5 µs on a machine of 2024.
+    """
+
+    limit: int = _NO_END
+    luxury: int = 0
+    used: int = 0
+    total: int = 0
+
+    def charge(self, steps: int) -> None:
+        """So many steps are done, or are about to be."""
+        self.used += steps
+        self.total += steps
+
+    def begin(self) -> None:
+        """A round begins."""
+        self.used = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether the round may take on no further class."""
+        return self.used > self.limit
+
+    @property
+    def worn(self) -> bool:
+        """Whether nothing should be done any more that can be left out."""
+        return self.total > self.limit + self.luxury
+
+    @property
+    def over(self) -> bool:
+        """Whether no further round may begin."""
+        return self.total > 2 * self.limit + self.luxury
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Who comes first where not all can: `left_over` had no turn in the latest pass, `settled` have a place already."""
+
+    left_over: Set[str] = frozenset()
+    settled: Set[str] = frozenset()
+
+    def fairly(self, entries: Sequence[T], members: Callable[[T], Sequence[Pod]]) -> list[T]:
+        """By priority; of one priority the namespaces in turn; of a namespace those that were left over first, and
+        those that have a place last.
+
+        Args:
+            members: the pods of an entry, which are of one priority and one namespace.
+        """
+        ranked = sorted(((self._rank(members(entry)), i) for i, entry in enumerate(entries)))
+        taken, turns = Counter[tuple[int, str]](), list[tuple[int, int, int]]()
+        for (priority, namespace, _), i in ranked:
+            turns.append((priority, taken[priority, namespace], i))
+            taken[priority, namespace] += 1
+        return [entries[i] for _, _, i in sorted(turns)]
+
+    def _rank(self, pods: Sequence[Pod]) -> tuple[int, str, int]:
+        waits = any(pod.metadata.uid in self.left_over for pod in pods)
+        settled = all(pod.metadata.uid in self.settled for pod in pods)
+        return -pods[0].spec.priority, pods[0].metadata.namespace, -1 if waits else int(settled)
+
+
+#: Pods were never left over, and have no place.
+NO_TURNS: Final = Turns()

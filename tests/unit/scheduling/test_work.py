@@ -1,0 +1,117 @@
+"""A pass whose work is used up: who is served, who waits for the next one, and that the next one goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from reconciler.model.objects import Pod
+from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.snapshot import Batch, Snapshot
+from reconciler.provisioning import boundary
+from reconciler.provisioning.provision import provision
+from reconciler.runtime.batching import BatchWindow
+from reconciler.scheduling.solution import Solution
+from reconciler.scheduling.solve import solve
+from reconciler.scheduling.work import WORK_BUDGET, Turns, Work
+from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.test_hostile_pods import not_in
+
+EARLIER = w.NOW - timedelta(minutes=1)
+
+
+def _solved(pods: Sequence[Pod], limit: int, **facts: Any) -> Solution:
+    return solve(w.world(w.pool(), list(pods), **facts), pods, work=Work(limit))
+
+
+def _left_over(solution: Solution) -> set[str]:
+    return {key for key, why in solution.unplaced.items() if why.code == WORK_BUDGET}
+
+
+def _of(namespace: str, number: int, priority: int = 0) -> list[Pod]:
+    return [
+        w.pod(
+            f"p{i}",
+            namespace=namespace,
+            priority=priority,
+            affinity=w.node_affinity([("example.com/x", "NotIn", [f"{namespace}{i}"])]),
+        )
+        for i in range(number)
+    ]
+
+
+def test_classes_for_which_no_work_is_left_wait() -> None:
+    pods = not_in(60)
+    done = _solved(pods, 1000)
+    left = _left_over(done)
+    assert 0 < len(left) < 60
+    assert left == set(done.unplaced)
+    assert {key for node in done.new_nodes for key in node.pods} == {pod.key for pod in pods} - left
+    assert not _solved(pods, 1_000_000).unplaced
+
+
+def test_the_same_pods_are_served_each_time() -> None:
+    one, other = (_solved(not_in(60), 1000) for _ in range(2))
+    assert (one.new_nodes, one.unplaced) == (other.new_nodes, other.unplaced)
+
+
+def test_one_class_is_served_however_much_work_it_is() -> None:
+    assert len(_solved(not_in(3), 0).unplaced) == 2
+
+
+def test_priorities_come_first_then_namespaces_share() -> None:
+    many, few, important = _of("many", 60), _of("few", 3), _of("important", 3, priority=10)
+    left = _left_over(_solved([*many, *few, *important], 1000))
+    assert left
+    assert not left & {pod.key for pod in (*few, *important)}
+
+
+def test_pods_that_were_left_over_come_first() -> None:
+    pods = not_in(60)
+    left = _left_over(_solved(pods, 1000))
+    uids = frozenset(pod.metadata.uid for pod in pods if pod.key in left)
+    then = _left_over(_solved(pods, 1000, left_over=uids))
+    assert len(then & left) < len(left)
+
+
+def test_turns_of_pods() -> None:
+    pods = [*_of("a", 3), *_of("b", 1), *_of("c", 1, priority=1)]
+    turns = Turns(frozenset({"uid-a-p2"}), frozenset({"uid-a-p0"}))
+    found = [pod.key for pod in turns.fairly(pods, lambda one: [one])]
+    assert found == ["c/p0", "a/p2", "b/p0", "a/p1", "a/p0"]
+
+
+def test_passes_follow_each_other_until_all_pods_have_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pod gets two nodes, and none of those that have one is left over again."""
+    monkeypatch.setattr(boundary, "budget", lambda pods: 1000)
+    pods, claims, plan, served = not_in(60), list[Any](), Plan(), 0
+    for _ in range(20):
+        snapshot: Snapshot = w.world(w.pool(), pods, claims)
+        batch = Batch(EARLIER, EARLIER)
+        plan = provision(replace(snapshot, batch=batch, left_over=plan.left_over, nominations=plan.nominations))
+        made = [action.claim for action in plan.actions if isinstance(action, CreateNodeClaim)]
+        claims += [
+            structs.replace(one, metadata=structs.replace(one.metadata, uid=f"c{len(claims) + i}"))
+            for i, one in enumerate(made)
+        ]
+        assert len(plan.nominations) + len(plan.left_over) == 60
+        assert len(plan.nominations) > served
+        served = len(plan.nominations)
+        if not plan.left_over:
+            break
+    assert served == 60
+    assert len(claims) < 30
+
+
+def test_the_next_pass_follows_at_once() -> None:
+    window = BatchWindow()
+    window.trigger("pod", w.NOW)
+    window.served(w.NOW, again=True)
+    assert window.at(w.NOW) == Batch(w.NOW, w.NOW, again=True)
+    window.served(w.NOW)
+    assert window.at(w.NOW) is None
