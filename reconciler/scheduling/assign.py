@@ -172,7 +172,7 @@ class Assignment:
         done = 0
         if self.work.spent:
             return 0
-        self.work.charge(_A_CLASS)
+        self.work.total += _A_CLASS
         if not (cls.counted or cls.ports or cls.claiming or any(rung.bonds for rung in cls.rungs)):
             for number, rung in enumerate(cls.rungs):
                 if rung.demand.possible:

@@ -173,16 +173,19 @@ def classes_of(
 
 def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> Sequence[_Draft]:
     """Those that can be read with half of the work of a round, one at least; all, usually."""
-    whole = _Reading()
-    for draft in drafts:
-        whole.take(draft)
+    whole = _Reading(len(drafts))
+    for draft in {draft.constraints: draft for draft in drafts}.values():
+        whole.read(draft)
     if whole.steps <= work.limit // 2:
         work.charge(whole.steps)
         return drafts
     kept: list[_Draft] = []
-    part = _Reading()
+    part, seen = _Reading(0), set[tuple[Hashable, ...]]()
     for draft in turns.fairly(drafts, lambda one: one.members):
-        part.take(draft)
+        part.drafts += 1
+        if draft.constraints not in seen:
+            seen.add(draft.constraints)
+            part.read(draft)
         if kept and part.steps > work.limit // 2:
             break
         kept.append(draft)
@@ -194,25 +197,21 @@ def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> Sequence[
 class _Reading:
     """The steps it takes to read the constraints of some drafts, and to find out which of these count which pods."""
 
+    drafts: int
     own: int = 0
     terms: int = 0
-    drafts: int = 0
-    seen: set[tuple[Hashable, ...]] = field(default_factory=set)
 
     @property
     def steps(self) -> int:
-        return self.own + self.terms * self.drafts // _MATCHES_A_STEP
+        return self.drafts + self.own + self.terms * self.drafts // _MATCHES_A_STEP
 
-    def take(self, draft: _Draft) -> None:
-        self.drafts += 1
-        self.own += 1
-        if draft.constraints not in self.seen:
-            self.seen.add(draft.constraints)
-            size, spec = len(draft.shape[0]), draft.members[0].spec
-            self.own += size // _BYTES_A_STEP * (1 + size // _LONG)
-            self.terms += len(spec.topology_spread_constraints)
-            self.terms += _number_of_terms(spec.affinity.pod_affinity) if spec.affinity is not None else 0
-            self.terms += _number_of_terms(spec.affinity.pod_anti_affinity) if spec.affinity is not None else 0
+    def read(self, draft: _Draft) -> None:
+        """Count the constraints of one; drafts with equal ones are read once."""
+        size, spec = len(draft.shape[0]), draft.members[0].spec
+        self.own += size // _BYTES_A_STEP * (1 + size // _LONG)
+        self.terms += len(spec.topology_spread_constraints)
+        self.terms += _number_of_terms(spec.affinity.pod_affinity) if spec.affinity is not None else 0
+        self.terms += _number_of_terms(spec.affinity.pod_anti_affinity) if spec.affinity is not None else 0
 
 
 def _number_of_terms(affinity: PodAffinity | None) -> int:

@@ -123,7 +123,7 @@ class Opening:
     def plan(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan as many of these pods of a class, at this rung of its ladder, as can be; how many (the first ones)."""
         rung = cls.rungs[number]
-        self.work.charge(2)
+        self.work.total += 2
         if self._shut or not self._templates:
             return 0
         choices = self._choices_of(cls, number, need)
@@ -131,6 +131,7 @@ class Opening:
             (only,) = choices[0].ways
             if not only.route.gates:
                 return self._put_all(cls, number, only, pods, need)
+        self.work.total += len(pods) * (1 + len(choices) + len(rung.bonds))
         wished = self._wished.get(cls.number, ())
         if wished:
             choices = [*(choice.only(pins) for pins in wished for choice in choices), *choices]
@@ -204,7 +205,6 @@ class Opening:
     def _best(self, choice: _Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
         rung = cls.rungs[number]
-        self.work.charge(1 + len(choice.ways) // 4 + len(rung.bonds))
         limits = self.limits(cls, number, need) if len(rung.bonds) > len(rung.hosts) else {}
         if choice.wide is not None:
             self._widen(choice, choice.wide, cls, number, need, limits)
@@ -291,7 +291,7 @@ class Opening:
         if item is None:
             route, lanes = way.route, len(self._lanes)
             self._lanes.add(route.requirements)
-            self.work.charge(_A_LANE + len(self._lanes) * 2 // 3 if len(self._lanes) > lanes else _AN_ITEM)
+            self.work.total += _A_LANE + len(self._lanes) * 2 // 3 if len(self._lanes) > lanes else _AN_ITEM
             item = Item(way.key, cls, rung, route.requirements, route.pins, need, route.unpinned)
             self.items[way.key] = item
         item.pods.extend(pods)

@@ -37,11 +37,10 @@ _A_SEAT: Final = 8
 #: No more nodes than these are looked at when one is to grow.
 _MOST_GROWN = 256
 Indices = NDArray[np.intp]
-Bytes = NDArray[np.int8]
-_NO_KINDS: Bytes = np.zeros(0, dtype=np.int8)
+_NO_KINDS: Indices = np.zeros(0, dtype=np.intp)
 _NO_PORTS: Final = HeldPorts()
-#: Pods may not join nodes of a kind; they may, and change nothing about these; they may, and narrow their requirements.
-_NO, _SAME, _NARROWED = 0, 1, 2
+#: Pods may not join nodes of a kind; they may, and these become nodes of another kind, which is not known yet.
+_NO, _ANOTHER = -1, -2
 Floats = NDArray[np.float64]
 
 
@@ -80,13 +79,13 @@ class Rack:
         self._weights[list(weights)] = list(weights.values())
         self.size = 0
         self.kinds: list[Kind] = []
-        self._nodes: list[int] = []
+        self._gone: set[int] = set()
         self.content: list[dict[Stock, int]] = []
         self.ports: dict[int, HeldPorts] = {}
         self.fullness = 1.0
         self.meant: dict[Stock, list[tuple[Size, int]]] = {}
         self._numbers: dict[tuple[Requirements, Size], int] = {}
-        self._joints: dict[tuple[int, bool], Bytes] = {}
+        self._joints: dict[tuple[int, bool], Indices] = {}
         self._narrowed: dict[tuple[int, int], Requirements] = {}
         self._narrowing: set[int] = set()
         self._less: dict[int, Floats] = {}
@@ -103,7 +102,7 @@ class Rack:
         """Put up to so many pods of a stock on the nodes that there are, first come first filled; how many went."""
         if not self.size or not number:
             return 0
-        self.template.work.charge(_A_SEAT + self.size // 64 + len(stock.hosts) + len(stock.counted))
+        self.template.work.total += _A_SEAT + self.size // 64 + len(stock.hosts) + len(stock.counted)
         joints = self._joint(stock)
         if only is not None:
             joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, _NO)
@@ -116,11 +115,11 @@ class Rack:
             taking, taken = dealt(taking, self._room_for(stock, taking, number), number, each)
             done = int(taken.sum())
         if stock.lane in self._narrowing:
-            self._narrow(stock.lane, joints, taking)
+            self._narrow(stock.lane, taking)
         self._put(stock, taking, taken)
         return done
 
-    def _able(self, stock: Stock, joints: Bytes) -> Bools:
+    def _able(self, stock: Stock, joints: Indices) -> Bools:
         """Which nodes have room for one more pod of a stock, and may have it."""
         able: Bools = joints.take(self._kind[: self.size]) != _NO
         for column, need in stock.steps:
@@ -140,7 +139,7 @@ class Rack:
         """For each kind, how much less alike its nodes count because pods of the lane would narrow them."""
         known, joints = self._less.get(lane), self._joints[lane, False]
         if known is None or len(known) < len(joints):
-            known = self._less[lane] = np.where(joints == _SAME, 0.0, _LESS_ALIKE)
+            known = self._less[lane] = np.where(joints == np.arange(len(joints)), 0.0, _LESS_ALIKE)
         return known
 
     def _chosen(self, able: Bools, likeness: Floats, number: int) -> tuple[Indices, int]:
@@ -219,7 +218,7 @@ class Rack:
         size = sizes.at(requirements, int(then[best]))
         room = np.maximum(size.room, used[best] + stock.item.need)
         self._free[:, node] += room - self.kinds[self._kind[node]].size.room
-        self._become(nodes[best : best + 1], Kind(requirements, Size(size.place, room, size.price)))
+        self._kind[node] = self._number(Kind(requirements, Size(size.place, room, size.price)))
         self._put(stock, nodes[best : best + 1], np.ones(1, dtype=np.int64))
         return float(extra[best])
 
@@ -286,66 +285,60 @@ class Rack:
         self._length[nodes] = np.sqrt(np.einsum("ij,ij->j", weighed, weighed)) + _TINY
 
     # --- kinds --------------------------------------------------------------------------------------------------
-    def _joint(self, stock: Stock, *, dear: bool = False) -> Bytes:
-        """For each kind whether pods of the stock may join its nodes: not, as they are (`_SAME`), or `_NARROWED`.
+    def _joint(self, stock: Stock, *, dear: bool = False) -> Indices:
+        """For each kind the kind that its nodes become when pods of the stock join: itself, `_NO` where they may not,
+        or `_ANOTHER`, which comes with the first such node.
 
         Nodes that cost much more than what the pods ask for themselves are left to those who need them, unless `dear`.
         """
         found = self._joints.get((stock.lane, dear), _NO_KINDS)
         if len(found) < len(self.kinds):
-            later = enumerate(self.kinds[len(found) :], len(found))
-            more = [self._joined(stock, kind, number, dear) for number, kind in later]
-            if _NARROWED in more:
+            living = np.bincount(self._kind[: self.size], minlength=len(self.kinds)).tolist()
+            more = [self._joined(stock, number, living[number], dear) for number in range(len(found), len(self.kinds))]
+            if _ANOTHER in more:
                 self._narrowing.add(stock.lane)
-            found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.int8)])
+            found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.intp)])
         return found
 
-    def _joined(self, stock: Stock, kind: Kind, number: int, dear: bool) -> int:
-        if not self._nodes[number]:  # no node will be of this kind any more
+    def _joined(self, stock: Stock, number: int, nodes: int, dear: bool) -> int:
+        if not nodes:  # no node becomes of this kind again (`_number`), so there are never more kinds than nodes
+            self._gone.add(number)
             return _NO
+        kind = self.kinds[number]
         joint = self.template.join(kind.requirements, stock.served)
         if joint is None:
             return _NO
-        self.template.work.charge(1)
+        self.template.work.total += 1
         place = kind.size.place
         then, now, own = (int(self.template.shape(r).price_at[place]) for r in (joint, kind.requirements, stock.served))
         if then == NO_PRICE or then > now * _NARROWING or (then > own * _DEAR and not dear):
             return _NO
         if joint == kind.requirements:
-            return _SAME
+            return number
         self._narrowed[stock.lane, number] = joint
-        return _NARROWED
+        return _ANOTHER
 
     def _with(self, lane: int, kind: int, joint: int) -> Requirements:
         """The requirements of a node of the kind when pods of the lane have joined."""
-        return self.kinds[kind].requirements if joint == _SAME else self._narrowed[lane, kind]
+        return self.kinds[kind].requirements if joint == kind else self._narrowed[lane, kind]
 
-    def _narrow(self, lane: int, joints: Bytes, nodes: Indices) -> None:
-        """These nodes are of other kinds when pods of the lane have joined.
-
-        A kind comes with its first node and goes with its last, so there are never more than nodes.
-        """
-        kinds = self._kind[nodes]
-        for number in dict.fromkeys(kinds[joints[kinds] == _NARROWED].tolist()):
-            kind = self.kinds[number]
-            self._become(nodes[kinds == number], Kind(self._narrowed[lane, number], kind.size))
-
-    def _become(self, nodes: Indices, kind: Kind) -> None:
-        """These nodes, which are of one kind, are of that kind from now on."""
-        before, after = int(self._kind[nodes[0]]), self._number(kind)
-        self._kind[nodes] = after
-        self._nodes[after] += len(nodes)
-        self._nodes[before] -= len(nodes)
-        if not self._nodes[before]:
-            gone = self.kinds[before]
-            del self._numbers[gone.requirements, gone.size]
+    def _narrow(self, lane: int, nodes: Indices) -> None:
+        """These nodes are of other kinds when pods of the lane have joined."""
+        kinds, joints = self._kind[nodes], self._joints[lane, False]
+        then = joints[kinds]
+        if then.min() < 0 or (self._gone and not self._gone.isdisjoint(then.tolist())):
+            for number in dict.fromkeys(kinds.tolist()):
+                if joints[number] != number:
+                    kind = Kind(self._narrowed[lane, number], self.kinds[number].size)
+                    joints[number] = self._number(kind)
+            then = joints[kinds]
+        self._kind[nodes] = then
 
     def _number(self, kind: Kind) -> int:
         key = (kind.requirements, kind.size)
-        if key not in self._numbers:
+        if key not in self._numbers or self._numbers[key] in self._gone:
             number = self._numbers[key] = len(self.kinds)
             self.kinds.append(kind)
-            self._nodes.append(0)
             if number >= len(self._rooms):
                 self._rooms = np.pad(self._rooms, ((0, len(self._rooms)), (0, 0)))
             self._rooms[number] = kind.size.room
@@ -367,8 +360,7 @@ class Rack:
                     rows[group] = np.pad(row, (0, more))
         places = np.arange(first, self.size, dtype=np.intp)
         self._set_free(places, np.repeat(kind.size.room[:, None], nodes, axis=1))
-        self._kind[places] = number = self._number(kind)
-        self._nodes[number] += nodes
+        self._kind[places] = self._number(kind)
         self.content += ({} for _ in range(nodes))
         return places
 

@@ -162,10 +162,13 @@ def ladder(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[D
         if not rungs or rungs[-1] != demand:
             rungs.append(demand)
         wishes = wishes.relaxed()
+    terms = required_terms(pod)[:-1]
+    if not terms:
+        return tuple(rungs)
     known: dict[Requirements, list[Demand]] = {}
     for rung in rungs:
         known.setdefault(rung.requirements, []).append(rung)
-    others = (_demand(pod, replace(last, terms=(term,))) for term in required_terms(pod)[:-1])
+    others = (_demand(pod, replace(last, terms=(term,))) for term in terms)
     return (*rungs, *(demand for demand in others if demand not in known.get(demand.requirements, ())))
 
 

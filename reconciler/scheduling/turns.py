@@ -36,10 +36,12 @@ def _bonds(nodes: Sequence[NewNode], packed: Sequence[Packed]) -> dict[str, list
     """The required affinities over hostnames of the pods on new nodes; those that DaemonSets meet are none."""
     found: dict[str, list[Bond]] = {}
     for node, one in zip(nodes, packed, strict=True):
-        keys = iter(node.pods)
+        start = 0
         for stock, number in one.content:
-            own = [b for b in stock.hosts if b.group.kind == AFFINITY and b.required]
-            found.update((next(keys), own) for _ in range(number)) if own else [next(keys) for _ in range(number)]
+            if stock.hosts:
+                own = [bond for bond in stock.hosts if bond.group.kind == AFFINITY and bond.required]
+                found.update(dict.fromkeys(node.pods[start : start + number], own) if own else ())
+            start += number
     return found
 
 
