@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 from functools import lru_cache
 
+from api import bounds
+
 NEVER = "Never"
 _PART = re.compile(r"([0-9]+)([hms])")
 _WHOLE = re.compile(r"(?:[0-9]+[hms])+")
@@ -15,7 +17,7 @@ _GO_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 6
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 #: The longest duration Go can hold (2^63 ns); a longer one breaks every Go reader of the object.
-LONGEST_SECONDS = (2**63 - 1) // 10**9
+LONGEST_SECONDS = bounds.LONGEST_SECONDS
 
 
 @lru_cache(maxsize=4096)

@@ -24,39 +24,57 @@ _SUFFIXES = {"": Fraction(1), **_BINARY, **_DECIMAL}
 _LONGEST = 1000
 #: An exponent beyond this is refused: no machine has 10^30 of anything, and 10^10^9 would take all memory.
 _MAX_EXPONENT = 30
+#: The largest amount, and below zero the smallest. Source: Kubernetes' resource.ParseQuantity, which caps at the same.
+LARGEST = 2**63 - 1
+#: With an exponent beyond this a number of _LONGEST digits is beyond LARGEST, or next to nothing.
+_CLEAR_EXPONENT = 2 * _LONGEST
 
 
 @lru_cache(maxsize=65536)
 def parse(text: str | int | float) -> Fraction:
     """The exact value of a quantity.
 
-    Raises ValueError, naming the text, when it is not a quantity.
+    Raises ValueError, naming the text, when it is not a quantity, or has an exponent beyond 30.
     """
+    written, match = _read(text)
+    exponent = _exponent(match)
+    if abs(exponent) > _MAX_EXPONENT:
+        raise ValueError(f"{written!r} has an exponent beyond {_MAX_EXPONENT}")
+    return _value(match, exponent)
+
+
+def _read(text: str | int | float) -> tuple[str, re.Match[str]]:
     written = str(text)
     if len(written) > _LONGEST:
         raise ValueError(f"{written[:20]!r}… is not a quantity: it has {len(written)} characters")
     match = _PATTERN.fullmatch(written)
     if match is None:
         raise ValueError(f"{text!r} is not a quantity (such as 500m, 2, 1.5Gi)")
+    return written, match
+
+
+def _exponent(match: re.Match[str]) -> int:
+    """The power of ten that is written as a number; 0 without one."""
+    suffix = match["suffix"] or ""
+    return 0 if suffix in _SUFFIXES else int(suffix[1:])
+
+
+def _value(match: re.Match[str], exponent: int) -> Fraction:
     value = Fraction(match["number"] if not match["number"].endswith(".") else match["number"] + "0")
-    value *= _scale(match["suffix"] or "", written)
+    value *= _SUFFIXES.get(match["suffix"] or "") or Fraction(10) ** exponent
     return -value if match["sign"] == "-" else value
-
-
-def _scale(suffix: str, text: str) -> Fraction:
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
-    exponent = int(suffix[1:])
-    if abs(exponent) > _MAX_EXPONENT:
-        raise ValueError(f"{text!r} has an exponent beyond {_MAX_EXPONENT}")
-    return Fraction(10) ** exponent
 
 
 @lru_cache(maxsize=65536)
 def amount(resource: str, text: str | int | float) -> int:
-    """A quantity of a resource as an integer: milli-cores for `cpu`, whole units otherwise, rounded up."""
-    value = parse(text)
-    return ceil(value * 1000) if resource == "cpu" else ceil(value)
+    """A quantity of a resource as an integer: milli-cores for `cpu`, whole units otherwise, rounded up.
+
+    One beyond LARGEST counts as LARGEST, so that `1e31` in one object is a large number there and breaks nothing else.
+    Raises ValueError, naming the text, when it is not a quantity.
+    """
+    _, match = _read(text)
+    value = _value(match, max(-_CLEAR_EXPONENT, min(_exponent(match), _CLEAR_EXPONENT)))
+    return max(-LARGEST, min(ceil(value * 1000) if resource == "cpu" else ceil(value), LARGEST))
 
 
 def text(resource: str, value: int) -> str:

@@ -34,6 +34,8 @@ def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[M
     plan = joined(_asked(name, room, snapshot) for name, room in rooms)
     plan += _asked("static pools", lambda: keep_replicas(snapshot, turn, _replaced(plan)), snapshot)
     plan += _asked("launches to come", lambda: prepare(snapshot, plan.foreseen), snapshot)
+    if turn.refusals:
+        plan += Plan(refusals=turn.refusals, next_due=snapshot.now + snapshot.settings.disruption_period)
     return replace(plan, actions=_one_guarded_write_per_object(ends.noted(snapshot, plan.actions)))
 
 

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from api.bounds import Seconds, bounded
+
 T = TypeVar("T")
 
 
@@ -39,7 +41,7 @@ class ObjectMeta(Value, frozen=True, kw_only=True):
     generation: int = 0
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Seconds | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
@@ -95,11 +97,11 @@ class NodeClassRef(Value, frozen=True, kw_only=True):
 
 
 def decode(kind: type[T], manifest: Mapping[str, Any]) -> T:
-    """A manifest (from YAML or a parsed API answer) as a typed value.
+    """A manifest (from YAML or a parsed API answer) as a typed value, its times within bounds (`api.bounds`).
 
     Raises msgspec.ValidationError, naming the path, when the shape is wrong.
     """
-    return msgspec.convert(manifest, kind, strict=True)
+    return bounded(msgspec.convert(manifest, kind, strict=True), kind)
 
 
 def encode(value: Value) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC
 from typing import Any, Final
 
-from api import labels
+from api import bounds, labels
 from reconciler.aws import instance_rows
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
@@ -45,7 +44,7 @@ def instance(row: Mapping[str, Any]) -> Instance:
         zone_id=placement.get("AvailabilityZoneId", ""),
         state=row["State"]["Name"],
         capacity_type=kind,
-        launched=row["LaunchTime"].astimezone(UTC),
+        launched=bounds.instant(row["LaunchTime"]),
         image_id=row.get("ImageId", ""),
         subnet_id=row.get("SubnetId", ""),
         security_group_ids=tuple(sorted(group["GroupId"] for group in row.get("SecurityGroups", ()))),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
+from api import bounds
 from reconciler.aws.batches import Batches, Outcomes
 from reconciler.aws.clients import Clients
 from reconciler.aws.errors import translated
@@ -103,5 +103,5 @@ def _message(row: Any) -> Message:
         id=row["MessageId"],
         receipt=row["ReceiptHandle"],
         body=row.get("Body", ""),
-        sent=datetime.fromtimestamp(int(sent) / 1000, UTC) if sent.isdigit() else None,
+        sent=bounds.instant_of_unix(sent),
     )

@@ -11,10 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
-from api import labels, quantity
+from api import bounds, labels, quantity
 from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping, ConnectionTracking, NetworkInterface
 from reconciler.aws.clients import Clients, pages, tag_list
 from reconciler.aws.errors import translated
@@ -119,7 +119,7 @@ class LaunchTemplates:
 
 def _resource(row: Mapping[str, Any]) -> Resource:
     created: datetime = row["CreateTime"]
-    return Resource(TEMPLATE, row["LaunchTemplateId"], row["LaunchTemplateName"], created.astimezone(UTC))
+    return Resource(TEMPLATE, row["LaunchTemplateId"], row["LaunchTemplateName"], bounds.instant(created))
 
 
 def template_data(template: LaunchTemplate, region: str) -> dict[str, Any]:

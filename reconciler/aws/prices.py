@@ -20,6 +20,8 @@ from reconciler.model.cloud import InstanceTypeInfo
 from reconciler.ports import Unavailable
 
 MICRO: Final = 1_000_000
+#: No machine costs more an hour.
+MOST_DOLLARS: Final = 1_000_000
 COMMON_FILTERS: Final = {
     "serviceCode": "AmazonEC2",
     "preInstalledSw": "NA",
@@ -112,9 +114,10 @@ def spot_prices(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]
 
 
 def micro_dollars(text: str) -> int:
-    """`"0.0960000000"` as 96000; 0 when it is no price."""
+    """`"0.0960000000"` as 96000; 0 when it is no price, or one beyond MOST_DOLLARS."""
     try:
-        return int((Decimal(text) * MICRO).to_integral_value())
+        price = Decimal(text)
+        return int((price * MICRO).to_integral_value()) if 0 <= price <= MOST_DOLLARS else 0
     except (InvalidOperation, TypeError, ValueError):
         return 0
 

@@ -10,9 +10,10 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
+from api import bounds
 from api.v1 import hashes
 from reconciler.aws.answers import Answers, just_under
 from reconciler.aws.clients import pages, tag_list
@@ -73,7 +74,7 @@ def changing(answers: Answers) -> Iterator[None]:
 
 def all_under(iam: Any, path: str) -> tuple[Resource, ...]:
     """Every profile under a path, by name."""
-    rows = ((row["InstanceProfileName"], row["CreateDate"].astimezone(UTC)) for row in _list(iam, path))
+    rows = ((row["InstanceProfileName"], bounds.instant(row["CreateDate"])) for row in _list(iam, path))
     return tuple(Resource(PROFILE, name, name, created) for name, created in sorted(rows))
 
 

@@ -7,9 +7,10 @@ criteria together. Only active reservations count. Source: EC2 API reference, De
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from api import bounds
 from api.v1.ec2nodeclass import SelectorTerm
 from reconciler.aws.answers import Ask
 from reconciler.aws.clients import pages
@@ -59,7 +60,7 @@ def _describe(ec2: Any, filters: Filters) -> list[Any]:
 
 
 def _reservation(row: Mapping[str, Any], now: datetime) -> CapacityReservation | None:
-    ends = row["EndDate"].astimezone(UTC) if row.get("EndDate") is not None else None
+    ends = bounds.instant(row["EndDate"]) if row.get("EndDate") is not None else None
     kind, criteria = row.get("ReservationType") or "default", row.get("InstanceMatchCriteria", "")
     over = ends is not None and ends <= now
     if over or row.get("State") != "active" or kind not in _TYPES or criteria not in _CRITERIA:

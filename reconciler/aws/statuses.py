@@ -8,9 +8,10 @@ filters ask for those that something ails. Source: EC2 API reference, DescribeIn
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
+from api import bounds
 from reconciler.aws.clients import pages
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
@@ -75,4 +76,4 @@ def found(rows: Iterable[Mapping[str, Any]]) -> Iterator[Impairment]:
 
 
 def _utc(at: datetime | None) -> datetime | None:
-    return at.astimezone(UTC) if at is not None else None
+    return bounds.instant(at) if at is not None else None

@@ -6,9 +6,10 @@ Source: ARC zonal shift API reference, GetManagedResource; AWS provider referenc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
+from api import bounds
 from reconciler.aws.errors import translated
 from reconciler.model.cloud import ZonalShift
 from reconciler.ports import Invalid
@@ -34,4 +35,4 @@ def _applied(answer: Mapping[str, Any]) -> Iterator[tuple[str, datetime | None]]
     for row in (*answer.get("zonalShifts", ()), *answer.get("autoshifts", ())):
         if row.get("appliedStatus") == _APPLIED:
             ends = row.get("expiryTime")
-            yield row["awayFrom"], None if ends is None else ends.astimezone(UTC)
+            yield row["awayFrom"], None if ends is None else bounds.instant(ends)

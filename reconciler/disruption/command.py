@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from api import labels
 from api.v1.meta import Value
@@ -18,7 +18,6 @@ from reconciler.model.instants import Instant
 
 #: How long a candidate is left alone after its replacement failed: doubling from the first to the last.
 _BACKOFF_FIRST, _BACKOFF_LAST = timedelta(minutes=1), timedelta(minutes=10)
-_LATEST = datetime.max.replace(tzinfo=UTC) - _BACKOFF_LAST
 
 
 class Command(Value, frozen=True, kw_only=True):
@@ -51,8 +50,7 @@ class Failure(Value, frozen=True, kw_only=True):
     @property
     def until(self) -> datetime:
         doublings = max(0, min(self.count - 1, 10))
-        at = min(self.at, _LATEST)  # somebody may have written the end of all time
-        return at + min(_BACKOFF_FIRST * (1 << doublings), _BACKOFF_LAST)
+        return self.at + min(_BACKOFF_FIRST * (1 << doublings), _BACKOFF_LAST)
 
 
 def command_of(annotations: Mapping[str, str]) -> Command | None:

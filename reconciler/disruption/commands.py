@@ -25,6 +25,7 @@ from reconciler.disruption.view import View
 from reconciler.disruption.writes import annotate, guarded, leaving, taint, tainted, terminating, untaint
 from reconciler.model import kinds, pods
 from reconciler.model.annotations import text_of
+from reconciler.model.instants import SKEW, rfc3339
 from reconciler.model.memory import planning, said
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import (
@@ -261,6 +262,8 @@ def _stop_for_replacements(view: View, command: Command) -> _Stop | None:
     """A lost replacement, or too long a wait."""
     age = view.snapshot.now - command.started
     blamed = bool(command.replacements)
+    if age < -SKEW:
+        return _Stop("TimedOut", f"it started at {rfc3339(command.started)}, ahead of now: the clock was wrong")
     if age > _time_limit(view):
         return _Stop("TimedOut", f"not done after {_time_limit(view)}", failed=blamed)
     if not command.created:

@@ -7,7 +7,7 @@ allow, with a word on nodes that have to stay; and what those that have gone rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -47,11 +47,11 @@ def disrupt(
 
 
 def forced_ends(snapshot: Snapshot, turn: Turn) -> Plan:
-    """What must go now, whatever budgets say."""
-    forced = interrupt(snapshot)
-    forced += impaired(snapshot, _deleted(forced))
-    forced += expire(turn)
-    forced += repair(turn, _deleted(forced))
+    """What must go now, whatever budgets say. No cause takes the others with it when it fails."""
+    forced = guarded(snapshot, "interruption", partial(interrupt, snapshot))
+    forced += guarded(snapshot, "impairment", partial(impaired, snapshot, _deleted(forced)))
+    forced += guarded(snapshot, "expiration", partial(expire, turn))
+    forced += guarded(snapshot, "repair", partial(repair, turn, _deleted(forced)))
     return forced + guarded(snapshot, "static pools", partial(surplus, turn, _deleted(forced)))
 
 
@@ -66,10 +66,16 @@ def _chosen(turn: Turn, ending: frozenset[str], ask: Solve, methods: Sequence[Me
     ledger = Ledger(seen)
     for name in sorted(ending):
         ledger.take(seen.snapshot.node_claims[name].pool_name, name)
-    under_way = (progress(seen), heal(seen))
-    started = _started(seen, ledger, ask, methods)
-    measured = guarded(seen.snapshot, "savings", partial(measure, seen))
-    return joined((*under_way, started, staying(seen, ledger), conditions(seen), rollout(seen), measured))
+    parts: tuple[tuple[str, Callable[[], Plan]], ...] = (
+        ("commands", partial(progress, seen)),
+        ("former commands", partial(heal, seen)),
+        ("disruption methods", partial(_started, seen, ledger, ask, methods)),
+        ("nodes that stay", partial(staying, seen, ledger)),
+        ("claim conditions", partial(conditions, seen)),
+        ("rollout", partial(rollout, seen)),
+        ("savings", partial(measure, seen)),
+    )
+    return joined(guarded(seen.snapshot, name, part) for name, part in parts)
 
 
 def _started(seen: View, ledger: Ledger, ask: Solve, methods: Sequence[Method]) -> Plan:

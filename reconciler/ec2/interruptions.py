@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from api import bounds
 from reconciler.model.cloud import Interruption, Message
 
 _KINDS = {
@@ -66,7 +67,6 @@ def _time(text: object) -> datetime | None:
     if not isinstance(text, str):
         return None
     try:
-        at = datetime.fromisoformat(text)
+        return bounds.instant(datetime.fromisoformat(text))
     except ValueError:
         return None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

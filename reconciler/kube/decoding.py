@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from api.bounds import bound_of
 from api.v1.meta import Value
 from reconciler.kube.errors import Status
 from reconciler.kube.interning import interner
@@ -56,7 +57,7 @@ class KindDecoder:
         self._kind, self._on_poison = kind, on_poison
         self._one = msgspec.json.Decoder(kind.type)
         self._page = msgspec.json.Decoder(Page[kind.type])  # type: ignore[name-defined]
-        self._intern = interner(kind)
+        self._bound, self._intern = bound_of(kind.type), interner(kind)
 
     def one(self, raw: bytes | msgspec.Raw) -> Any:
         """An object, or what can be read of it. Raises msgspec.DecodeError when not even its name can be."""
@@ -67,14 +68,19 @@ class KindDecoder:
             value = salvage(self._kind.type, raw, str(error))
             if value is None:
                 raise
-        return value if self._intern is None else self._intern(value)
+        return self._kept(value)
+
+    def _kept(self, value: Any) -> Any:
+        """The object as decisions get it: its parts shared with its like, its times within bounds."""
+        if self._intern is not None:
+            value = self._intern(value)
+        return value if self._bound is None else self._bound(value)
 
     def page(self, raw: bytes) -> tuple[tuple[Any, ...], ListMeta]:
         """A page's items and metadata."""
         try:
             page = self._page.decode(raw)
-            items = page.items or ()
-            return items if self._intern is None else tuple(map(self._intern, items)), page.metadata
+            return tuple(map(self._kept, page.items or ())), page.metadata
         except msgspec.DecodeError:
             return self._one_by_one(raw)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as change
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -23,10 +24,10 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
 from reconciler.lifecycle.view import View
-from reconciler.lifecycle.writes import act, changed, warning, with_condition, with_metadata
+from reconciler.lifecycle.writes import act, changed, guarded, warning, with_condition, with_metadata
 from reconciler.model import kinds
 from reconciler.model.annotations import read, text_of
-from reconciler.model.instants import Instant
+from reconciler.model.instants import SKEW, Instant
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 
@@ -83,7 +84,11 @@ def judge(view: View, suspects: Sequence[Suspect], doubt: str) -> Verdict:
         shares.setdefault(_keeper_of(view, suspect, books), []).append(suspect)
     orphaned = shares.pop(None, [])
     known = {suspect.id for suspect in suspects}
-    plans = [_keep(view, *books[ref], share, why, known) for ref, share in shares.items() if ref is not None]
+    plans = [
+        guarded(str(ref), partial(_keep, view, *books[ref], share, why, known))
+        for ref, share in shares.items()
+        if ref is not None
+    ]
     return Verdict(written, joined((*plans, _nobody(orphaned), *(_look_again(view, s) for s in open_))))
 
 
@@ -122,8 +127,7 @@ def _why(
     known = list(books)
     if None in known:
         return _UNREADABLE, f"an annotation {labels.GARBAGE} cannot be read"
-    since = view.now - WINDOW
-    lately = sum(len(e.instances) for book in known for e in book or () if e.at > since and not e.allowed)
+    lately = sum(len(e.instances) for book in known for e in book or () if _late(view, e) and not e.allowed)
     fleet = max(len(view.snapshot.instances), len(view.snapshot.node_claims))
     limit = max(_FEW, fleet // _ONE_IN)
     if len(suspects) + lately > limit:
@@ -150,7 +154,7 @@ def _keep(
     """Its share of the suspects: allowed by a person, held, or few enough to be written down; and its list kept."""
     share = share[:_MOST_AT_ONCE]
     ripe = [suspect for suspect in share if suspect.due <= view.snapshot.now]
-    kept = tuple(e for e in book or () if e.at > view.now - WINDOW or not known.isdisjoint(e.instances))
+    kept = tuple(e for e in book or () if _late(view, e) or not known.isdisjoint(e.instances))
     if share and keeper.metadata.annotations.get(labels.ALLOW_GARBAGE) == mark(share):
         return _write(view, keeper, (*kept, _entry(view, share, allowed=True)), allow=False)
     if why is None and _halted(keeper):
@@ -206,6 +210,11 @@ def _book(keeper: Keeper) -> tuple[Entry, ...] | None:
     """What its annotation holds; None when that cannot be read."""
     notes = keeper.metadata.annotations
     return read(notes, labels.GARBAGE, tuple[Entry, ...]) if labels.GARBAGE in notes else ()
+
+
+def _late(view: View, entry: Entry) -> bool:
+    """Whether it was written within the window. A time ahead of now is of a clock that was wrong, or of an editor."""
+    return view.now - WINDOW < entry.at <= view.now + SKEW
 
 
 def _write(view: View, keeper: Keeper, book: tuple[Entry, ...], *, allow: bool = True) -> Plan:

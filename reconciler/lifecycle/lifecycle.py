@@ -44,11 +44,11 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
     whole, each = View(turn.snapshot), View(turn.noted)
     return joined(
         (
-            *_launches(turn, whole, each),
-            expectations.first(turn, said(turn.all(CLAIMS, each)), each),
-            *_deletions(turn, whole, each),
+            guarded("launches", lambda: joined(_launches(turn, whole, each))),
+            _claims(turn, each),
+            guarded("deletions", lambda: joined(_deletions(turn, whole, each))),
             *(said(turn.all(step, each)) for step in (NODES, CLASSES, OVERLAYS)),
-            *_pools(turn, whole, each),
+            guarded("node pools", lambda: joined(_pools(turn, whole, each))),
             guarded("garbage", partial(garbage.collect, turn)),
             guarded("unused", partial(unused.collect, turn)),
         )
@@ -60,6 +60,12 @@ def _launches(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     """First of all, for pods wait for them."""
     waiting = [whole.snapshot.node_claims[name] for name in turn.all(WAITING, each).spoken]
     return launch.launch(whole, waiting)
+
+
+def _claims(turn: Turn, each: View) -> Plan:
+    """Every claim by itself; a failure over the nodes to come takes no claim's plan with it."""
+    plan = said(turn.all(CLAIMS, each))
+    return guarded("expectations", partial(expectations.first, turn, plan, each), otherwise=plan)
 
 
 def _waits(view: View, name: str) -> tuple[bool, None]:

@@ -18,7 +18,7 @@ from api.v1.conditions import in_full
 from api.v1.meta import Condition, Value, encode
 from reconciler.model import kinds
 from reconciler.model.boundaries import broken
-from reconciler.model.plan import Action, DeleteObject, Event, PatchObject, Plan, Reason, Refusal, Source
+from reconciler.model.plan import NOTHING, Action, DeleteObject, Event, PatchObject, Plan, Reason, Refusal, Source
 from reconciler.model.snapshot import Snapshot
 
 T = TypeVar("T", bound=Value)
@@ -128,13 +128,12 @@ def act(*actions: Action, due: datetime | None = None) -> Plan:
     return Plan(actions=actions, next_due=due)
 
 
-def guarded(subject: str, step: Callable[[], Plan]) -> Plan:
-    """A step whose object cannot be understood, or that fails, becomes a refusal about that object: nothing else
-    suffers."""
+def guarded(subject: str, step: Callable[[], Plan], otherwise: Plan = NOTHING) -> Plan:
+    """The plan of a step. A step that fails becomes a refusal about its subject beside the plan `otherwise`."""
     try:
         return step()
     except Exception as error:
-        return Plan(refusals=(Refusal(subject, broken(error)),))
+        return otherwise + Plan(refusals=(Refusal(subject, broken(error)),))
 
 
 def unreadable(value: Any) -> Plan:

@@ -1,4 +1,4 @@
-"""Values of ours as an object's annotations hold them, in JSON. A person may have edited one."""
+"""Values of ours as an object's annotations hold them, in JSON. A person may have edited one: its times are bounded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
+from api.bounds import bounded
+
 T = TypeVar("T")
 
 
@@ -14,7 +16,7 @@ def read(annotations: Mapping[str, str], key: str, kind: type[T]) -> T | None:
     """What stands there; None when nothing does, or when it cannot be read."""
     text = annotations.get(key)
     try:
-        return None if text is None else msgspec.json.decode(text, type=kind)
+        return None if text is None else bounded(msgspec.json.decode(text, type=kind), kind)
     except (ValueError, RecursionError):  # the latter of values nested too deeply
         return None
 

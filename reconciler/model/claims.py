@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from api import durations, labels
+from api import bounds, durations, labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 
@@ -33,7 +33,7 @@ def deadline_of(claim: NodeClaim) -> datetime | None:
     text = claim.metadata.annotations.get(labels.TERMINATION_TIMESTAMP)
     if text is None:
         return None
-    instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None:
-        raise ValueError(f"annotation {labels.TERMINATION_TIMESTAMP} is {text!r}, a time without a zone")
-    return instant
+    try:
+        return bounds.instant_of(text)
+    except ValueError as error:
+        raise ValueError(f"annotation {labels.TERMINATION_TIMESTAMP}: {error}") from error

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from api import labels
+from api import bounds, labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
 from reconciler.model.instants import rfc3339
@@ -64,7 +64,6 @@ def _to_note(snapshot: Snapshot, action: DeleteObject) -> NodeClaim | None:
 def _noted_at(claim: NodeClaim) -> datetime | None:
     """When that was; None without a note, or with one that makes no sense."""
     try:
-        at = datetime.fromisoformat(claim.metadata.annotations.get(labels.ENDS, "").partition(" ")[0])
+        return bounds.instant_of(claim.metadata.annotations.get(labels.ENDS, "").partition(" ")[0])
     except ValueError:
         return None
-    return at if at.tzinfo is not None else None

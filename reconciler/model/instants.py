@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
 
 import msgspec
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+
+#: Clocks of one cluster differ by less. A past event that is stamped further ahead of now says nothing of its time.
+SKEW: Final = timedelta(minutes=5)
 
 
 def rfc3339(instant: datetime) -> str:

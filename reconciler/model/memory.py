@@ -19,7 +19,7 @@ from reconciler.model.boundaries import broken
 from reconciler.model.following import Following
 from reconciler.model.journal import Journal
 from reconciler.model.noting import Read, Tape, earlier, noting, table_of
-from reconciler.model.plan import NOTHING, Plan, Refusal, joined
+from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import BY_FOLLOWING, Snapshot
 
 V = TypeVar("V")
@@ -29,6 +29,16 @@ T = TypeVar("T")
 _COMPARED = (*BY_FOLLOWING[Following.COMPARED], "instances_by_group")
 #: Everything rests on these.
 _GROUND = BY_FOLLOWING[Following.GROUND]
+#: The kinds of the objects in the tables that steps are asked about, as refusals spell them.
+_KINDS = {
+    "node_claims": "nodeclaim",
+    "nodes": "node",
+    "node_pools": "nodepool",
+    "node_classes": "ec2nodeclass",
+    "node_overlays": "nodeoverlay",
+    "capacity_buffers": "capacitybuffer",
+    "instances": "instance",
+}
 #: Signs of life of the sources: nothing in the world is another for them.
 _NOT_OF_THE_WORLD = ("fresh_at",)
 
@@ -229,6 +239,13 @@ class Memory:
                 del self.readers[read]
 
 
+def _subject(table: str, key: str) -> str:
+    """The object behind a key of a table, as refusals spell it."""
+    if table == "state_nodes":
+        return key if key.startswith("node/") else f"nodeclaim/{key}"
+    return f"{_KINDS.get(table, table)}/{key}"
+
+
 class Turn:
     """One look at the world. `snapshot` is for what looks at the whole; steps must look at `noted`."""
 
@@ -236,16 +253,30 @@ class Turn:
         self.snapshot = snapshot
         self._memory, self._tape = memory, Tape()
         self.noted = noting(snapshot, self._tape)
+        self._failed: dict[str, Reason] = {}
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """The objects over which steps failed at this turn, sorted; of each the first failure."""
+        return tuple(Refusal(subject, reason) for subject, reason in sorted(self._failed.items()))
 
     def all(self, step: Step[V, T], view: V) -> Asked[T]:
-        """Ask about every object of the step's table, as far as the answer is not known."""
+        """Ask about every object of the step's table, as far as the answer is not known.
+
+        An object over which the step fails has no outcome and counts nowhere. It is in `refusals`, and open again.
+        """
         known = self._known(step)
         known.open_what_is_due(self.snapshot.now)
         table = table_of(self.snapshot, step.table)
         for key in tuple(known.open):
             known.open.discard(key)
             if key in table:
-                self._work_out(step, known, view, key)
+                try:
+                    self._work_out(step, known, view, key)
+                except Exception as error:  # one object must not keep the others from their outcomes
+                    self._memory.drop(step.name, key)
+                    known.open.add(key)
+                    self._failed.setdefault(_subject(step.table, key), broken(error))
         spoken = {key: known.spoken[key] for key in sorted(known.spoken)}
         return Asked(spoken, known.sums, known.due())
 

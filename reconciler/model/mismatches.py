@@ -19,7 +19,7 @@ from api import labels
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
 from reconciler.model.annotations import read, text_of
-from reconciler.model.instants import Instant
+from reconciler.model.instants import SKEW, Instant
 
 #: One node in this time is made for a shape whose nodes did not help.
 PROBE_EVERY: Final = timedelta(hours=24)
@@ -34,7 +34,6 @@ LABEL: Final = "label"
 #: The annotation is no longer than this, in bytes.
 LONGEST: Final = 16 * 1024
 #: A record from the future is not believed, but for clocks that differ.
-_CLOCKS: Final = timedelta(minutes=5)
 _MOST_NODES: Final = 1_000_000
 #: A record names so many NodeClaims before the latest.
 _MOST_EARLIER: Final = 8
@@ -154,11 +153,11 @@ def _stored(pool: NodePool) -> Mismatches | None:
 
 def believable(found: Mismatches, now: datetime) -> Mismatches:
     """Without records and facts that are too old, or from the future; one record for each shape."""
-    kept = {r.shape: r for r in found.records if now - KEPT < r.at and max(r.at, r.since) <= now + _CLOCKS}
+    kept = {r.shape: r for r in found.records if now - KEPT < r.at and max(r.at, r.since) <= now + SKEW}
     return Mismatches(
         records=tuple(kept[shape] for shape in sorted(kept)),
-        sizes=tuple(size for size in found.sizes if now - FACTS_KEPT < size.at <= now + _CLOCKS),
-        traits=tuple(trait for trait in found.traits if now - FACTS_KEPT < trait.at <= now + _CLOCKS),
+        sizes=tuple(size for size in found.sizes if now - FACTS_KEPT < size.at <= now + SKEW),
+        traits=tuple(trait for trait in found.traits if now - FACTS_KEPT < trait.at <= now + SKEW),
     )
 
 

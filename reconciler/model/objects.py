@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import field
 
 from api import labels
+from api.bounds import Seconds
 from api.v1.meta import ObjectMeta, Taint, Value
 
 Quantities = Mapping[str, str | int | float]
@@ -184,7 +185,7 @@ class PodSpec(Value, frozen=True, kw_only=True):
     preemption_policy: str = ""
     scheduler_name: str = "default-scheduler"
     scheduling_gates: tuple[SchedulingGate, ...] = ()
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Seconds | None = None
     host_network: bool = False
 
 

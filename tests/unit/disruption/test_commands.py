@@ -24,7 +24,7 @@ from tests.unit.disruption.worlds import (
     torn,
 )
 
-MINUTE = timedelta(minutes=1)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def empty_world() -> World:
@@ -224,17 +224,19 @@ def test_what_can_be_read_only_in_part_any_more_ends_a_command_and_is_not_writte
         assert world.objects[lane].spec.taints == taints, "taints that could not be read would be lost"
 
 
-def test_a_command_that_nobody_can_carry_out_holds_up_no_other() -> None:
+@pytest.mark.parametrize("started", [datetime.max.replace(tzinfo=UTC), NOW + HOUR])
+def test_a_command_that_a_clock_ahead_started_is_rolled_back_and_holds_up_no_other(started: datetime) -> None:
     world = empty_world()
     world.settle()
     world = World.of(*world.objects.values(), pool("odd"))
     b = claim("b", pool_name="odd", consolidatable=False)
-    endless = text_of(Command(id="x", reason="Empty", started=datetime.max.replace(tzinfo=UTC)))
+    endless = text_of(Command(id="x", reason="Empty", started=started))
     b = replace(b, metadata=replace(b.metadata, annotations={labels.COMMAND: endless}))
     c = claim("c")
     world.add(b, node(b), c, node(c))
     plan = world.tick()
-    assert ("nodeclaim/b", "InternalError") in [(r.subject, r.reason.code) for r in plan.refusals]
+    assert ("nodeclaim/b", "TimedOut") in [(r.subject, r.reason.code) for r in plan.refusals]
+    assert "RollBackCommand nodeclaim/b" in world.done
     assert "StartCommand nodeclaim/c" in world.done
 
 

@@ -11,6 +11,7 @@ import pytest
 from api import labels
 from api.v1 import conditions
 from api.v1.meta import Condition
+from reconciler.lifecycle import garbage_guard
 from reconciler.lifecycle.garbage import collect
 from reconciler.lifecycle.garbage_guard import GAUGE, HALTED, WINDOW
 from reconciler.lifecycle.writes import with_annotations
@@ -264,10 +265,21 @@ def test_a_list_that_cannot_be_read_halts_until_a_person_says_otherwise(text: st
     assert ended(world) == 1
 
 
-def test_a_list_over_which_collection_fails_keeps_nothing_else_waiting() -> None:
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59Z", "2026-01-01T13:00:00Z"])
+def test_a_list_from_the_future_does_not_count_against_the_instances_of_today(at: str) -> None:
+    world = orphaned(1)
+    many = ",".join(f'"i-{number}"' for number in range(90, 99))
+    text = f'[{{"at":"{at}","instances":[{many}]}}]'
+    world.put(with_annotations(world.get(kinds.NODE_POOL, "default"), {labels.GARBAGE: text}))
+    assert ended(world) == 1
+
+
+def test_a_bug_in_garbage_collection_keeps_nothing_else_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(*given: object) -> None:
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr(garbage_guard, "judge", judge)
     world = prepared(node_claim("a"))
-    end_of_time = '[{"at":"9999-12-31T23:59:59Z","instances":["i-9"]}]'
-    world.put(with_annotations(world.get(kinds.NODE_POOL, "default"), {labels.GARBAGE: end_of_time}))
     plan = world.settle()
     assert [(r.subject, r.reason.code) for r in plan.refusals] == [("garbage", "InternalError")]
     assert world.claim().is_true("Launched")
