@@ -26,6 +26,10 @@ class Backoff:
         self._failures.pop(subject, None)
         self._until.pop(subject, None)
 
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: every wait ends as far from now as before."""
+        self._until = {subject: until - by for subject, until in self._until.items()}
+
     def until(self, subject: str) -> datetime | None:
         return self._until.get(subject)
 

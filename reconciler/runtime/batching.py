@@ -7,6 +7,7 @@ CapacityBuffer never stops asking, half a minute after each plan: its room may h
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.model.settings import Settings
@@ -58,6 +59,13 @@ class BatchWindow:
         """Something that CapacityBuffers may refer to has changed."""
         if self._buffers:
             self._prolong(now)
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: times stay as long ago as they were."""
+        if self._batch is not None:
+            self._batch = replace(self._batch, first=self._batch.first - by, last=self._batch.last - by)
+        self._served_at = self._served_at - by if self._served_at is not None else None
+        self._asked_at = self._asked_at - by if self._asked_at is not None else None
 
     def forget(self, uid: str) -> None:
         """It has its place, or is gone."""

@@ -85,6 +85,10 @@ class Catalogues:
                 del self._full[id_]
             self._mark_anew()
 
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: a full subnet stays full for as long as before."""
+        self._full = {id_: until - by for id_, until in self._full.items()}
+
     def shift(self, zone_ids: Iterable[str]) -> None:
         """Traffic is shifted away from these zones, and from no others: nothing is launched there."""
         if (shifted := frozenset(zone_ids)) != self._shifted:

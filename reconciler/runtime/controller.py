@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from queue import SimpleQueue
@@ -20,17 +21,18 @@ from reconciler.ec2 import catalogue, interruptions
 from reconciler.model import kinds
 from reconciler.model.cloud import Interruption, Message
 from reconciler.model.memory import Memory
-from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, EvictPod, Plan
+from reconciler.model.plan import Action, DeleteObject, EvictPod, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Clock, Cloud, Kube, PortError
+from reconciler.runtime.clock import SteadyClock
 from reconciler.runtime.executor import Executor
 from reconciler.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
 from reconciler.runtime.observer import Observer
 from reconciler.runtime.performing import concerned, target
 from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
 from reconciler.runtime.reflector import Reflector
-from reconciler.runtime.results import absorb, subject
+from reconciler.runtime.results import absorb, subject, subjects
 from reconciler.runtime.state import State
 from reconciler.runtime.status import Working, working
 from reconciler.telemetry.precedence import Precedence
@@ -70,6 +72,7 @@ class Controller:
         inbox: Inbox | None = None,
         precedence: Precedence | None = None,
     ) -> None:
+        clock = SteadyClock.over(clock)
         self.telemetry = telemetry or Telemetry.quiet(kube, clock)
         self.inbox = Inbox() if inbox is None else inbox
         self.state = State(
@@ -207,6 +210,7 @@ class Controller:
 
     def _take_in(self, news: Iterable[News]) -> None:
         now = self._clock.now()
+        self.state.notice(now)
         for item in news:
             try:
                 self._take_one(item, now)
@@ -218,7 +222,7 @@ class Controller:
             ref = concerned(item.action)
             known = self.state.cluster.get(ref) if ref is not None else None
             with reconciling(item.reconcile_id):
-                absorb(item, self.state)
+                absorb(replace(item, at=min(item.at, now)), self.state)
                 self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
         elif isinstance(item, ChoreFailed):
             self.telemetry.chore_failed(item.key, item.error)
@@ -278,7 +282,7 @@ class Controller:
         """The actions that need not wait, and when the first of the others may go. A lane waits as a whole."""
         now, waiting, ready = self._clock.now(), dict[str, datetime](), list[Action]()
         for action in actions:
-            until = self.state.held_until(action.key, _uid(action), _subjects(action), now)
+            until = self.state.held_until(action.key, _uid(action), subjects(action), now)
             if until is not None:
                 waiting[action.lane] = until
             if action.lane not in waiting:
@@ -288,7 +292,7 @@ class Controller:
     def _propose(self) -> None:
         """Give the slow half something to think about, from time to time."""
         now = self._clock.now()
-        if now < self._propose_at:
+        if now < self._propose_at <= now + self.state.settings.disruption_period:
             return
         if not self.state.cluster.count(kinds.NODE_CLAIM):
             self._forget_changes()
@@ -308,9 +312,11 @@ class Controller:
 
     def _earliest(self, *dues: datetime | None) -> datetime:
         now = self._clock.now()
+        self.state.notice(now)
         waits = [reflector.not_before for reflector in self._reflectors] if self._inline else []
         claims = self.state.cluster.count(kinds.NODE_CLAIM)
         own = [self._held_until, self._observer.next_due(), self._propose_at if claims else None]
+        own.append(self.state.batch.due(now, self.state.settings))  # what the plan says may be of another clock
         every = [due for due in (*dues, *waits, *own) if due is not None]
         if len(self.inbox):
             every.append(now + SOON)
@@ -388,12 +394,6 @@ def _kind(news: News) -> kinds.Kind | None:
         return news.kind
     ref = target(news.action) if isinstance(news, Done) else None
     return kinds.BY_NAME[ref.kind] if ref is not None else None
-
-
-def _subjects(action: Action) -> tuple[str, ...]:
-    if isinstance(action, CreateNodeClaim):
-        return subject(action), f"nodepool/{action.claim.pool_name}"
-    return (subject(action),)
 
 
 def _uid(action: Action) -> str:

@@ -43,6 +43,13 @@ class Fleet:
         self._view: InstanceIndex | None = None
         self._restless: bool | None = None
 
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: times stay as long ago, or as far ahead, as they were."""
+        self._launched = {id_: (instance, at - by) for id_, (instance, at) in self._launched.items()}
+        self._terminated = {id_: at - by for id_, at in self._terminated.items()}
+        self._out_of_stock = {key: until - by for key, until in self._out_of_stock.items()}
+        self._failures = {group: replace(one, at=one.at - by) for group, one in self._failures.items()}
+
     # --- instances ----------------------------------------------------------------------------------------------
     def described(
         self, instances: Iterable[Instance], at: datetime, kept: Callable[[Instance], bool] = lambda instance: False

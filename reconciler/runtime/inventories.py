@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.model.inventory import PROFILE, TEMPLATE, Inventory, Resource
@@ -37,6 +37,13 @@ class Inventories:
 
     def __init__(self) -> None:
         self._shelves = {kind: _Shelf() for kind in (PROFILE, TEMPLATE)}
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: uses stay as long ago as they were."""
+        for shelf in self._shelves.values():
+            shelf.since = shelf.since - by if shelf.since is not None else None
+            shelf.used = {name: used - by for name, used in shelf.used.items()}
+            shelf.told = None
 
     def listed(self, kind: str, resources: Iterable[Resource], at: datetime) -> None:
         """All that there are, as of `at`. What was used before and is not among them is gone, and forgotten."""

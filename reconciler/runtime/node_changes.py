@@ -6,7 +6,7 @@ Kubernetes notes no time of such a change. After a restart each new node counts 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -30,6 +30,10 @@ class NodeChanges:
                 self._at.pop(old.name, None)
         elif old is None or _terms(old) != _terms(new):
             self._at[new.name] = now
+
+    def set_back(self, by: timedelta) -> None:
+        """The clock was set back by so much: changes stay as long ago as they were."""
+        self._at = {name: at - by for name, at in self._at.items()}
 
     def at(self, now: datetime) -> Mapping[str, datetime]:
         """The latest change of each node that changed lately, by the node's name."""

@@ -17,7 +17,7 @@ from reconciler.model.kinds import Kind
 from reconciler.runtime import connecting, debugging, health, signals, status
 from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.certificates import WebhookCertificate
-from reconciler.runtime.clock import SystemClock
+from reconciler.runtime.clock import SteadyClock, SystemClock
 from reconciler.runtime.connecting import NAMESPACE_FILE, Where
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
@@ -95,7 +95,7 @@ class Process:
         self._options, self._log, self._stop, self._grace_seconds = options, log, stop, grace_seconds
         #: Whether a thread died of a bug; set when nothing is under way any more, and the lease need not be renewed.
         self._broken, self._ended = False, threading.Event()
-        self._clock, self._identity, self._precedence = SystemClock(), own_identity(), Precedence()
+        self._clock, self._identity, self._precedence = SteadyClock(SystemClock()), own_identity(), Precedence()
         self._loudness = Loudness(threshold or Threshold(), log)
         self._metrics = Metrics(details=options.detailed_metrics).with_process()
         self._kube = self._client(where)

@@ -59,6 +59,13 @@ def subject(action: Action) -> str:
     return action.key
 
 
+def subjects(action: Action) -> tuple[str, ...]:
+    """Every subject whose back-off an action waits for."""
+    if isinstance(action, CreateNodeClaim):
+        return subject(action), f"nodepool/{action.claim.pool_name}"
+    return (subject(action),)
+
+
 def absorb(done: Done, state: State) -> None:
     """Take in how an action went."""
     if done.outcome in FINE:

@@ -54,6 +54,7 @@ from reconciler.runtime.inbox import (
 from reconciler.runtime.inventories import Inventories
 from reconciler.runtime.node_changes import NodeChanges
 from reconciler.runtime.noticing import grace_of, makes_room
+from reconciler.runtime.promises import Promises
 from reconciler.runtime.shifts import ZonalShifts, by_name, lies_there
 
 #: Of what pods hold up (an eviction that is refused, a deletion before which some had come), and of all that failed.
@@ -61,8 +62,6 @@ EVICTION_STEPS = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
 ACTION_STEPS = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 PROPOSALS_KEPT = timedelta(minutes=2)
 INTERRUPTIONS_KEPT = timedelta(minutes=10)
-#: While pods wait, passes follow each other faster than this, and each replaces the promises of the one before.
-PROMISES_KEPT = timedelta(minutes=1)
 #: After its batch has closed a pod has been looked at by then.
 LOOKED_AT_WITHIN = timedelta(seconds=10)
 
@@ -106,11 +105,10 @@ class State:
         self._listed: set[str] = set()
         self._ailments, self._shifts = Ailments(ailing), ZonalShifts()
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
-        self._nominated: dict[str, datetime] = {}
-        self._pass = Plan()
+        self._promises = Promises()
+        self._now: datetime | None = None
         self._accounts = NO_ACCOUNTS
         self._restless: set[str] = set()
-        self._settling: dict[tuple[str, str], datetime] = {}
 
     @property
     def synced(self) -> bool:
@@ -138,6 +136,18 @@ class State:
     def take(self, news: News, now: datetime) -> None:
         """Take in one piece of news from an observer. (What the executor did comes through `results.absorb`.)"""
         self._take(news, now)
+
+    def notice(self, now: datetime) -> None:
+        """Keep everything that lasts for some time as far from now as it was, when the clock was set back."""
+        back, self._now = (self._now or now) - now, now
+        if back <= timedelta(0):
+            return
+        for kept in (self.batch, self.evictions, self.actions, self.fleet, self.catalogues, self._promises):
+            kept.set_back(back)
+        self.inventories.set_back(back)
+        self._node_changes.set_back(back)
+        self._interruptions = {id_: (one, at - back) for id_, (one, at) in self._interruptions.items()}
+        self.proposals = ()
 
     @singledispatchmethod
     def _take(self, news: Any, now: datetime) -> None:
@@ -169,7 +179,7 @@ class State:
     @_take.register
     def _(self, news: Described, now: datetime) -> None:
         shifted = self._shifted(now)
-        self.fleet.described(news.instances, news.at, lambda instance: lies_there(instance, shifted))
+        self.fleet.described(news.instances, min(news.at, now), lambda instance: lies_there(instance, shifted))
         self.freshness.complete(Source.INSTANCES.value, news.at, now)
 
     @_take.register
@@ -276,7 +286,7 @@ class State:
         until somebody has looked where the pod may go, that is not an empty node."""
         until = now + self.settings.batch_max + LOOKED_AT_WITHIN
         for claim in self.cluster.claims_of(node_name):
-            self._nominated[claim.name] = max(self._nominated.get(claim.name, until), until)
+            self._promises.expect(claim.name, until)
 
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """The pods of a node that is going want places elsewhere, and those that are expected on one that is gone."""
@@ -300,7 +310,7 @@ class State:
         elif (claim := new or old) is not None:
             self.batch.forget(claim.metadata.uid)
         if new is None and old is not None:
-            self._nominated.pop(old.name, None)
+            self._promises.drop(old.name)
         if new is not None and (node := self._objects(kinds.NODE).get(new.status.node_name)) is not None:
             self.catalogues.learned.seen(new, node, now)
 
@@ -319,30 +329,28 @@ class State:
     def planned(self, plan: Plan, now: datetime) -> None:
         """Remember what a plan says beside its actions: nominations, accounts, and that the batch was served."""
         if plan.provisioned:
-            self._pass = plan
             self.batch.served(now, again=bool(plan.left_over))
         if plan.accounts is not None:
             self._accounts = plan.accounts
-        for nomination in (one for one in plan.nominations if not one.over):
-            known = self._nominated.get(nomination.target)
-            self._nominated[nomination.target] = max(known, nomination.until) if known else nomination.until
+        self._promises.planned(plan)
 
     def message_deleted(self, message_id: str) -> None:
         self._interruptions.pop(message_id, None)
 
     def settle(self, key: str, uid: str, until: datetime) -> None:
         """A deed was accepted; it is not asked again until then, though the watch may not show it yet."""
-        self._settling[key, uid] = until
+        self._promises.settle(key, uid, until)
 
     def held_until(self, key: str, uid: str, subjects: tuple[str, ...], now: datetime) -> datetime | None:
         """Until when an action must wait: it was accepted a moment ago, or failed and is being left alone."""
-        waits = [self._settling.get((key, uid))]
+        waits = [self._promises.settles(key, uid)]
         waits += [table.until(subject) for subject in subjects for table in (self.evictions, self.actions)]
         return max((until for until in waits if until is not None and until > now), default=None)
 
     # --- the snapshot -------------------------------------------------------------------------------------------
     def snapshot(self, now: datetime) -> Snapshot:
         """Everything as of now. Its maps hold still until the next news is taken in."""
+        self.notice(now)
         self._forget_old(now)
         self.catalogues.forget_full(now)
         self.catalogues.shift(self._shifts.at(now))
@@ -366,33 +374,25 @@ class State:
             interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
             inventories=self.inventories.told(),
             batch=self.batch.at(now),
-            nominated_until=MappingProxyType(self._nominated),
-            nominations=self._pass.nominations,
-            buffer_pods=self._pass.buffer_pods,
-            unread_since=self._pass.unread_since,
-            left_over=self._pass.left_over,
+            nominated_until=MappingProxyType(self._promises.nominated),
+            nominations=self._promises.latest.nominations,
+            buffer_pods=self._promises.latest.buffer_pods,
+            unread_since=self._promises.latest.unread_since,
+            left_over=self._promises.latest.left_over,
             node_changed_at=self._node_changes.at(now),
             under_way=self.under_way,
             fresh_at=MappingProxyType(self.freshness.at),
             proposals=self.proposals,
             kept=self.kept,
             accounts=self._accounts,
-            not_before=self._not_before(now),
+            not_before={**self.evictions.holding(now), **self.actions.holding(now)},
         )
 
     def _shifted(self, now: datetime) -> Mapping[str, datetime]:
         return by_name(self._shifts.at(now), self.catalogues.facts.values())
 
-    def _not_before(self, now: datetime) -> Mapping[str, datetime]:
-        return {**self.evictions.holding(now), **self.actions.holding(now)}
-
     def _forget_old(self, now: datetime) -> None:
-        for target in [t for t, until in self._nominated.items() if until <= now]:
-            del self._nominated[target]
-        if self._pass.nominations and self._pass.nominations[0].until + PROMISES_KEPT <= now:
-            self._pass = replace(self._pass, nominations=())
-        for key in [k for k, until in self._settling.items() if until <= now]:
-            del self._settling[key]
+        self._promises.forget_old(now)
         self.freshness.forget_later_than(now)
         for id_ in [i for i, (_, at) in self._interruptions.items() if now - at > INTERRUPTIONS_KEPT]:
             del self._interruptions[id_]

@@ -1,4 +1,4 @@
-"""What every clock must do: the machine's, and the virtual one of the sandbox."""
+"""What every clock must do: the machine's, the steady one over it, and the virtual one of the sandbox."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from datetime import timedelta
 import pytest
 
 from reconciler.ports import Clock
-from reconciler.runtime.clock import SystemClock
+from reconciler.runtime.clock import SteadyClock, SystemClock
 from reconciler.sandbox.clock import VirtualClock
 
 
-@pytest.fixture(params=[VirtualClock, SystemClock], ids=["virtual", "system"])
+@pytest.fixture(
+    params=[VirtualClock, SystemClock, lambda: SteadyClock(SystemClock())], ids=["virtual", "system", "steady"]
+)
 def clock(request: pytest.FixtureRequest) -> Clock:
     made: Clock = request.param()
     return made

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.model.plan import Nomination, Plan
 from reconciler.model.settings import Settings
-from reconciler.runtime.state import PROMISES_KEPT, State
+from reconciler.runtime.promises import PROMISES_KEPT
+from reconciler.runtime.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UNTIL = NOW + timedelta(seconds=20)
