@@ -14,7 +14,7 @@ from api import labels
 from api.v1.meta import Value
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model.annotations import read
-from reconciler.model.instants import Instant
+from reconciler.model.instants import Instant, is_ahead
 
 #: How long a candidate is left alone after its replacement failed: doubling from the first to the last.
 _BACKOFF_FIRST, _BACKOFF_LAST = timedelta(minutes=1), timedelta(minutes=10)
@@ -58,8 +58,10 @@ def command_of(annotations: Mapping[str, str]) -> Command | None:
     return read(annotations, labels.COMMAND, Command)
 
 
-def failure_of(annotations: Mapping[str, str]) -> Failure | None:
-    return read(annotations, labels.COMMAND_FAILED, Failure)
+def failure_of(annotations: Mapping[str, str], now: datetime) -> Failure | None:
+    """The failure that an object's annotations hold; None without one, or when it cannot be read or is ahead of now."""
+    found = read(annotations, labels.COMMAND_FAILED, Failure)
+    return None if found is None or is_ahead(found.at, now) else found
 
 
 def replaced_by(claim: NodeClaim) -> tuple[str, ...]:

@@ -323,7 +323,7 @@ def _roll_back(view: View, claim: NodeClaim, command: Command, stop: _Stop) -> P
     why = Reason(stop.code, stop.text)
     annotations: dict[str, str | None] = {labels.COMMAND: None}
     if stop.failed:
-        before = failure_of(claim.metadata.annotations)
+        before = failure_of(claim.metadata.annotations, now)
         in_a_row = before is not None and now - before.at < _FORGOTTEN_AFTER
         failure = Failure(at=now, count=before.count + 1 if before is not None and in_a_row else 1)
         annotations[labels.COMMAND_FAILED] = text_of(failure)

@@ -18,6 +18,8 @@ from reconciler.disruption.command import Command
 from reconciler.disruption.drift import drift_detail, drift_reason, type_check_due
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import earliest, set_conditions, with_condition
+from reconciler.model.claims import since
+from reconciler.model.instants import is_ahead
 from reconciler.model.memory import planning, said
 from reconciler.model.plan import NOTHING, Plan, Reason
 
@@ -96,10 +98,11 @@ def consolidation_window(claim: NodeClaim, pool: NodePool, now: datetime) -> Win
     initialized = claim.condition("Initialized")
     if length is None or initialized is None or initialized.status != rules.TRUE:
         return Window(False)
-    since = claim.status.last_pod_event_time or initialized.last_transition_time
-    if length == timedelta(0) or since is None or now - since >= length:
+    event = claim.status.last_pod_event_time
+    at = event if event is not None and not is_ahead(event, now) else since(claim, "Initialized", now)
+    if length == timedelta(0) or at is None or now - at >= length:
         return Window(True)
-    return Window(False, since + length)
+    return Window(False, at + length)
 
 
 # --- DisruptionReason -------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def settled(view: View) -> bool:
 
 def failed_lately(view: View, state: StateNode) -> Blocker | None:
     """Of a node whose last replacement failed a short while ago: until when it is left alone."""
-    failure = failure_of(state.claim.metadata.annotations) if state.claim is not None else None
+    failure = failure_of(state.claim.metadata.annotations, view.snapshot.now) if state.claim is not None else None
     if failure is None or failure.until <= view.snapshot.now:
         return None
     return Blocker("BackingOff", f"its replacement failed {failure.count} times", quiet=True, until=failure.until)

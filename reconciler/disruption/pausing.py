@@ -14,7 +14,7 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker
 from reconciler.model.annotations import read
 from reconciler.model.backoff import Steps
-from reconciler.model.instants import Instant
+from reconciler.model.instants import Instant, is_ahead
 from reconciler.scheduling.prices import dollars
 
 #: The first pause and the longest; it doubles with each loss.
@@ -34,21 +34,22 @@ class Pause(Value, frozen=True, kw_only=True):
         return self.at + PAUSES.after(max(1, self.count), pool)
 
 
-def pause_of(pool: NodePool) -> Pause | None:
-    """What the pool's annotation holds; None when there is none, or it cannot be read."""
-    return read(pool.metadata.annotations, labels.CONSOLIDATION_PAUSE, Pause)
+def pause_of(pool: NodePool, now: datetime) -> Pause | None:
+    """The pause that the pool's annotation holds; None when there is none, it cannot be read or it is ahead of now."""
+    found = read(pool.metadata.annotations, labels.CONSOLIDATION_PAUSE, Pause)
+    return None if found is None or is_ahead(found.at, now) else found
 
 
 def after(pool: NodePool, at: datetime, lost: int) -> Pause:
     """The pause that follows from one more loss."""
-    before = pause_of(pool)
+    before = pause_of(pool, at)
     in_a_row = before is not None and at - before.until(pool.name) < FORGOTTEN_AFTER
     return Pause(at=at, lost=lost, count=before.count + 1 if before is not None and in_a_row else 1)
 
 
 def paused(pool: NodePool, now: datetime) -> Blocker | None:
     """That no node in use of the pool is consolidated now, and until when."""
-    found = pause_of(pool)
+    found = pause_of(pool, now)
     if found is None or found.until(pool.name) <= now:
         return None
     text = f"consolidation of NodePool {pool.name} pauses: what it did last cost {dollars(found.lost)} an hour"

@@ -69,7 +69,7 @@ def agreed(view: View, proposal: Proposal) -> list[Candidate] | None:
 def consolidatable(view: View, key: str) -> bool:
     """Whether single-node consolidation may look at the node now."""
     claim = view.snapshot.state_nodes[key].claim
-    failure = failure_of(claim.metadata.annotations) if claim is not None else None
+    failure = failure_of(claim.metadata.annotations, view.snapshot.now) if claim is not None else None
     return (failure is None or failure.until <= view.snapshot.now) and attractive(view, key)
 
 

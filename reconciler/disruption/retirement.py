@@ -108,7 +108,10 @@ def _undecided(claim: NodeClaim) -> bool:
 def _held_beyond_its_end(view: View, claim: NodeClaim) -> bool:
     """Budgets held it up, so a little longer does no harm: all that they held would else go within seconds, one after
     the other. But a successor that cannot be had is not waited for."""
-    return view.snapshot.settings.expire_within_budgets and failure_of(claim.metadata.annotations) is None
+    return (
+        view.snapshot.settings.expire_within_budgets
+        and failure_of(claim.metadata.annotations, view.snapshot.now) is None
+    )
 
 
 def _prepared(view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim]], ask: Solve) -> Iterator[Plan]:

@@ -212,7 +212,7 @@ def _written(view: View, pool_name: str, at: datetime) -> bool:
     pool = view.snapshot.node_pools.get(pool_name)
     if pool is None or pool.metadata.deleting or pool.metadata.unreadable:
         return True
-    pause = pause_of(pool)
+    pause = pause_of(pool, at)
     return pause is not None and pause.at >= at
 
 

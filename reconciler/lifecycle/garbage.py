@@ -17,6 +17,7 @@ from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
 from reconciler.model import pods
+from reconciler.model.claims import since
 from reconciler.model.cloud import Instance
 from reconciler.model.memory import Step, Turn
 from reconciler.model.plan import Plan, Reason, Source, TerminateInstance, joined
@@ -118,17 +119,18 @@ def _lost_now(view: View, claim: NodeClaim) -> tuple[bool, datetime | None]:
     """Whether it has lost its other half, and when it may have."""
     nodes = view.nodes_of(claim)
     if view.instance(claim.status.provider_id) is None and not any(node.ready for node in nodes):
-        since = claim.condition("Registered")
-        return since is not None and view.listed_after(since.last_transition_time), None
-    away = _given_up(claim) if not nodes else None
+        registered = claim.is_true("Registered")
+        return registered and view.listed_after(since(claim, "Registered", view.now)), None
+    away = _given_up(view, claim) if not nodes else None
     return (True, None) if away is not None and away <= view.snapshot.now else (False, away)
 
 
-def _given_up(claim: NodeClaim) -> datetime | None:
+def _given_up(view: View, claim: NodeClaim) -> datetime | None:
     """When a claim whose Node is gone has waited for it long enough."""
     known = claim.condition(CONSISTENT)
     gone = known is not None and known.reason == NODE_NOT_FOUND
-    return known.last_transition_time + _AWAY if known and gone and known.last_transition_time is not None else None
+    at = since(claim, CONSISTENT, view.now)
+    return at + _AWAY if gone and at is not None else None
 
 
 def _forget(view: View, claim: NodeClaim) -> Plan:

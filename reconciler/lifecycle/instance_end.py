@@ -16,6 +16,7 @@ from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.shifted_zones import claim_held
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, stale, with_annotations
+from reconciler.model.claims import since
 from reconciler.model.plan import Plan, Reason, Source, TerminateInstance
 
 #: How soon to look again for an instance that is shutting down or on its way.
@@ -31,7 +32,7 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
         return progress, True
     instance, asked = view.snapshot.instances.get(instance_id), claim.condition("InstanceTerminating")
     begun = asked is not None and asked.status == TRUE
-    listed = asked is not None and view.listed_after(asked.last_transition_time)
+    listed = asked is not None and view.listed_after(since(claim, "InstanceTerminating", view.now))
     if begun and listed and instance is None:
         return progress, True
     progress = progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN))

@@ -14,6 +14,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.progress import Progress, begin
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
+from reconciler.model.claims import since
 from reconciler.model.plan import NOTHING, Plan, Reason, Source
 
 
@@ -48,9 +49,8 @@ def joins_late(progress: Progress) -> bool:
 
 
 def _due(progress: Progress, condition: str, limit: timedelta) -> datetime | None:
-    known = progress.claim.condition(condition)
-    since = known.last_transition_time if known is not None else None
-    return None if since is None else since + limit
+    at = since(progress.claim, condition, progress.view.now)
+    return None if at is None else at + limit
 
 
 def _expire(progress: Progress, condition: str, limit: timedelta, code: str, *sources: Source) -> Plan:

@@ -133,7 +133,7 @@ def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str
     rehashed = rehashes(pool.metadata, current, lambda: view.snapshot.claims_by_pool.get(pool.name, ()))
     node_class = view.snapshot.node_classes.get(pool.class_name)
     news = _is_news(pool, node_class)
-    known = registration_health.remembered(pool)
+    known = registration_health.remembered(pool, view.snapshot.now)
     results = () if news else registration_health.results(view, pool, known, held.joining, held.lately)
     failed = None if news else pool_failures.failures(view, pool, held.joining, held.lately)
     shifts, events = shifted_zones.told(view, pool)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from reconciler.lifecycle.progress import Progress
 from reconciler.model import pods
+from reconciler.model.instants import is_ahead
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan
 
@@ -27,7 +28,7 @@ def note_pod_events(progress: Progress) -> Progress:
     if newest is None:
         return progress
     seen = min(newest, progress.view.now)
-    if known is None or seen - known >= _GRAIN:
+    if known is None or is_ahead(known, progress.view.now) or seen - known >= _GRAIN:
         return progress.with_status(last_pod_event_time=seen)
     return progress.also(Plan(next_due=known + _GRAIN)) if newest - known >= _GRAIN else progress
 

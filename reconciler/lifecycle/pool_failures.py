@@ -31,7 +31,7 @@ def failures(
 
     `joining` are its claims that have not registered yet, `lately` those that have a short while ago.
     """
-    known = backoff.remembered(pool)
+    known = backoff.remembered(pool, view.snapshot.now)
     if known is not None and any(_registered_since(claim, known) for claim in lately):
         known = None
     counted = frozenset(known.claims if known is not None else ())

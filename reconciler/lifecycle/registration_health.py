@@ -20,7 +20,7 @@ from reconciler.lifecycle.liveness import give_up
 from reconciler.lifecycle.progress import begin
 from reconciler.lifecycle.view import View
 from reconciler.model.annotations import read
-from reconciler.model.instants import Instant
+from reconciler.model.instants import Instant, is_ahead
 
 HEALTHY: Final = "NodeRegistrationHealthy"
 _KEPT, _TOO_MANY = 4, 2
@@ -38,9 +38,10 @@ class Result(Value, frozen=True, kw_only=True):
 Results = tuple[Result, ...]
 
 
-def remembered(pool: NodePool) -> Results:
-    """What the pool's annotation holds; nothing when it cannot be read."""
-    return read(pool.metadata.annotations, labels.REGISTRATIONS, Results) or ()
+def remembered(pool: NodePool, now: datetime) -> Results:
+    """The results that the pool's annotation holds, without those ahead of now; none when it cannot be read."""
+    found = read(pool.metadata.annotations, labels.REGISTRATIONS, Results) or ()
+    return tuple(result for result in found if not is_ahead(result.at, now))
 
 
 def results(

@@ -30,7 +30,7 @@ from reconciler.lifecycle.writes import (
     with_metadata,
     without_finalizer,
 )
-from reconciler.model.claims import deadline_of
+from reconciler.model.claims import deadline_of, since
 from reconciler.model.ends import NODE_DELETED
 from reconciler.model.instants import rfc3339
 from reconciler.model.objects import Node
@@ -188,8 +188,7 @@ def _drain_stage(progress: Progress, nodes: tuple[Node, ...], deadline: datetime
         return progress.condition("Drained", UNKNOWN, "Draining", words).also(joined(waits)), False
     if known is not None and known.status == TRUE:
         return progress, True
-    since = known.last_transition_time if known is not None else None
-    settled = (since or view.now) + view.snapshot.settings.min_drain_time
+    settled = (since(claim, "Drained", view.now) or view.now) + view.snapshot.settings.min_drain_time
     if view.snapshot.now < settled:
         return progress.condition("Drained", UNKNOWN, "Draining", words).also(Plan(next_due=settled)), False
     return progress.condition("Drained", TRUE), True

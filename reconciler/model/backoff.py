@@ -15,7 +15,7 @@ from api import labels
 from api.v1.meta import Value
 from api.v1.nodepool import NodePool
 from reconciler.model.annotations import read
-from reconciler.model.instants import Instant
+from reconciler.model.instants import Instant, is_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,15 @@ class PoolFailures(Value, frozen=True, kw_only=True):
     claims: tuple[str, ...] = ()
 
 
-def remembered(pool: NodePool) -> PoolFailures | None:
-    """What the pool's annotation holds; None when there is none, or it cannot be read."""
-    return read(pool.metadata.annotations, labels.BACK_OFF, PoolFailures)
+def remembered(pool: NodePool, now: datetime) -> PoolFailures | None:
+    """The failures that the pool's annotation holds; None without one, or when it cannot be read or is ahead of now."""
+    known = read(pool.metadata.annotations, labels.BACK_OFF, PoolFailures)
+    return None if known is None or is_ahead(known.at, now) else known
 
 
-def until(pool: NodePool) -> datetime | None:
+def until(pool: NodePool, now: datetime) -> datetime | None:
     """Before this instant no node is made from the pool; None when nothing failed."""
-    known = remembered(pool)
+    known = remembered(pool, now)
     return None if known is None else ends(known, pool)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from api import bounds, durations, labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.model.instants import is_ahead
 
 
 def check(claim: NodeClaim) -> None:
@@ -26,6 +27,16 @@ def check_pool(pool: NodePool) -> None:
 def _durations(*texts: str | None) -> None:
     for text in texts:
         durations.parse_nillable(text)
+
+
+def since(claim: NodeClaim, type_: str, now: datetime) -> datetime | None:
+    """The instant at which a condition of the claim got its status; None without one.
+
+    A clock that was wrong stamps a time ahead of now. Then the creation counts, which the API server stamps.
+    """
+    known = claim.condition(type_)
+    at = known.last_transition_time if known is not None else None
+    return claim.metadata.creation_timestamp if at is not None and is_ahead(at, now) else at
 
 
 def deadline_of(claim: NodeClaim) -> datetime | None:

@@ -13,6 +13,11 @@ Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 SKEW: Final = timedelta(minutes=5)
 
 
+def is_ahead(instant: datetime, now: datetime) -> bool:
+    """Whether an event of the past is stamped so far ahead of now that the clock of its writer was wrong."""
+    return instant > now + SKEW
+
+
 def rfc3339(instant: datetime) -> str:
     """In UTC and whole seconds, as Kubernetes writes it: `2026-03-04T12:00:00Z`."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

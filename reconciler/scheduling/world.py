@@ -225,7 +225,7 @@ def _invalid(error: Exception) -> PodRefusal:
 def held(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
     """Why no node may be made from the pool for a while: its latest launches failed, or its claims were refused."""
     until = snapshot.not_before.get(f"nodepool/{pool.name}")
-    own = backoff.until(pool)
+    own = backoff.until(pool, snapshot.now)
     end = max((at for at in (until, own) if at is not None and at > snapshot.now), default=None)
     return PodRefusal(BACK_OFF, f"left alone until {end:%H:%M:%S} UTC after failures") if end is not None else None
 

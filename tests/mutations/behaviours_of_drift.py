@@ -235,8 +235,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/disruption/conditions.py",
-                "    since = claim.status.last_pod_event_time or initialized.last_transition_time",
-                "    since = initialized.last_transition_time",
+                "    event = claim.status.last_pod_event_time",
+                "    event = None",
             ),
         ),
     ),

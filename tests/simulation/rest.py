@@ -34,7 +34,7 @@ def _claims(world: World) -> Iterator[str]:
                 yield f"claim {claim.name} carries {key}"
         if claim.is_true("DisruptionReason"):
             yield f"claim {claim.name} has a DisruptionReason"
-        failure = failure_of(claim.metadata.annotations)
+        failure = failure_of(claim.metadata.annotations, world.clock.now())
         if failure is not None and failure.until + THOUGHT_AGAIN > world.clock.now():
             yield f"claim {claim.name} is to be replaced again when it has backed off"
     living = {m.id for m in world.ec2.instances.values() if m.state != "terminated"}

@@ -144,7 +144,7 @@ def test_without_another_pool_the_waits_grow_and_a_restart_does_not_forget_them(
         stage.live(seconds=12)
     assert stage.cloud.calls <= 9
     (pool,) = stage.world.objects("NodePool")
-    assert backoff.until(decode(NodePool, pool)) is not None
+    assert backoff.until(decode(NodePool, pool), stage.world.clock.now()) is not None
     stage.cloud.used_up = "none"
     assert stage.until_launched(timedelta(minutes=6)) < timedelta(minutes=6)
     stage.live(minutes=5)

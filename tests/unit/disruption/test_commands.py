@@ -122,7 +122,7 @@ def test_a_pod_that_came_to_an_empty_node_rolls_the_command_back() -> None:
     assert not world.tainted("a")
     assert world.claim("a").condition("DisruptionReason") is None
     assert labels.COMMAND not in world.claim("a").metadata.annotations
-    assert failure_of(world.claim("a").metadata.annotations) is None
+    assert failure_of(world.claim("a").metadata.annotations, world.now) is None
 
 
 def test_a_pod_that_tolerates_the_taint_does_not_stop_a_command() -> None:
@@ -175,7 +175,7 @@ def test_a_lost_replacement_rolls_back_and_the_candidate_is_left_alone_for_a_whi
         world.edit(f"nodeclaim/{name}", {"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}})
     world.settle()
     assert not world.tainted("a")
-    assert failure_of(world.claim("a").metadata.annotations) == Failure(at=NOW, count=1)
+    assert failure_of(world.claim("a").metadata.annotations, world.now) == Failure(at=NOW, count=1)
     world.objects.pop(f"nodeclaim/{name}", None)
     plan = world.plan()
     assert plan.actions == ()
@@ -186,7 +186,7 @@ def test_a_lost_replacement_rolls_back_and_the_candidate_is_left_alone_for_a_whi
     assert len(world.replacements) == 1
     del world.objects[f"nodeclaim/{world.replacements[0]}"]
     world.settle()
-    assert failure_of(world.claim("a").metadata.annotations) == Failure(at=NOW + MINUTE, count=2)
+    assert failure_of(world.claim("a").metadata.annotations, world.now) == Failure(at=NOW + MINUTE, count=2)
     assert Failure(at=NOW, count=2).until == NOW + 2 * MINUTE
     assert Failure(at=NOW, count=9).until == NOW + 10 * MINUTE
 

@@ -210,12 +210,11 @@ def test_a_node_that_nobody_can_judge_holds_up_no_other() -> None:
     assert refusals(plan) == {"node/node-b": "InternalError"}
 
 
-def test_a_node_whose_replacement_failed_at_the_end_of_all_time_waits_alone() -> None:
+def test_a_node_whose_replacement_failed_in_the_future_does_not_wait_for_it() -> None:
     last = text_of(Failure(at=datetime.max.replace(tzinfo=UTC)))
     odd = drifted("odd", annotations={labels.COMMAND_FAILED: last, **OLD_HASHES})
     plan = disrupt(snapshot([rolling(), *odd, *drifted("a")]), never)
-    assert started(plan) == ["a"]
-    assert refusals(plan) == {"node/node-odd": "BackingOff"}
+    assert started(plan) == ["a", "odd"]
 
 
 def test_pods_for_which_no_node_would_ever_be_made_take_no_part() -> None:

@@ -266,7 +266,7 @@ def own_pool(world: World) -> Any:
 def test_after_a_loss_the_pool_pauses_and_says_so() -> None:
     world = lossy()
     settle(world)
-    found = pause_of(own_pool(world))
+    found = pause_of(own_pool(world), world.now)
     assert found is not None
     assert (found.at, found.lost, found.count) == (world.now, 20_000, 1)
     blocker = paused(own_pool(world), world.now)
@@ -280,9 +280,9 @@ def test_a_pause_that_could_not_be_written_is_written_the_next_time() -> None:
     world = lossy()
     plan = world.plan()
     world.facts["accounts"] = plan.accounts
-    assert pause_of(own_pool(world)) is None
+    assert pause_of(own_pool(world), world.now) is None
     settle(world)
-    assert pause_of(own_pool(world)) is not None
+    assert pause_of(own_pool(world), world.now) is not None
     assert world.facts["accounts"] == NO_ACCOUNTS
 
 
@@ -302,7 +302,7 @@ def test_a_loss_soon_after_the_last_one_makes_it_longer(ago: timedelta, count: i
     world = lossy()
     world.add(pausing(world.now - ago, count=4))
     settle(world)
-    found = pause_of(own_pool(world))
+    found = pause_of(own_pool(world), world.now)
     assert found is not None
     assert found.count == count
 

@@ -27,7 +27,7 @@ def pool(world: World) -> NodePool:
 
 
 def remembered(world: World) -> PoolFailures | None:
-    return backoff.remembered(pool(world))
+    return backoff.remembered(pool(world), world.now)
 
 
 def failing(world: World, *names: str, error: FleetError = QUOTA) -> None:
@@ -71,11 +71,11 @@ def test_a_claim_that_never_registered_counts() -> None:
 def test_claims_of_one_attempt_count_once_and_the_wait_begins_once() -> None:
     world = prepared()
     failing(world, "a", "b", "c")
-    first = backoff.until(pool(world))
+    first = backoff.until(pool(world), world.now)
     world.pass_time(2)
     failing(world, "d")
     assert count(world) == 1
-    assert backoff.until(pool(world)) == first
+    assert backoff.until(pool(world), world.now) == first
 
 
 def test_a_claim_counts_once_however_many_fail_beside_it_and_stay() -> None:
@@ -104,7 +104,7 @@ def test_each_attempt_after_the_wait_doubles_it() -> None:
     world, waits = prepared(), list[timedelta]()
     for name in "abcdefgh":
         failing(world, name)
-        until = backoff.until(pool(world))
+        until = backoff.until(pool(world), world.now)
         assert until is not None
         waits.append(until - world.now)
         world.pass_time(waits[-1].total_seconds() + 1)
