@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from api.v1.meta import ObjectMeta
 from reconciler.cli.demo import manifests
 from reconciler.model.cloud import FleetError
 from reconciler.model.inventory import TEMPLATE
+from reconciler.model.objects import Node
 from reconciler.model.plan import CreateNodeClaim, DeleteObject, Nomination, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Batch
@@ -19,6 +21,7 @@ from reconciler.runtime.clock import SMALL_STEP, STEP_LASTS, SteadyClock
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.fleet import Fleet
 from reconciler.runtime.inventories import Inventories
+from reconciler.runtime.node_changes import NodeChanges
 from reconciler.runtime.promises import Promises
 from reconciler.runtime.state import ACTION_STEPS, State
 from reconciler.sandbox.clock import VirtualClock
@@ -204,6 +207,13 @@ def test_a_template_that_was_used_under_a_clock_ahead_is_not_kept_for_longer() -
     known.listed(TEMPLATE, (), NOW + HOUR)
     known.set_back(HOUR)
     assert TEMPLATE in known.told()
+
+
+def test_a_change_of_a_node_is_as_long_ago_as_before() -> None:
+    changes = NodeChanges()
+    changes.noticed(None, Node(metadata=ObjectMeta(name="a")), NOW + HOUR)
+    changes.set_back(HOUR)
+    assert changes.at(NOW) == {"a": NOW}
 
 
 def test_a_state_notices_a_clock_that_is_set_back_and_nothing_else() -> None:
