@@ -7,8 +7,9 @@ durations never overflows. Bounds apply where an object or an annotation is deco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -89,7 +90,7 @@ def _of(kind: Any) -> Bound | None:
     if origin in (Union, UnionType):
         return _of_choice(parts)
     if origin is tuple:
-        return _of_items(bound_of(parts[0]))
+        return _of_stamped(parts[0]) or _of_items(bound_of(parts[0]))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _of_values(bound_of(parts[1]))
     return _of_fields(kind) if isinstance(kind, type) and issubclass(kind, Struct) else None
@@ -99,6 +100,23 @@ def _of_choice(choices: tuple[Any, ...]) -> Bound | None:
     """Of the first choice that holds any; no field has two such choices. An absent value stays absent."""
     inner = next((bound for one in choices if (bound := bound_of(one)) is not None), None)
     return None if inner is None else lambda value: None if value is None else inner(value)
+
+
+def _of_stamped(kind: Any) -> Bound | None:
+    """Of structures that hold one time and nothing else that has bounds, such as conditions: the usual case."""
+    found = [*_places(kind)] if isinstance(kind, type) and issubclass(kind, Struct) else []
+    places = [(path, hint) for path, hint in found if bound_of(hint) is not None]
+    if len(places) != 1 or places[0][1] not in (datetime, datetime | None):
+        return None
+    stamp, repaired = attrgetter(places[0][0]), _repairing(kind)
+
+    def bound(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        for at in map(stamp, values):
+            if at is not None and not (at.tzinfo is UTC and EARLIEST <= at <= LATEST):
+                return tuple([repaired(value) for value in values])
+        return values
+
+    return bound
 
 
 def _of_items(inner: Bound | None) -> Bound | None:
@@ -128,26 +146,44 @@ def _of_values(inner: Bound | None) -> Bound | None:
 
 
 def _of_fields(kind: type[Struct]) -> Bound | None:
-    """Every pod passes here: times are compared in place, and a value within bounds is not copied."""
-    hints = get_type_hints(kind, include_extras=True)
-    found = [(name, inner) for name in kind.__struct_fields__ if (inner := bound_of(hints[name])) is not None]
-    times = tuple(name for name, _ in found if hints[name] in (datetime, datetime | None))
-    others = tuple((name, inner) for name, inner in found if name not in times)
-    if not found:
+    """Every pod passes here, and nearly all are within bounds: that is found out first, and nothing is copied."""
+    places = [(path, hint) for path, hint in _places(kind) if bound_of(hint) is not None]
+    if not places:
         return None
+    repaired = _repairing(kind)
+    times = [path for path, hint in places if hint in (datetime, datetime | None)]
+    stamps = attrgetter(*times, *times[:1]) if times else lambda value: ()
+    others = [(attrgetter(path), bound_of(hint)) for path, hint in places if path not in times]
 
     def bound(value: Any) -> Any:
-        changes = None
-        for name in times:
-            held = getattr(value, name)
-            if held is None or (held.tzinfo is UTC and EARLIEST <= held <= LATEST):
-                continue
-            if (kept := instant(held)) is not held:
-                changes = {**(changes or {}), name: kept}
-        for name, inner in others:
-            held = getattr(value, name)
-            if held and (kept := inner(held)) is not held:
-                changes = {**(changes or {}), name: kept}
-        return value if changes is None else replace(value, **changes)
+        for at in stamps(value):
+            if at is not None and not (at.tzinfo is UTC and EARLIEST <= at <= LATEST):
+                return repaired(value)
+        for held_by, inner in others:
+            held = held_by(value)
+            if held and inner is not None and inner(held) is not held:
+                return repaired(value)
+        return value
 
     return bound
+
+
+def _places(kind: type[Struct], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The fields of a structure and, in place of each structure that is always there, its own; with their types."""
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        if isinstance(hint, type) and issubclass(hint, Struct):
+            yield from _places(hint, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", hint
+
+
+def _repairing(kind: type[Struct]) -> Bound:
+    """The function that copies a structure with all of its fields within bounds."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = [(name, inner) for name in kind.__struct_fields__ if (inner := bound_of(hints[name])) is not None]
+
+    def repaired(value: Any) -> Any:
+        kept = {name: inner(held) for name, inner in found if (held := getattr(value, name)) is not None}
+        return replace(value, **{name: new for name, new in kept.items() if new is not getattr(value, name)})
+
+    return repaired

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from api.bounds import bound_of
+from api.bounds import Bound, bound_of
 from api.v1.meta import Value
 from reconciler.kube.errors import Status
 from reconciler.kube.interning import interner
@@ -57,7 +57,7 @@ class KindDecoder:
         self._kind, self._on_poison = kind, on_poison
         self._one = msgspec.json.Decoder(kind.type)
         self._page = msgspec.json.Decoder(Page[kind.type])  # type: ignore[name-defined]
-        self._bound, self._intern = bound_of(kind.type), interner(kind)
+        self._kept = _keeper(bound_of(kind.type), interner(kind))
 
     def one(self, raw: bytes | msgspec.Raw) -> Any:
         """An object, or what can be read of it. Raises msgspec.DecodeError when not even its name can be."""
@@ -69,12 +69,6 @@ class KindDecoder:
             if value is None:
                 raise
         return self._kept(value)
-
-    def _kept(self, value: Any) -> Any:
-        """The object as decisions get it: its parts shared with its like, its times within bounds."""
-        if self._intern is not None:
-            value = self._intern(value)
-        return value if self._bound is None else self._bound(value)
 
     def page(self, raw: bytes) -> tuple[tuple[Any, ...], ListMeta]:
         """A page's items and metadata."""
@@ -102,6 +96,13 @@ class KindDecoder:
             return Change(line.type, value, _BARE.decode(line.object).metadata.resource_version)
         except msgspec.DecodeError:
             return None
+
+
+def _keeper(bound: Bound | None, intern: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    """The function that makes of an object what decisions get: parts shared with its like, times within bounds."""
+    if bound is None:
+        return intern or (lambda value: value)
+    return bound if intern is None else lambda value: bound(intern(value))
 
 
 def _broken(status: Status) -> PortError:
