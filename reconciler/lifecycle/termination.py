@@ -89,11 +89,19 @@ def _with_deadline(progress: Progress) -> Progress:
     """The forced end of the drain, written down and told once: deletion plus the claim's termination grace period."""
     claim = progress.claim
     grace, since = claim.spec.termination_grace_period, claim.metadata.deletion_timestamp
-    if grace is None or since is None or labels.TERMINATION_TIMESTAMP in claim.metadata.annotations:
+    if grace is None or since is None or _has_deadline(claim):
         return progress
     deadline = since + durations.parse(grace)
     noted = progress.with_claim(with_annotations(claim, {labels.TERMINATION_TIMESTAMP: rfc3339(deadline)}))
     return noted.also(Plan(events=(_expiring(claim, deadline),)))
+
+
+def _has_deadline(claim: NodeClaim) -> bool:
+    """Whether a deadline is written down. A text that is no time is replaced, or the claim could never be deleted."""
+    try:
+        return deadline_of(claim) is not None
+    except ValueError:
+        return False
 
 
 def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:

@@ -172,7 +172,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/lifecycle/termination.py",
-                "    if grace is None or since is None or labels.TERMINATION_TIMESTAMP in claim.metadata.annotations:",
+                "    if grace is None or since is None or _has_deadline(claim):",
                 "    if grace is None or since is None:",
             ),
         ),

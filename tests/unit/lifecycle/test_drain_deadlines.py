@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from api import labels
@@ -60,7 +61,19 @@ def test_past_the_deadline_a_pod_is_not_cut_again_and_again() -> None:
     assert world.condition("Drained") == ("True", "Drained")
 
 
-def test_a_deadline_that_cannot_be_read_is_a_refusal_of_that_claim() -> None:
+@pytest.mark.parametrize("known", ["soon", "", "2026-01-01T12:00:00", "0000-01-01T00:00:00Z"])
+def test_a_deadline_that_cannot_be_read_is_replaced_where_the_claim_has_a_grace_period(known: str) -> None:
+    world = draining(pod("web", "node-a", meta=PROTECTED), grace="5m")
+    claim = world.claim()
+    world.put(replace(claim, metadata=replace(claim.metadata, annotations={labels.TERMINATION_TIMESTAMP: known})))
+    world.settle()
+    assert world.claim().metadata.annotations[labels.TERMINATION_TIMESTAMP] == text(NOW + timedelta(minutes=5))
+    assert forced(world.decide()) == []
+    world.pass_time(280)
+    assert len(forced(world.decide())) == 1
+
+
+def test_a_deadline_that_cannot_be_read_is_a_refusal_of_a_claim_without_a_grace_period() -> None:
     world = draining()
     claim = world.claim()
     world.put(replace(claim, metadata=replace(claim.metadata, annotations={labels.TERMINATION_TIMESTAMP: "soon"})))
