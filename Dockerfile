@@ -95,6 +95,6 @@ ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     KERF_COMMIT="${REVISION}"
 USER 65532:65532
-EXPOSE 8080 8081 8443
+EXPOSE 8080 8081 8443 8444
 ENTRYPOINT ["/usr/local/bin/kerf"]
 CMD ["--help"]

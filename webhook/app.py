@@ -41,7 +41,8 @@ class Settings:
 class Metrics:
     """Counts and times of one app, in a registry of its own, so that two apps in one process do not meet."""
 
-    def __init__(self, certificate_ends: Callable[[], float] | None) -> None:
+    def __init__(self, certificate_ends: Callable[[], float] | None = None) -> None:
+        """`certificate_ends` returns the expiry of the served certificate, in Unix seconds."""
         self.registry: Final = CollectorRegistry()
         self.reviews: Final = Counter(
             "kerf_webhook_reviews_total",
@@ -62,6 +63,13 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        self.dropped: Final = Counter(
+            "kerf_webhook_connections_dropped_total",
+            "Connections that the webhook closed, by reason (slow: out of time; crowded: too many, or too many bytes; "
+            "handshake: no TLS).",
+            ("reason",),
+            registry=self.registry,
+        )
         if certificate_ends is not None:
             Gauge(
                 "kerf_webhook_certificate_expiry_timestamp_seconds",
@@ -79,13 +87,9 @@ class Metrics:
             self.seconds.labels(path).observe(perf_counter() - began)
 
 
-def create_app(settings: Settings | None = None, certificate_ends: Callable[[], float] | None = None) -> Flask:
-    """The app, ready to answer: every rule is compiled before it returns.
-
-    `certificate_ends` tells when the certificate expires that it is served with, in Unix seconds, for the metrics.
-    """
-    chosen = settings or Settings()
-    metrics = Metrics(certificate_ends)
+def create_app(settings: Settings | None = None, metrics: Metrics | None = None) -> Flask:
+    """The app, ready to answer: every rule is compiled before it returns. It counts in `metrics`."""
+    chosen, metrics = settings or Settings(), metrics or Metrics()
     lint.prepare()
     app = Flask("webhook", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = chosen.body_bytes

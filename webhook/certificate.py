@@ -10,27 +10,15 @@ from __future__ import annotations
 
 import math
 import os
-import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 
 Stamp = tuple[int, int, int]
-
-#: A peer that says nothing for so long is hung up on, so that it cannot hold a thread for ever.
-SILENCE_SECONDS: Final = 10.0
-
-
-class _Context(ssl.SSLContext):
-    """A server context whose sockets do not wait for ever."""
-
-    def wrap_socket(self, sock: socket.socket, *arguments: Any, **options: Any) -> ssl.SSLSocket:
-        sock.settimeout(SILENCE_SECONDS)
-        return super().wrap_socket(sock, *arguments, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +63,9 @@ class Certificate:
             return self._loaded
 
     def _load(self) -> ssl.SSLContext:
-        context = _Context(ssl.PROTOCOL_TLS_SERVER)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.options |= ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(self._cert_file, self._key_file)
         return context
 

@@ -113,6 +113,13 @@ WEBHOOK: Final = tuple(
         counter(
             "kerf_webhook_bad_requests_total", "code", "Requests that were no admission reviews, by HTTP status.", OWN
         ),
+        counter(
+            "kerf_webhook_connections_dropped_total",
+            "reason",
+            "Connections that the webhook closed, by reason (slow: out of time; crowded: too many, or too many bytes; "
+            "handshake: no TLS).",
+            OWN,
+        ),
         histogram(
             "kerf_webhook_duration_seconds",
             "path",

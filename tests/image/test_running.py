@@ -100,7 +100,8 @@ def test_its_user_is_that_of_the_charts(container: Container) -> None:
     assert container.configuration.user == f"{user[1]}:{group[1]}"
     values = yaml.safe_load((ROOT / "charts" / "kerf" / "values.yaml").read_text())
     ports = {values["controller"]["metrics"]["port"], values["controller"]["healthProbe"]["port"]}
-    assert set(container.configuration.ports) == {str(port) for port in (*ports, values["webhook"]["port"])}
+    ports |= {values["webhook"]["port"], values["webhook"]["healthPort"]}
+    assert set(container.configuration.ports) == {str(port) for port in ports}
 
 
 def _webhook_arguments(port: int, certificate: Path, key: Path) -> list[str]:
@@ -111,6 +112,8 @@ def _webhook_arguments(port: int, certificate: Path, key: Path) -> list[str]:
     arguments = [line.strip().removeprefix("- ") for line in found[1].splitlines()]
     ours = {
         "0.0.0.0:{{ .Values.webhook.port }}": f"127.0.0.1:{port}",
+        "0.0.0.0:{{ .Values.webhook.healthPort }}": "127.0.0.1:0",
+        "{{ .Values.webhook.connectionsPerClient }}": "500",
         "/certs/tls.crt": str(certificate),
         "/certs/tls.key": str(key),
     }

@@ -31,19 +31,22 @@ ANSWER_SECONDS = 20.0
 
 
 class Server:
-    """A webhook process, its port and its certificate files."""
+    """A webhook process, its ports and its certificate files."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str, threads: int = 4) -> None:
         self.cert_file, self.key_file = folder / "tls.crt", folder / "tls.key"
-        with socket.socket() as probe:
+        with socket.socket() as probe, socket.socket() as other:
             probe.bind(("127.0.0.1", 0))
+            other.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
+            self.health_port: int = other.getsockname()[1]
         self.use(*self_signed("first"))
-        command = [sys.executable, "-m", "webhook", "--bind", f"127.0.0.1:{self.port}", "--threads", "4"]
+        command = [sys.executable, "-m", "webhook", "--bind", f"127.0.0.1:{self.port}", "--threads", str(threads)]
+        health = ["--health-bind", f"127.0.0.1:{self.health_port}"]
         files = ["--cert-file", str(self.cert_file), "--key-file", str(self.key_file)]
         self.log = folder / "log"
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen([*command, *files], cwd=ROOT, stdout=log, stderr=log)
+            self.process = subprocess.Popen([*command, *health, *files, *options], cwd=ROOT, stdout=log, stderr=log)
 
     def use(self, certificate: bytes, key: bytes) -> None:
         replace(self.cert_file, certificate)
@@ -102,9 +105,9 @@ def served_name(connection: http.client.HTTPSConnection) -> str:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Server]:
+def served(folder: Path, *options: str, threads: int = 4) -> Iterator[Server]:
     """A webhook that answers, and ends as it should afterwards."""
-    running = Server(folder)
+    running = Server(folder, *options, threads=threads)
     try:
         running.wait()
         yield running
@@ -243,8 +246,8 @@ def test_the_command_line() -> None:
     assert parse_options([]) == Options()
     found = parse_options(["--bind", "[::]:9443", "--cert-file", "a", "--key-file", "b", "--workers", "2"])
     assert found == Options(bind="[::]:9443", cert_file=Path("a"), key_file=Path("b"), workers=2)
-    assert "ssl_context" in configuration(found, Certificate(Path("a"), Path("b")))
-    assert "ssl_context" not in configuration(Options())
+    assert configuration(found)["certfile"] == "a"
+    assert "certfile" not in configuration(Options())
 
 
 @pytest.mark.parametrize(
