@@ -7,18 +7,23 @@ and by then it knows more.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import boto3
 from botocore.config import Config
 
+from reconciler.aws import answer_checks
 from reconciler.aws.pace import Pace
 
 CONNECT_SECONDS: Final = 4
 READ_SECONDS: Final = 30
 ATTEMPTS: Final = 2
 CONNECTIONS: Final = 50
+#: A list has no more pages, and takes no longer. The longest, of spot prices, has about a hundred.
+MOST_PAGES: Final = 2000
+PAGES_SECONDS: Final = 300.0
 
 
 class Clients:
@@ -56,6 +61,7 @@ class Clients:
             user_agent_extra="kerf",
         )
         client = self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+        answer_checks.install(client)
         if service == "ec2" and self._pace is not None:
             self._pace.install(client)
         self._on_client(client)
@@ -63,10 +69,18 @@ class Clients:
 
 
 def pages(client: Any, operation: str, key: str, **parameters: Any) -> list[Any]:
-    """All items under `key` of a paginated operation, in the order in which the pages bring them."""
+    """All items under `key` of a paginated operation, in the order in which the pages bring them.
+
+    Raises UnexpectedAnswer when a page has no `key`, or the pages do not end.
+    """
     found: list[Any] = []
-    for page in client.get_paginator(operation).paginate(**parameters):
-        found.extend(page.get(key, ()))
+    ends = time.monotonic() + PAGES_SECONDS
+    for number, page in enumerate(client.get_paginator(operation).paginate(**parameters), start=1):
+        if key not in page:
+            raise answer_checks.UnexpectedAnswer(operation=operation, problem=f"it has no {key}")
+        found.extend(page[key])
+        if number >= MOST_PAGES or time.monotonic() > ends:
+            raise answer_checks.UnexpectedAnswer(operation=operation, problem=f"its pages do not end ({number})")
     return found
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from botocore import exceptions as boto
+from botocore.parsers import ResponseParserError
 
 from reconciler.ports import (
     AlreadyExists,
@@ -133,5 +134,5 @@ def translated(call: str) -> Iterator[None]:
     """Within this block whatever botocore raises becomes a PortError that names the call."""
     try:
         yield
-    except (boto.BotoCoreError, boto.ClientError) as error:
+    except (boto.BotoCoreError, boto.ClientError, ResponseParserError) as error:
         raise translate(call, error) from error

@@ -11,11 +11,13 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
-from xml.etree.ElementTree import Element, XMLParser
+from xml.etree.ElementTree import Element, ParseError, XMLParser
 
+from reconciler.aws.answer_checks import UnexpectedAnswer, check_root
 from reconciler.telemetry.precedence import GiveWay, at_once, in_steps
 
-EVENT: Final = "before-parse.ec2.DescribeInstances"
+_OPERATION: Final = "DescribeInstances"
+EVENT: Final = f"before-parse.ec2.{_OPERATION}"
 #: Bytes that are parsed in one step, and instances that are read in one: about a millisecond.
 PIECE: Final = 32 * 1024
 ROWS: Final = 10
@@ -51,30 +53,41 @@ def _read(
     if response_dict["status_code"] != 200:
         return
     rows, token = parse(response_dict["body"], give_way)
-    customized_response_dict["Reservations"] = [{"Instances": rows}]
+    if rows is not None:
+        customized_response_dict["Reservations"] = [{"Instances": rows}]
     if token:
         customized_response_dict["NextToken"] = token
     response_dict["body"] = b"<DescribeInstancesResponse/>"
 
 
-def parse(body: bytes, give_way: GiveWay = at_once) -> tuple[list[Row], str]:
+def parse(body: bytes, give_way: GiveWay = at_once) -> tuple[list[Row] | None, str]:
     """The instances of a page, shaped as the SDK shapes them, and the token of the next page (empty: none).
 
-    Raises xml.etree.ElementTree.ParseError.
+    None: the page has no list of instances. Raises UnexpectedAnswer for a body that is no answer of DescribeInstances.
     """
-    parser = XMLParser()
-    for start in range(0, len(body), PIECE):
-        give_way()
-        parser.feed(body[start : start + PIECE])
-    page: Element = parser.close()
-    rows, token = list[Row](), ""
+    page = _page(body, give_way)
+    check_root(_OPERATION, page.tag)
+    rows: list[Row] | None = None
+    token = ""
     for part in page:
         if _name(part) == "nextToken":
             token = part.text or ""
         elif _name(part) == "reservationSet":
             items = (item for reservation in part for item in _instances(reservation))
-            rows += [_row(item) for item in in_steps(items, give_way, ROWS)]
+            rows = [*(rows or ()), *(_row(item) for item in in_steps(items, give_way, ROWS))]
     return rows, token
+
+
+def _page(body: bytes, give_way: GiveWay) -> Element:
+    parser = XMLParser()
+    try:
+        for start in range(0, len(body), PIECE):
+            give_way()
+            parser.feed(body[start : start + PIECE])
+        page: Element = parser.close()
+    except ParseError as error:
+        raise UnexpectedAnswer(operation=_OPERATION, problem=str(error)) from error
+    return page
 
 
 def _instances(reservation: Element) -> list[Element]:

@@ -1,0 +1,212 @@
+"""An answer of 200 that is not the answer of the operation is a failure, whatever was asked."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+import boto3
+import pytest
+
+from reconciler.aws import clients as clients_module
+from reconciler.aws.answer_checks import ALWAYS
+from reconciler.aws.clients import Clients, pages
+from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.errors import translated
+from reconciler.ports import Forbidden, Invalid, PortError, Throttled, Unavailable
+
+AWS = Path(__file__).resolve().parents[3] / "reconciler" / "aws"
+REGION = "us-west-2"
+#: By operation: the service, and parameters that it cannot do without.
+ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
+    "CreateFleet": ("ec2", {"LaunchTemplateConfigs": [], "TargetCapacitySpecification": {"TotalTargetCapacity": 1}}),
+    "DescribeCapacityReservations": ("ec2", {}),
+    "DescribeCluster": ("eks", {"name": "c"}),
+    "DescribeImages": ("ec2", {}),
+    "DescribeInstanceStatus": ("ec2", {}),
+    "DescribeInstanceTypeOfferings": ("ec2", {}),
+    "DescribeInstanceTypes": ("ec2", {}),
+    "DescribeInstances": ("ec2", {}),
+    "DescribeLaunchTemplates": ("ec2", {}),
+    "DescribePlacementGroups": ("ec2", {}),
+    "DescribeSecurityGroups": ("ec2", {}),
+    "DescribeSpotPriceHistory": ("ec2", {}),
+    "DescribeSubnets": ("ec2", {}),
+    "GetInstanceProfile": ("iam", {"InstanceProfileName": "p"}),
+    "GetManagedResource": ("arc-zonal-shift", {"resourceIdentifier": "arn:aws:eks:us-west-2:1:cluster/c"}),
+    "GetParameter": ("ssm", {"Name": "p"}),
+    "GetProducts": ("pricing", {"ServiceCode": "AmazonEC2"}),
+    "GetQueueUrl": ("sqs", {"QueueName": "q"}),
+    "ListInstanceProfiles": ("iam", {}),
+    "TerminateInstances": ("ec2", {"InstanceIds": ["i-1"]}),
+}
+WRONG: Final = {
+    "HTML": b"<html><head><title>Sign in</title></head><body>Proxy</body></html>",
+    "HTML that is no XML": b"<!DOCTYPE html><html><br><p>Sign in",
+    "an error document": b"<Response><Errors><Error><Code>InternalError</Code></Error></Errors></Response>",
+    "errors": b"<Errors><Error><Code>InternalError</Code></Error></Errors>",
+    "nothing": b"",
+    "spaces": b"  \n",
+    "text": b"OK",
+    "an empty object": b"{}",
+    "an error object": b'{"__type": "InternalFailure", "message": "no"}',
+    "a list": b"[]",
+    "null": b"null",
+    "too deep an object": b"[" * 200_000,
+    "another operation": b"<DescribeVolumesResponse><volumeSet/></DescribeVolumesResponse>",
+}
+
+#: Error documents that the SDK cannot read.
+BROKEN: Final = (
+    b"<Response><Errors/></Response>",
+    b"<Response><Errors>text</Errors></Response>",
+    b"<ErrorResponse><Error>text</Error></ErrorResponse>",
+    b'{"__type": 5}',
+    b'"text"',
+    b"5",
+    b"\xff\xfe",
+    b"[" * 200_000,
+)
+
+
+class Endpoint:
+    """Answers everything with 200 and the same body, or with the next of several."""
+
+    def __init__(self) -> None:
+        endpoint, self.bodies, self.asked, self.status = self, [b""], 0, 200
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = 65536  # head and body in one packet
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = endpoint.bodies[endpoint.asked % len(endpoint.bodies)]
+                endpoint.asked += 1
+                self.send_response(endpoint.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self) -> None:
+                self.do_POST()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    made = Endpoint()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def session() -> Any:
+    return boto3.session.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name=REGION)
+
+
+@pytest.fixture(scope="module")
+def clients(endpoint: Endpoint) -> Clients:
+    return Clients(REGION, session(), endpoint.url)
+
+
+def method(operation: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
+
+
+def failure(client: Any, operation: str, service: str, parameters: Mapping[str, Any]) -> str:
+    """How a call fails; empty when it does not."""
+    try:
+        with translated(f"{service}:{operation}"):
+            getattr(client, method(operation))(**parameters)
+    except Unavailable as error:
+        return str(error)
+    return ""
+
+
+def test_every_question_of_the_adapter_is_checked() -> None:
+    texts = "\n".join(path.read_text() for path in AWS.glob("*.py") if path.name != "probes.py")
+    named = set(re.findall(r"""["'.]((?:describe|list|get)_[a-z_]+)["'(]""", texts)) - {"get_paginator"}
+    assert {method(operation) for operation in ALWAYS} >= named
+    assert ASKED.keys() == ALWAYS.keys()
+
+
+@pytest.mark.parametrize("operation", sorted(ASKED))
+def test_a_wrong_answer_is_a_failure(endpoint: Endpoint, clients: Clients, operation: str) -> None:
+    service, parameters = ASKED[operation]
+    client = clients.get(service)
+    own = f"<{operation}Response xmlns='http://x/'><requestId>1</requestId></{operation}Response>".encode()
+    for name, body in {**WRONG, "no list": own, "cut": own[:-9], "an empty root": own.split()[0] + b"/>"}.items():
+        endpoint.bodies = [body]
+        assert operation in failure(client, operation, service, parameters), name
+
+
+@pytest.mark.parametrize("operation", ["DescribeInstances", "GetQueueUrl", "ListInstanceProfiles"])
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(302, Invalid), (403, Forbidden), (404, Invalid), (407, Invalid), (429, Throttled), (503, Unavailable)],
+)
+def test_an_error_that_is_not_one_of_aws_goes_by_its_status(
+    endpoint: Endpoint, clients: Clients, status: int, kind: type[PortError], operation: str
+) -> None:
+    service, parameters = ASKED[operation]
+    client = clients.get(service, attempts=1)
+    endpoint.status = status
+    try:
+        for body in (*WRONG.values(), *BROKEN):
+            endpoint.bodies = [body]
+            with pytest.raises((kind, Unavailable)), translated(f"{service}:{operation}"):
+                getattr(client, method(operation))(**parameters)
+    finally:
+        endpoint.status = 200
+
+
+@pytest.mark.parametrize("operation", ["DescribeInstances", "DescribeSubnets"])
+def test_an_empty_list_is_an_answer(endpoint: Endpoint, clients: Clients, operation: str) -> None:
+    element = {"DescribeInstances": "reservationSet", "DescribeSubnets": "subnetSet"}[operation]
+    endpoint.bodies = [f"<{operation}Response><requestId>1</requestId><{element}/></{operation}Response>".encode()]
+    assert pages(clients.get("ec2"), method(operation), ALWAYS[operation]) in ([], [{"Instances": []}])
+
+
+def test_no_wrong_answer_makes_the_list_of_instances_empty(endpoint: Endpoint) -> None:
+    cloud = AwsCloud(cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session())
+    good = b"<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>"
+    first = b"<DescribeInstancesResponse><reservationSet/><nextToken>2</nextToken></DescribeInstancesResponse>"
+    endpoint.bodies, endpoint.asked = [good], 0
+    assert cloud.instances() == ()
+    for body in (*WRONG.values(), b"<DescribeInstancesResponse/>", good[:-5]):
+        for bodies in ([body], [first, body]):  # also as the second page
+            endpoint.bodies, endpoint.asked = bodies, 0
+            with pytest.raises(Unavailable, match="DescribeInstances"):
+                cloud.instances()
+
+
+@pytest.mark.parametrize("tokens", [("2",), ("2", "3"), tuple(map(str, range(60)))])
+def test_pages_that_do_not_end_are_a_failure(
+    endpoint: Endpoint, clients: Clients, monkeypatch: pytest.MonkeyPatch, tokens: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(clients_module, "MOST_PAGES", 50)
+    text = "<DescribeSubnetsResponse><subnetSet/><nextToken>{}</nextToken></DescribeSubnetsResponse>"
+    endpoint.bodies, endpoint.asked = [text.format(token).encode() for token in tokens], 0
+    with pytest.raises(Unavailable), translated("ec2:DescribeSubnets"):
+        pages(clients.get("ec2"), "describe_subnets", "Subnets")
+    assert endpoint.asked <= 50
+
+
+def test_pages_that_take_too_long_are_a_failure(
+    endpoint: Endpoint, clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients_module, "PAGES_SECONDS", -1.0)
+    endpoint.bodies = [b"<DescribeSubnetsResponse><subnetSet/><nextToken>2</nextToken></DescribeSubnetsResponse>"]
+    with pytest.raises(Unavailable, match="do not end"), translated("ec2:DescribeSubnets"):
+        pages(clients.get("ec2"), "describe_subnets", "Subnets")
