@@ -6,17 +6,20 @@ import os
 import urllib.error
 import urllib.request
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import typer
 
+from reconciler.runtime import debug_token
+
 DEFAULT_PORT: Final = 8082
 WHERE: Final = """\
-It asks the controller's debug port (DEBUG_PORT), which listens on the loopback address alone. So either in its pod:
+It asks the controller's debug port (DEBUG_PORT), which listens on the loopback address alone and asks for a token.
+In the pod, whose file with the token it finds:
 kubectl exec -n NAMESPACE deploy/NAME -- {command}
-or, with the right to forward ports, from anywhere:
+From anywhere, with permission to forward ports and a copy of the token in a file:
 kubectl port-forward -n NAMESPACE deploy/NAME 8082 &
-{command}"""
+DEBUG_TOKEN_FILE=FILE {command}"""
 
 
 class Silent(Exception):
@@ -32,15 +35,27 @@ def base(url: str) -> str:
 def ask(url: str, path: str, query: dict[str, str] | None = None, *, method: str = "GET", seconds: float = 15) -> bytes:
     """The answer's body. Raises Silent."""
     whole = f"{base(url)}{path}" + (f"?{urlencode(query)}" if query else "")
+    request = urllib.request.Request(whole, headers=_authorization(url), method=method)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # this host needs no proxy
     try:
-        with opener.open(urllib.request.Request(whole, method=method), timeout=seconds) as answer:
+        with opener.open(request, timeout=seconds) as answer:
             return bytes(answer.read())
     except urllib.error.HTTPError as error:
         raise Silent(error.read().decode(errors="replace").strip() or f"{whole}: {error}") from error
     except (OSError, ValueError) as error:
         words = f"no controller answers at {base(url)}: {getattr(error, 'reason', error)}"
         raise Silent(f"{words}\n\n{WHERE.format(command='kerf status')}") from error
+
+
+def _authorization(url: str) -> dict[str, str]:
+    """The header with the port's token. None where there is no file of one: a controller of an earlier version needs
+    none, and another says that it does."""
+    try:
+        port = urlsplit(base(url)).port or 80
+        token = debug_token.read(debug_token.path(port, os.environ.get("DEBUG_TOKEN_FILE", "")))
+    except (OSError, ValueError):
+        return {}
+    return {"Authorization": f"Bearer {token}"}
 
 
 def fail(verb: str, error: Silent) -> typer.Exit:

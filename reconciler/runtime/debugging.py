@@ -1,22 +1,25 @@
 """What the debug port answers, for who is called at night: status, stacks, a profile, the log level.
 
-It listens on the loopback address alone, so what Kubernetes lets one do decides who gets there: `kubectl exec` and
-`kubectl port-forward` need rights on the pod, and the cluster's network has no way in. A web page in the browser of
-somebody who forwards the port has none either: the Host must be a local one, and what changes anything is a PUT.
+It listens on the loopback address alone, and asks for a token, which only the controller's own user can read. So
+`kubectl exec` leads there, and neither the cluster's network nor another process of a node whose network the pod has.
+A web page in the browser of a user who forwards the port does not either: the Host must be a local one, the page has
+no token, and a change is a PUT.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import TimeoutError as TooLate
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from api import durations
-from reconciler.runtime import profiling
-from reconciler.runtime.health import JSON, TEXT, Answer, Asked
+from reconciler.runtime import debug_token, profiling
+from reconciler.runtime.health import JSON, TEXT, Answer, Asked, Server
 from reconciler.runtime.loudness import USUALLY, Loudness
 from reconciler.runtime.profiling import Profiler
 from reconciler.runtime.status import Status
@@ -25,6 +28,28 @@ from reconciler.runtime.status import Status
 HOST: Final = "127.0.0.1"
 _PROFILE_SECONDS: Final = 10.0
 Query = Mapping[str, str]
+
+
+class DebugServer(Server):
+    """The debug port. Each request needs the token of the file, which this server writes unless one is `given`."""
+
+    def __init__(self, port: int, asked: Mapping[Asked, Callable[[Query], Answer]], given: str = "") -> None:
+        """Raises OSError (port taken, file not readable or writable), ValueError (no token in the file)."""
+        token = debug_token.read(Path(given)) if given else debug_token.make()
+        super().__init__(port, {}, HOST, asked=asked, local=True, token=token)
+        self._file = None if given else debug_token.path(self.port)
+        if self._file is not None:
+            try:
+                debug_token.write(self._file, token)
+            except OSError:
+                super().close()
+                raise
+
+    def close(self) -> None:
+        super().close()
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.unlink()
 
 
 def routes(

@@ -8,11 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from hmac import compare_digest
+from http.server import BaseHTTPRequestHandler
 from types import MappingProxyType
 from urllib.parse import parse_qsl
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from reconciler.runtime.listening import WAIT_SECONDS, Listener
 
 #: What a path answers: status, content type, body.
 Answer = tuple[int, str, bytes]
@@ -50,12 +53,13 @@ class Server:
         *,
         asked: Mapping[Asked, Callable[[Mapping[str, str]], Answer]] = MappingProxyType({}),
         local: bool = False,
+        token: str = "",
     ) -> None:
         """`asked` are routes by method that are given the query. `local`: only who names this host is answered, so
-        that no web page of another origin is (by a name that it has made point here)."""
+        that no web page of another origin is (by a name that it has made point here). `token`: a request needs it, as
+        `Authorization: Bearer TOKEN`; empty: none."""
         plain = {("GET", path): _without_query(route) for path, route in routes.items()}
-        self._server = ThreadingHTTPServer((host, port), _handler({**plain, **asked}, local=local))
-        self._server.daemon_threads = True
+        self._server = Listener((host, port), _handler({**plain, **asked}, local=local, token=token))
         self._thread = threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True)
         self._thread.start()
 
@@ -78,12 +82,13 @@ def _without_query(route: Callable[[], Answer]) -> Callable[[Mapping[str, str]],
 
 
 def _handler(
-    routes: Mapping[Asked, Callable[[Mapping[str, str]], Answer]], *, local: bool
+    routes: Mapping[Asked, Callable[[Mapping[str, str]], Answer]], *, local: bool, token: str
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        #: A client that says nothing does not keep a thread.
-        timeout = 30
+        #: The longest wait for the client's next bytes; for a whole request, and in all, the listener has bounds.
+        timeout = WAIT_SECONDS
+        server: Listener
 
         def handle(self) -> None:
             # Who hangs up early (a scraper whose time is over) is nothing to tell of.
@@ -97,14 +102,33 @@ def _handler(
             self._answer("PUT")
 
         def _answer(self, method: str) -> None:
+            if not self.server.begin(self.request):
+                self.close_connection = True
+                self._write(503, TEXT, b"too many requests at once\n")
+                return
+            try:
+                found = self._found(method)
+                self.server.write(self.request)
+                self._write(*found)
+            finally:
+                self.server.end(self.request)
+
+        def _found(self, method: str) -> Answer:
             path, _, query = self.path.partition("?")
             route = routes.get((method, path.rstrip("/") or "/"))
             if local and self.headers.get("Host", "").rpartition(":")[0] not in _LOCAL:
-                status, type_, body = 403, TEXT, b"only who names this host is answered\n"
-            elif route is None:
-                status, type_, body = 404, TEXT, b"not found\n"
-            else:
-                status, type_, body = route(dict(parse_qsl(query)))
+                return 403, TEXT, b"only who names this host is answered\n"
+            if token and not self._has_token():
+                return 401, TEXT, b"the debug port needs its token: Authorization: Bearer TOKEN (DEBUG_TOKEN_FILE)\n"
+            if route is None:
+                return 404, TEXT, b"not found\n"
+            return route(dict(parse_qsl(query)))
+
+        def _has_token(self) -> bool:
+            given = self.headers.get("Authorization", "")
+            return compare_digest(given.encode(errors="replace"), f"Bearer {token}".encode())
+
+        def _write(self, status: int, type_: str, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Type", type_)
             self.send_header("Content-Length", str(len(body)))

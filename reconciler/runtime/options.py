@@ -157,6 +157,13 @@ class Options:
         readers.whole(-1, 65535),
         "port of the loopback address for `kerf status` and `kerf debug`; 0: any free one, -1: none",
     )
+    debug_token_file: str = _own(
+        "",
+        "DEBUG_TOKEN_FILE",
+        readers.text,
+        "file with the token that the debug port asks for; empty: the controller writes kerf-debug-PORT.token, mode "
+        "0600, in the folder for temporary files",
+    )
     kube_client_qps: int = _setting(
         200,
         "KUBE_CLIENT_QPS",

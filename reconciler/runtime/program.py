@@ -265,8 +265,8 @@ class Process:
             return []
         asked = debugging.routes(self._status, self._loudness, self._telemetry.turns.as_json)
         try:
-            return [health.Server(self._options.debug_port, {}, debugging.HOST, asked=asked, local=True)]
-        except OSError as error:
+            return [debugging.DebugServer(self._options.debug_port, asked, self._options.debug_token_file)]
+        except (OSError, ValueError) as error:
             self._log.error("the debug port cannot be served", port=self._options.debug_port, error=error)
             return []
 
