@@ -37,13 +37,15 @@ class DebugServer(Server):
         """Raises OSError (port taken, file not readable or writable), ValueError (no token in the file)."""
         token = debug_token.read(Path(given)) if given else debug_token.make()
         super().__init__(port, {}, HOST, asked=asked, local=True, token=token)
-        self._file = None if given else debug_token.path(self.port)
-        if self._file is not None:
-            try:
-                debug_token.write(self._file, token)
-            except OSError:
-                super().close()
-                raise
+        self._file: Path | None = None
+        if given:
+            return
+        try:
+            self._file = debug_token.path(self.port)
+            debug_token.write(self._file, token)
+        except OSError:
+            super().close()
+            raise
 
     def close(self) -> None:
         super().close()

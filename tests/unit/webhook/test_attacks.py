@@ -32,7 +32,7 @@ def calm(server: Server, reviews: int) -> None:
 @pytest.mark.parametrize("name", sorted(ATTACKS))
 def test_reviews_are_answered_under(server: Server, name: str) -> None:
     with attacked(server, name):
-        calm(server, 20)
+        calm(server, 12)
     assert server.process.poll() is None
     assert server.log.read_text() == ""
 

@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 
 from tests.unit.api.manifests import NODEPOOL, changed
+from webhook import Settings
 from webhook.certificate import Certificate
-from webhook.server import Options, configuration, parse_options
+from webhook.server import Options, configuration, doors, parse_options
 
 from .certificates import replace, self_signed
 from .reviews import review
@@ -247,11 +248,45 @@ def test_the_command_line() -> None:
     found = parse_options(["--bind", "[::]:9443", "--cert-file", "a", "--key-file", "b", "--workers", "2"])
     assert found == Options(bind="[::]:9443", cert_file=Path("a"), key_file=Path("b"), workers=2)
     assert configuration(found)["certfile"] == "a"
+    assert configuration(found)["control_socket_disable"] is True
     assert "certfile" not in configuration(Options())
 
 
+def test_the_health_port_answers_its_two_paths_and_no_other(server: Server) -> None:
+    answers = {path: probed(server, path) for path in ("/healthz", "/readyz", "/metrics", "/validate")}
+    assert answers == {"/healthz": 200, "/readyz": 200, "/metrics": 404, "/validate": 404}
+
+
+def probed(server: Server, path: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", server.health_port, timeout=ANSWER_SECONDS)
+    connection.request("GET", path)
+    return connection.getresponse().status
+
+
+def test_a_certificate_that_cannot_be_read_is_not_ready_but_alive(tmp_path: Path) -> None:
+    files = tmp_path / "tls.crt", tmp_path / "tls.key"
+    for file in files:
+        file.write_text("no certificate")
+    options = Options(health_bind="127.0.0.1:0", cert_file=files[0], key_file=files[1])
+    _, health = doors(options, Certificate(*files), Settings())
+    assert health.respond is not None
+    status, text = health.respond("/readyz")
+    assert status == 503
+    assert "the certificate cannot be read" in text
+    assert health.respond("/healthz")[0] == 200
+
+
 @pytest.mark.parametrize(
-    "arguments", [["--cert-file", "a"], ["--threads", "0"], ["--workers", "x"], ["--log-level", "loud"], ["extra"]]
+    "arguments",
+    [
+        ["--cert-file", "a"],
+        ["--threads", "0"],
+        ["--request-seconds", "31"],
+        ["--request-seconds", "nan"],
+        ["--workers", "x"],
+        ["--log-level", "loud"],
+        ["extra"],
+    ],
 )
 def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit):
