@@ -37,7 +37,7 @@ def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note) ->
 def then(
     history: History, paths: Sequence[str], found: Sequence[Source], today: Sequence[Content], mode: str
 ) -> Iterator[Earlier]:
-    """The texts of a commit that differ from those of today; valid within the context. Raises git.Refused."""
+    """The texts of a commit that differ from those of today; valid within the context. Raises repository.Refused."""
     from reconciler.cli.git import Earlier
 
     earlier = history.earlier(paths, found)

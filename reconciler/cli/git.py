@@ -3,29 +3,31 @@
 Only plumbing is asked, and nothing is written. A commit is compared with the files as they are on the disk, so what is
 staged, what is not, and what Git does not know yet all count. Where branches have parted, the commit that counts is the
 one where they did: what others have done since is no change of this branch.
+
+Kerf compares files itself, by the IDs that Git would give them: `git diff` runs filters and monitors, and programs of
+submodules.
 """
 
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
+from reconciler.cli import bounded, repository
 from reconciler.cli.checking import Content
+from reconciler.cli.documents import LARGEST
+from reconciler.cli.repository import Layout, Refused
 from reconciler.cli.sources import STDIN, SUFFIXES, NotFound, Source, find
 
-#: Hooks run with these set for the commit that is being made; relative ones would be misread in another folder.
-_OF_HOOKS: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 _LINK: Final = "120000"
-
-
-class Refused(Exception):
-    """Git cannot say what has changed: why, and what would help, in words."""
+#: Bytes of all files that are read from a commit at once.
+_MOST_CONTENT: Final = 4 * LARGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,21 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A repository and a commit of it: its files with the IDs of their contents, and those that differ from it now.
+    """A repository and a commit of it: its files with the IDs of their contents, and those that a sparse checkout
+    leaves out.
 
-    Files go by their paths from `root`, with slashes.
+    Files go by their paths from the top level, with slashes.
     """
 
-    root: str
+    layout: Layout
     commit: str
     blobs: Mapping[str, str]
-    changed: frozenset[str]
+    sparse: frozenset[str]
+
+    @property
+    def root(self) -> str:
+        """The real path of the top level."""
+        return self.layout.top
 
     def find(self, paths: Sequence[str]) -> list[Source]:
         """The files that are meant, as `sources.find` gives them; a path may also be one that the commit had. Raises
@@ -70,18 +78,32 @@ class History:
         for path in paths:
             for gone, name in self._gone(path):
                 names.setdefault(gone, name)
-        changed = {path: name for path, name in names.items() if path in self.changed or path not in self.blobs}
+        changed = {path: name for path, name in names.items() if not self._is_same(path)}
         kept = [path for path in changed if path in self.blobs]
-        contents = _contents(self.root, [self.blobs[path] for path in kept])
+        contents = _contents(self.layout, [self.blobs[path] for path in kept])
         earlier = (Content(changed[path], data) for path, data in zip(kept, contents, strict=True))
         return Earlier(tuple(earlier), frozenset(changed.values()))
 
     def check_out(self, folder: str) -> None:
         """Write all files of the commit to a folder. Raises Refused."""
-        for name, data in zip(self.blobs, _contents(self.root, list(self.blobs.values())), strict=True):
+        for name, data in zip(self.blobs, _contents(self.layout, list(self.blobs.values())), strict=True):
             place = Path(folder) / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+            except OSError as error:
+                raise Refused(f"{name} of {self.commit} cannot be written to {folder}: {error.strerror}") from error
+
+    def _is_same(self, path: str) -> bool:
+        """Whether a file has the content that it had, line breaks aside: a checkout may have changed those."""
+        blob = self.blobs.get(path)
+        if blob is None:
+            return False
+        try:
+            data = Source(os.path.join(self.root, path)).read()
+        except OSError:
+            return False
+        return blob in (_blob(data, len(blob)), _blob(data.replace(b"\r\n", b"\n"), len(blob)))
 
     def within(self, path: str) -> str:
         """The path from the root. Raises Refused for one of elsewhere."""
@@ -94,7 +116,7 @@ class History:
         """Files that the commit had where a path points to and that are gone: from the root, and as they are shown."""
         place = self.within(path)
         for name in sorted(self.blobs):
-            if name not in self.changed or os.path.lexists(os.path.join(self.root, name)):
+            if name in self.sparse or os.path.lexists(os.path.join(self.root, name)):
                 continue
             if name == place:
                 yield name, path
@@ -115,54 +137,66 @@ def read(paths: Sequence[str], ref: str) -> History:
     """The repository of the paths and the commit where HEAD and `ref` parted. Raises Refused."""
     if STDIN in paths:
         raise Refused("standard input has no history; give the files themselves")
-    root = os.path.realpath(_git(_folder(paths[0]), "rev-parse", "--show-toplevel").decode().removesuffix("\n"))
-    commit = _commit(root, ref)
+    layout = repository.find(paths[0])
+    commit = _commit(layout, ref)
     blobs = {}
-    for row in _listed(_git(root, "ls-tree", "-r", "-z", commit)):
+    for row in _listed(_git(layout, "ls-tree", "-r", "-z", commit)):
         about, _, path = row.partition("\t")
         mode, kind, blob = about.split()
+        if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
+            raise Refused(f"{commit} has a file with the path {path!r}, which Git never writes; check the repository")
         if kind == "blob" and mode != _LINK:
             blobs[path] = blob
-    changed = _listed(_git(root, "diff", "--name-only", "--no-renames", "-z", commit, "--"))
-    return History(root, commit, blobs, frozenset(changed))
+    rows = _listed(_git(layout, "ls-files", "-v", "-z"))
+    return History(layout, commit, blobs, frozenset(row[2:] for row in rows if row[0] in "Ss"))
 
 
-def _folder(path: str) -> str:
-    """The nearest folder that is there."""
-    place = Path(os.path.realpath(path))
-    while not place.is_dir():
-        place = place.parent
-    return str(place)
-
-
-def _commit(root: str, ref: str) -> str:
-    found = _asked(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    shallow = _git(root, "rev-parse", "--is-shallow-repository").strip() == b"true"
+def _commit(layout: Layout, ref: str) -> str:
+    found = repository.run(layout, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    shallow = _git(layout, "rev-parse", "--is-shallow-repository").strip() == b"true"
     more = "the clone is shallow; fetch more of it, with git fetch --unshallow, or fetch-depth: 0 in a workflow"
-    if found.returncode:
-        remote = _asked(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"origin/{ref}^{{commit}}")
-        hint = more if shallow else "" if remote.returncode else f"did you mean origin/{ref}?"
-        raise Refused(f"{ref} is no commit of {root}" + (f"; {hint}" if hint else ""))
-    commit = found.stdout.decode().strip()
-    base = _asked(root, "merge-base", commit, "HEAD")
-    if base.returncode:
+    if found.code:
+        remote = repository.run(
+            layout, "rev-parse", "--verify", "--quiet", "--end-of-options", f"origin/{ref}^{{commit}}"
+        )
+        hint = more if shallow else "" if remote.code else f"did you mean origin/{ref}?"
+        raise Refused(f"{ref} is no commit of {layout.top}" + (f"; {hint}" if hint else ""))
+    commit = found.out.decode().strip()
+    base = repository.run(layout, "merge-base", commit, "HEAD")
+    if base.code:
         hint = more if shallow else "name a branch that this one was made from"
         raise Refused(f"{ref} and HEAD have no commit in common; {hint}")
-    return base.stdout.decode().split()[0]
+    return base.out.decode().split()[0]
 
 
-def _contents(root: str, blobs: Sequence[str]) -> list[bytes]:
-    """What is in blobs, in their order."""
-    told = _git(root, "cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs).encode())
-    contents, begin = [], 0
-    for blob in blobs:
-        end = told.index(b"\n", begin)
-        head = told[begin:end].split()
+def _blob(data: bytes, length: int) -> str:
+    """The ID that Git gives a file's content, in a repository whose IDs have so many letters."""
+    digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _contents(layout: Layout, blobs: Sequence[str]) -> list[bytes]:
+    """The contents of blobs, in their order. Raises Refused."""
+    asked = "".join(f"{blob}\n" for blob in blobs).encode()
+    sizes = []
+    for blob, row in zip(blobs, _git(layout, "cat-file", "--batch-check", given=asked).splitlines(), strict=True):
+        head = row.split()
         if len(head) != 3:
-            raise Refused(f"the content {blob} of a file is not in this clone; fetch it")
-        size = int(head[2])
-        contents.append(told[end + 1 : end + 1 + size])
-        begin = end + size + 2
+            hint = "fetch it, or clone without --filter: Kerf does not fetch"
+            raise Refused(f"the content {blob} of a file is not in this clone; {hint}")
+        sizes.append(int(head[2]))
+    if sum(sizes) > _MOST_CONTENT:
+        raise Refused(
+            f"the files of the commit have {sum(sizes)} bytes; {_MOST_CONTENT} are the most; give fewer paths"
+        )
+    told = _git(layout, "cat-file", "--batch", given=asked)
+    contents, begin = [], 0
+    for size in sizes:
+        begin = told.index(b"\n", begin) + 1
+        contents.append(told[begin : begin + size])
+        begin += size + 1
     return contents
 
 
@@ -170,21 +204,10 @@ def _listed(told: bytes) -> list[str]:
     return [os.fsdecode(row) for row in told.split(b"\0") if row]
 
 
-def _git(folder: str, *arguments: str, given: bytes = b"") -> bytes:
-    """What Git answers. Raises Refused with its own words when it cannot."""
-    done = _asked(folder, *arguments, given=given)
-    if done.returncode:
-        words = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise Refused(f"{folder}: {words[0].removeprefix('fatal: ') if words else 'git failed'}")
-    return done.stdout
-
-
-def _asked(folder: str, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    own = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
-    environment = own | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        return subprocess.run(
-            ["git", *arguments], cwd=folder, env=environment, input=given, capture_output=True, check=False
-        )
-    except FileNotFoundError as error:
-        raise Refused("git is not installed, or not on the PATH") from error
+def _git(layout: Layout, *arguments: str, given: bytes = b"") -> bytes:
+    """The output of Git. Raises Refused with Git's own words when it fails."""
+    done: bounded.Done = repository.run(layout, *arguments, given=given)
+    if done.code:
+        words = done.err.decode("utf-8", "replace").strip().splitlines()
+        raise Refused(f"{layout.top}: {words[0].removeprefix('fatal: ') if words else 'git failed'}")
+    return done.out

@@ -95,7 +95,7 @@ def _parser() -> ArgumentParser:
 
 def _changed(asked: Namespace, wish: Wish) -> Report:
     """The report on what differs from a commit."""
-    from reconciler.cli import gathering, git, since
+    from reconciler.cli import gathering, git, repository, since
 
     try:
         history = git.read(asked.paths, asked.changed_since)
@@ -103,7 +103,7 @@ def _changed(asked: Namespace, wish: Wish) -> Report:
         today = gathering.now(asked.paths, found, asked.render, _note)
         with gathering.then(history, asked.paths, found, today, asked.render) as earlier:
             return since.check(today, earlier, wish, _known)
-    except git.Refused as error:
+    except repository.Refused as error:
         raise Refused(f"--changed-since {asked.changed_since}: {error}") from error
 
 

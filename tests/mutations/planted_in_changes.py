@@ -13,7 +13,7 @@ BUGS = (
     Bug(
         "what others merged meanwhile counts",
         "A branch is compared with where main is now: pools that others have added since seem to be removed.",
-        (Edit(_GIT, "return base.stdout.decode().split()[0]", "return commit"),),
+        (Edit(_GIT, "return base.out.decode().split()[0]", "return commit"),),
         (f"{_TEST_SINCE}::test_what_others_did_meanwhile_is_no_change_of_this_branch",),
     ),
     Bug(
