@@ -9,10 +9,10 @@ from functools import lru_cache
 from api import bounds
 
 NEVER = "Never"
-_PART = re.compile(r"([0-9]+)([hms])")
+_PART = re.compile(r"(?<![0-9])([0-9]+)([hms])")
 _WHOLE = re.compile(r"(?:[0-9]+[hms])+")
-_GO = re.compile(r"[+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+")
-_GO_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
+_GO = re.compile(r"[+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms?|s|h))+")
+_GO_PART = re.compile(r"(?<![0-9.])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _GO_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 

@@ -32,7 +32,24 @@ class Draft:
 
     def __init__(self, values: Mapping[str, Any] | None = None, origin: Origin | None = None) -> None:
         self.values: dict[str, Any] = deepcopy(dict(values or {}))
-        self._origins: dict[Steps, Origins] = {(): (origin,) if origin else ()}
+        self._origins: dict[Steps, Origins] = {}
+        #: For each path the paths within it that have origins, itself included.
+        self._within: dict[Steps, dict[Steps, None]] = {}
+        self._set((), (origin,) if origin else ())
+
+    def _set(self, steps: Steps, origins: Origins) -> None:
+        if steps not in self._origins:
+            for depth in range(len(steps) + 1):
+                self._within.setdefault(steps[:depth], {})[steps] = None
+        self._origins[steps] = origins
+
+    def _take(self, steps: Steps) -> dict[Steps, Origins]:
+        """Remove the origins of a path and of all within it, and return them."""
+        taken = {known: self._origins.pop(known) for known in [*self._within.get(steps, ())]}
+        for known in taken:
+            for depth in range(len(known) + 1):
+                del self._within[known[:depth]][known]
+        return taken
 
     def get(self, *steps: str | int) -> Any:
         """What lies at a path; None when something on the way is missing."""
@@ -44,22 +61,22 @@ class Draft:
         for depth, step in enumerate(steps[:-1], 1):
             if isinstance(inside, dict) and not isinstance(inside.get(str(step)), dict | list):
                 inside[str(step)] = {}
-                self._origins.setdefault(steps[:depth], ())
+                if steps[:depth] not in self._origins:
+                    self._set(steps[:depth], ())
             inside = inside[step]
         inside[steps[-1]] = deepcopy(value)
-        for known in [known for known in self._origins if known[: len(steps)] == steps]:
-            del self._origins[known]
-        self._origins[steps] = origins
+        self._take(steps)
+        self._set(steps, origins)
 
     def append(self, steps: Steps, value: Any) -> None:
         """Add something new at the end of the list at a path."""
         found = self.get(*steps)
         found.append(deepcopy(value))
-        self._origins[*steps, len(found) - 1] = ()
+        self._set((*steps, len(found) - 1), ())
 
     def trace(self, steps: Steps, *origins: Origin) -> None:
         """Say where a part that is there came from."""
-        self._origins[steps] = origins
+        self._set(steps, origins)
 
     def rename(self, steps: Steps, name: str) -> None:
         """Give the last key of a path another name, in the same place of its map."""
@@ -72,13 +89,14 @@ class Draft:
     def _rekey(self, steps: Steps, name: str | None) -> None:
         parent, old = self.get(*steps[:-1]), steps[-1]
         before, entries = self.origins(steps), list(parent.items())
-        moved = {known: self._origins.pop(known) for known in [*self._origins] if known[: len(steps)] == steps}
+        moved = self._take(steps)
         parent.clear()
         parent.update((name if key == old else key, entry) for key, entry in entries if key != old or name is not None)
         if name is not None:
             new = (*steps[:-1], name)
-            self._origins |= {(*new, *known[len(steps) :]): origins for known, origins in moved.items()}
-            self._origins[new] = before
+            for known, origins in moved.items():
+                self._set((*new, *known[len(steps) :]), origins)
+            self._set(new, before)
 
     def origins(self, steps: Steps) -> Origins:
         """Where a part came from; the place may not exist when the part around it was given something new."""
@@ -94,7 +112,7 @@ class Draft:
     def is_moved_whole(self, steps: Steps) -> bool:
         """Whether everything below a path came from the same place below its origin."""
         source = self.origins(steps)
-        below = [known for known in self._origins if len(known) > len(steps) and known[: len(steps)] == steps]
+        below = [known for known in self._within.get(steps, ()) if known != steps]
         return bool(source) and all(
             self._origins[known] == (Origin(source[-1].manifest, (*source[-1].steps, *known[len(steps) :])),)
             for known in below
@@ -107,7 +125,8 @@ class Draft:
     def copy(self) -> Draft:
         """An equal draft that can be changed by itself."""
         twin = Draft(self.values)
-        twin._origins = dict(self._origins)
+        for steps, origins in self._origins.items():
+            twin._set(steps, origins)
         return twin
 
 

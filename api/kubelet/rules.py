@@ -33,7 +33,7 @@ class Fault:
 
 
 _INT_RANGE = {"int32": 2**31, "int64": 2**63}
-_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)")
+_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms?|s|h))+)")
 _EVICTION = ("evictionHard", "evictionSoft", "evictionMinimumReclaim")
 _SIGNALS = frozenset(
     {"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"}

@@ -23,6 +23,8 @@ Errors = Iterator[ValidationError]
 
 _STANDARD: Final = ("type", *BOUNDS)
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+#: A search in a longer text goes to an engine of linear time.
+_LONGEST_FOR_PYTHON: Final = 512
 
 
 @cache
@@ -35,13 +37,24 @@ def validator(kind: str) -> Validator:
 def _matcher(pattern: str) -> Any:
     """A function that tells whether a text matches an RE2 pattern anywhere.
 
-    Several `.+` or `\\d*` in one pattern make Python's backtracking engine slow on purpose-made input, so such a
-    pattern goes to the CEL library's engine, which needs time in proportion to the length of the text.
+    Python's engine backtracks: several `.+` or `\\d*` in one pattern, or a long text, can make it slow. The engine of
+    the CEL library takes time in proportion to the length of the text, so it gets such patterns and such texts.
     """
-    if len(re.findall(r"(?:(?<!\\)\.|\\d)[+*]", pattern)) < 2:
-        return re.compile(python_pattern(pattern), re.ASCII).search
-    program = cel.compile("text.matches(pattern)")
-    return lambda text: program.execute({"text": text, "pattern": ascii_classes(pattern)})
+    quick = re.compile(python_pattern(pattern), re.ASCII).search
+    several = len(re.findall(r"(?:(?<!\\)\.|\\d)[+*]", pattern)) > 1
+    longest = 0 if several else _LONGEST_FOR_PYTHON
+
+    def matches(text: str) -> Any:
+        if len(text) <= longest:
+            return quick(text)
+        return _linear().execute({"text": text, "pattern": ascii_classes(pattern)})
+
+    return matches
+
+
+@cache
+def _linear() -> Any:
+    return cel.compile("text.matches(pattern)")
 
 
 def ascii_classes(pattern: str) -> str:

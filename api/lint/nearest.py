@@ -18,14 +18,14 @@ from api import labels
 USABLE_LABELS: Final = labels.WELL_KNOWN - {labels.NODEPOOL}
 
 _DURATION = re.compile(
-    r"\s*(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?"
+    r"\s*(\d+(?:\.\d+)?)\s*+(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?"
     r"|w|weeks?)?\s*",
     re.ASCII | re.IGNORECASE,
 )
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtKMGT]?)(i?)[bB]?\s*", re.ASCII)
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*+([kmgtKMGT]?)(i?)[bB]?\s*", re.ASCII)
 _LARGEST_GIB: Final = 59000
-_AMOUNT = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(%?)", re.ASCII)
+_AMOUNT = re.compile(r"([+-]?)(\d++\.?\d*|\.\d+)(%?)", re.ASCII)
 _LONGEST_NUMBER: Final = 40
 _WHOLE_PERCENT: Final = 100
 
@@ -81,7 +81,7 @@ def budget_nodes(value: Any) -> str | None:
     """`150%` → `100%`, `10 %` → `10%`, `0.1` → `10%`, `5` → `"5"`."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
-    found = re.fullmatch(r"\s*(\d{1,12})(?:\.\d+)?\s*(%?)\s*", str(value), re.ASCII)
+    found = re.fullmatch(r"\s*(\d{1,12})(?:\.\d+)?\s*+(%?)\s*", str(value), re.ASCII)
     if not found:
         return None
     if found[2]:

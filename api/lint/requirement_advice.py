@@ -23,7 +23,7 @@ from .problem import Problem, Steps, at, shown
 from .reading import entries, mapping, texts
 from .settings import LintSettings
 
-REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
+REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)++-[0-9]")
 #: Where a kind's requirements stand, and the labels that all of its nodes get.
 PLACES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "NodePool": (("spec", "template", "spec", "requirements"), ("spec", "template", "metadata", "labels")),

@@ -22,6 +22,7 @@ from reconciler.cli.nodes import Node, Place, Unreadable, locate, locate_key
 _GROUPS: Final = (labels.GROUP, labels.AWS_GROUP)
 #: A group that is this near to one of ours is a slip of the pen and no other product's.
 _NEAR: Final = 0.75
+_LONGEST_GROUP: Final = 253
 #: Rules whose complaint is about the key rather than the value.
 ABOUT_KEYS: Final = ("KERF-SCHEMA-UNKNOWN", "KERF-SCHEMA-KEY")
 
@@ -261,7 +262,7 @@ def is_ours(version: Any, kind: Any) -> bool:
         return False
     if "." not in group or group.split(".")[-2:] == ["x-k8s", "io"]:
         return True
-    return any(SequenceMatcher(None, group, ours).ratio() >= _NEAR for ours in _GROUPS)
+    return len(group) <= _LONGEST_GROUP and any(SequenceMatcher(None, group, ours).ratio() >= _NEAR for ours in _GROUPS)
 
 
 def _findings(file: str, manifest: Manifest, problems: Iterable[Problem]) -> Iterator[Finding]:
@@ -328,9 +329,9 @@ def _heeded(file: File, told: Sequence[_Told], known: Callable[[], frozenset[str
 
 def _kept(file: File, told: Sequence[_Told], comments: ignores.Comments) -> Iterator[Finding]:
     used: set[ignores.Ignore] = set()
+    exceptions = _Exceptions(file, comments.ignores)
     for finding, manifest in told:
-        rule = finding.problem.rule
-        hits = [i for i in comments.ignores if rule in i.rules and _covers(i, finding, manifest)]
+        hits = [ignore for ignore in exceptions.near(finding, manifest) if finding.problem.rule in ignore.rules]
         used.update(hits)
         if not hits:
             yield finding
@@ -341,10 +342,26 @@ def _kept(file: File, told: Sequence[_Told], comments: ignores.Comments) -> Iter
         yield Finding(file.name, place, place, "", problem)
 
 
-def _covers(ignore: ignores.Ignore, finding: Finding, manifest: Manifest | None) -> bool:
-    if finding.start.line == ignore.line:
-        return True
-    if not ignore.within or manifest is None:
-        return False
-    target = ignores.covered(manifest.document.node, ignore.line)
-    return target is not None and (*manifest.prefix, *finding.problem.steps)[: len(target)] == target
+class _Exceptions:
+    """The exceptions of a file, by their line and by the path in a document that they cover."""
+
+    def __init__(self, file: File, found: Iterable[ignores.Ignore]) -> None:
+        self._lines: dict[int, list[ignores.Ignore]] = {}
+        self._paths: dict[int, dict[Steps, list[ignores.Ignore]]] = {}
+        for ignore in found:
+            self._lines.setdefault(ignore.line, []).append(ignore)
+        for document in file.documents:
+            paths = self._paths[id(document)] = {}
+            for line, steps in ignores.outermost(document.node).items():
+                inside = [ignore for ignore in self._lines.get(line, ()) if ignore.within]
+                if inside:
+                    paths[steps] = inside
+
+    def near(self, finding: Finding, manifest: Manifest | None) -> list[ignores.Ignore]:
+        """The exceptions that cover the place of a finding."""
+        found = list(self._lines.get(finding.start.line, ()))
+        paths = self._paths.get(id(manifest.document), {}) if manifest is not None else {}
+        steps = (*manifest.prefix, *finding.problem.steps) if paths and manifest is not None else ()
+        for depth in range(1, len(steps) + 1):
+            found += paths.get(steps[:depth], ())
+        return found

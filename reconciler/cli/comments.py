@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconciler.cli.nodes import Node, Steps
+from reconciler.cli.nodes import Node, Place, Steps
+from reconciler.cli.texts import Texts
 from reconciler.cli.written import last_line, own_keys
 
 _BEGIN = re.compile(r"(?:^|(?<=\s))#")
@@ -53,7 +54,7 @@ class Page:
 
     def _assign(self) -> None:
         ordered = sorted(self.entries.values(), key=lambda entry: (entry.line, entry.column))
-        texts = [*_texts(self.root)]
+        texts = Texts([self.root])
         waiting: list[tuple[int, str, int]] = []
         position = 0
         for number in range(self.first, self.last + 1):
@@ -139,26 +140,10 @@ def _entries(node: Node, lines: list[str], steps: Steps) -> Iterator[Entry]:
             yield from _entries(value, lines, here)
 
 
-def _texts(node: Node) -> Iterator[tuple[int, int, int, int]]:
-    """Where keys and scalars begin and end: lines and columns. A # within them begins no comment."""
-    if node.style == "*":
-        return
-    for key in own_keys(node):
-        yield (*key.start, *key.end)
-    if node.below:
-        for child in node.below.values():
-            yield from _texts(child)
-    elif node.style in ("|", ">"):
-        yield (node.start.line + 1, 1, *node.end)
-    else:
-        yield (*node.start, *node.end)
-
-
-def _comment(line: str, number: int, texts: list[tuple[int, int, int, int]]) -> int | None:
+def _comment(line: str, number: int, texts: Texts) -> int | None:
     """Where in a line a comment begins, from 0; None when it has none."""
     for found in _BEGIN.finditer(line):
-        place = (number, found.start() + 1)
-        if not any(text[:2] <= place < text[2:] for text in texts):
+        if not texts.have(Place(number, found.start() + 1)):
             return found.start()
     return None
 

@@ -144,12 +144,14 @@ def _texts(files: Sequence[_File], known: _Known) -> Iterator[str]:
     sheets: dict[int, Sheet] = {}
     drafts: dict[int, list[Draft]] = {}
     by_file: list[list[tuple[Document, int]]] = []
+    is_json: list[bool] = []
     for file in files:
         by_file.append([])
         lines = documents.lines(file.text)
+        is_json.append(_is_json(file.text))
         for document, inside in file.found:
             results = known.results(inside)
-            if _is_json(file.text) or all(result is None for result in results):
+            if is_json[-1] or all(result is None for result in results):
                 continue
             number = len(pages)
             pages.append(Page(document.node, lines))
@@ -161,8 +163,8 @@ def _texts(files: Sequence[_File], known: _Known) -> Iterator[str]:
             drafts[number] = _of_document(document, root, results)
             by_file[-1].append((document, number))
     written = _written(pages, sheets, drafts)
-    for file, found in zip(files, by_file, strict=True):
-        if _is_json(file.text):
+    for file, found, is_whole in zip(files, by_file, is_json, strict=True):
+        if is_whole:
             yield _json(file, known)
         else:
             yield _assembled(file.text, [(pages[number], written[number]) for _, number in found])
@@ -170,13 +172,13 @@ def _texts(files: Sequence[_File], known: _Known) -> Iterator[str]:
 
 def _is_json(text: str) -> bool:
     """Whether a file is JSON: one value after the other, and not YAML in braces, which may have comments."""
-    reader, rest = json.JSONDecoder(), text.strip()
+    reader, place = json.JSONDecoder(), documents.content(text, 0)
     try:
-        while rest.startswith(("{", "[")):
-            rest = rest[reader.raw_decode(rest)[1] :].lstrip()
+        while text.startswith(("{", "["), place):
+            place = documents.content(text, reader.raw_decode(text, place)[1])
     except (ValueError, RecursionError):
         return False
-    return bool(text.strip()) and not rest
+    return place == len(text) and not text.isspace() and bool(text)
 
 
 def _of_document(document: Document, root: int, results: Sequence[tuple[Draft, ...] | None]) -> list[Draft]:

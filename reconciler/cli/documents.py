@@ -21,13 +21,16 @@ from reconciler.cli.nodes import Builder, Node, Oddity, Place, Unreadable
 LARGEST: Final = 64 * 1024 * 1024
 _LOADER: Final[Any] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*|---)*")
-_DIRECTIVES = re.compile(r"(?:\s*(?:#[^\r\n]*|%[^\r\n]*))*\s*")
+_BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+|---)*+")
+_DIRECTIVES = re.compile(r"(?:\s++|[#%][^\r\n]*+)*+")
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TEMPLATE = re.compile(r"\{\{")
-_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+_PAIR = re.compile(r"(?<!\\)((?:\\\\)*+)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 _JSON = re.compile(r"\s*[\[{]")
+_SPACES = re.compile(r"\s*+")
+#: Values of one long line are shown at this column, so that the text of all of them stays as long as the line.
+_DEEPEST_INDENT: Final = 200
 _UNCLOSED: Final = "found unexpected end of stream"
 _WORDS: Final = {
     "mapping values are not allowed in this context": (
@@ -124,20 +127,31 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
 
 def _json_parts(text: str) -> Iterator[tuple[str, int]]:
     """JSON objects one after the other, as kubectl and jq print them; other text that begins so is left whole."""
-    reader, begin, line, parts = json.JSONDecoder(), 0, 1, []
+    reader, begin, place, parts = json.JSONDecoder(), 0, Place(1, 1), []
     try:
-        while rest := text[begin:].lstrip():
-            start = len(text) - len(rest)
-            line += len(_BREAK.findall(text[begin:start]))
+        while (start := content(text, begin)) < len(text):
+            place = _after(place, text[begin:start])
             end = reader.raw_decode(text, start)[1]
             # The parser wants to see the characters that JSON writes as two escapes.
-            indent = " " * (_place(text[:start]).column - 1)
-            parts.append((indent + _PAIR.sub(_character, text[start:end]), line))
-            line += len(_BREAK.findall(text[start:end]))
+            part = _PAIR.sub(_character, text[start:end])
+            parts.append((" " * min(place.column - 1, _DEEPEST_INDENT) + part, place.line))
+            place = _after(place, text[start:end])
             begin = end
     except (ValueError, RecursionError):
         parts = [(text, 1)]
     yield from parts
+
+
+def content(text: str, begin: int) -> int:
+    """The place of the next character that is no space, or the end of the text."""
+    found = _SPACES.match(text, begin)
+    return found.end() if found else begin
+
+
+def _after(place: Place, text: str) -> Place:
+    """The place just after a text that begins at a place."""
+    rows = lines(text)
+    return Place(place.line + len(rows) - 1, len(rows[-1]) + (1 if len(rows) > 1 else place.column))
 
 
 def _character(pair: re.Match[str]) -> str:

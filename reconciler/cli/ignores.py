@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from api.lint import Problem, Steps, nearest
 from reconciler.cli import file_rules
 from reconciler.cli.nodes import Node, Place
+from reconciler.cli.texts import Texts
 
 WORD: Final = "kerf:ignore"
-_COMMENT = re.compile(rf"(?:^|(?<=\s))#\s*{WORD}(?:[ \t:]+([^\r\n]*))?$")
-_TEXT = re.compile(r"(KERF-[\w-]+(?:,\s*KERF-[\w-]+)*)(?:[\s:-]+(.*))?", re.ASCII | re.IGNORECASE)
+_COMMENT = re.compile(rf"(?:^|(?<=\s))#\s*{WORD}(?:[ \t:]++([^\r\n]*+))?$")
+_TEXT = re.compile(r"(KERF-[\w-]++(?:,\s*KERF-[\w-]++)*+)(?:[\s:-]++(.*))?", re.ASCII | re.IGNORECASE)
 _NO_CONTENT = re.compile(r"\s*(?:#.*|---\s*(?:#.*)?)?")
 
 
@@ -48,16 +50,17 @@ def comments(lines: Sequence[str], documents: Sequence[Node], known: frozenset[s
     """The exceptions in the lines of a file; `known` are the rules that there are."""
     ignores: list[Ignore] = []
     faults: list[tuple[Place, Problem]] = []
+    texts, following = Texts(documents), _following(lines)
     for number, line in enumerate(lines, 1):
         found = _COMMENT.search(line)
-        if not found or any(_in_text(node, Place(number, found.start() + 1)) for node in documents):
+        if not found or texts.have(Place(number, found.start() + 1)):
             continue
         place = Place(number, found.start() + 1)
         rules, fault = _understood((found[1] or "").strip(), known)
         if fault is not None:
             faults.append((place, fault))
         elif line[: found.start()].strip() in ("", "---"):
-            ignores.append(Ignore(place, rules, _next(lines, number), within=True))
+            ignores.append(Ignore(place, rules, following[number], within=True))
         else:
             ignores.append(Ignore(place, rules, number, within=False))
     return Comments(tuple(ignores), tuple(faults))
@@ -77,6 +80,7 @@ def _understood(text: str, known: frozenset[str]) -> tuple[tuple[str, ...], Prob
     return rules, None
 
 
+@lru_cache(maxsize=256)
 def did_you_mean(rule: str, known: frozenset[str]) -> str:
     """The nearest rule as a question; empty when none is near."""
     close = nearest.name(rule, known)
@@ -87,33 +91,31 @@ def _fault(message: str, hint: str) -> Problem:
     return Problem(file_rules.IGNORE, "error", "", message, hint)
 
 
-def _next(lines: Sequence[str], number: int) -> int:
-    """The next line that holds more than a comment or the beginning of a document; 0 when there is none."""
-    return next((n for n, line in enumerate(lines[number:], number + 1) if not _NO_CONTENT.fullmatch(line)), 0)
+def _following(lines: Sequence[str]) -> list[int]:
+    """For each line, by its number, the next that holds more than a comment or the beginning of a document, or 0."""
+    found = [0] * (len(lines) + 1)
+    for number in range(len(lines) - 1, -1, -1):
+        found[number] = found[number + 1] if _NO_CONTENT.fullmatch(lines[number]) else number + 1
+    return found
 
 
-def _in_text(node: Node, place: Place) -> bool:
-    """Whether a place lies within a text, where a # begins no comment."""
-    if node.style == "*":
-        return False
-    if node.below:
-        return any(_in_text(child, place) for child in node.below.values())
-    begin = Place(node.start.line + 1, 1) if node.style in ("|", ">") else node.start
-    return begin <= place < node.end
-
-
-def covered(node: Node, line: int) -> Steps | None:
-    """The outermost key or entry of a document that begins on a line; None when there is none."""
-    for step, child in node.below.items():
-        begin = node.keys[step] if isinstance(step, str) else child
-        if begin.start.line == line:
-            return (step,)
-    for step, child in node.below.items():
-        if child.style != "*" and child.start.line <= line <= child.end.line:
-            found = covered(child, line)
-            if found is not None:
-                return (step, *found)
-    return None
+def outermost(root: Node) -> dict[int, Steps]:
+    """By line, the outermost key or entry of a document that begins there."""
+    found: dict[int, Steps] = {}
+    level: list[tuple[Node, Steps, int, int]] = [(root, (), 0, root.end.line)]
+    while level:
+        deeper: list[tuple[Node, Steps, int, int]] = []
+        for node, steps, first, last in level:
+            for step, child in node.below.items():
+                line = (node.keys[step] if isinstance(step, str) else child).start.line
+                if first <= line <= last:
+                    found.setdefault(line, (*steps, step))
+                if child.style != "*":
+                    # An entry that a merge brings stands elsewhere.
+                    low, high = max(first, child.start.line), min(last, child.end.line)
+                    deeper += [(child, (*steps, step), low, high)] if low <= high and child.below else []
+        level = deeper
+    return found
 
 
 def unused(ignores: Iterable[Ignore]) -> Iterator[tuple[Place, Problem]]:

@@ -18,7 +18,8 @@ from reconciler.cli import checking, documents
 from reconciler.cli.checking import Content, File, Finding, Manifest
 from reconciler.cli.nodes import Node, Place, locate, locate_key
 
-_BRACES = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+#: Nothing but spaces up to the end of a line.
+_REST = re.compile(r"[^\S\n]*+(?:\n|\Z)")
 _VALUE = re.compile(r"\.Values\.([A-Za-z0-9_.]+)")
 _SOURCE: Final = "# Source: "
 _UNKNOWN: Final = object()
@@ -164,18 +165,24 @@ class OfChart:
         if name not in self._files:
             text = (self._folder / name).read_text(encoding="utf-8", errors="replace")
             shown = os.path.join(self._shown, name)
-            content = Content(shown, (_BRACES.sub(_plain, text) if template else text).encode())
+            content = Content(shown, (_without_braces(text) if template else text).encode())
             self._files[name] = checking.read(content), text.split("\n")
         return self._files[name]
 
 
-def _plain(braces: re.Match[str]) -> str:
-    """Something of as many lines that is YAML: nothing where braces stand alone, a word where they stand for one."""
-    text, start, end = braces.string, braces.start(), braces.end()
-    before = text[text.rfind("\n", 0, start) + 1 : start]
-    after = text[end:].partition("\n")[0]
-    alone = not before.strip() and not after.strip()
-    return braces[0].count("\n") * "\n" if alone else "x"
+def _without_braces(text: str) -> str:
+    """The text of a template with as many lines that is YAML: nothing for braces that stand alone on their lines, a
+    word for others. Each character is read a fixed number of times."""
+    parts: list[str] = []
+    done = 0
+    while (start := text.find("{{", done)) >= 0 and (end := text.find("}}", start + 2)) >= 0:
+        end += 2
+        between = text[done:start]
+        begins = "\n" in between or not parts
+        alone = begins and not between.rpartition("\n")[2].strip() and _REST.match(text, end) is not None
+        parts += [between, text.count("\n", start, end) * "\n" if alone else "x"]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def _reached(node: Node, steps: Steps) -> tuple[int, Any]:

@@ -7,6 +7,7 @@ none is lost.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,7 +48,7 @@ class Writer:
         self._pages, self._sheets, self._plain = pages, sheets, plain
         self._told: set[tuple[int, int]] = set()
         self._page = 0
-        self._visited: set[tuple[int, Spot]] = set()
+        self._visited: dict[int, set[Steps]] = {}
         self._strays: dict[Spot, list[str]] = {}
         self._offset = 0
 
@@ -71,20 +72,21 @@ class Writer:
     def _find_strays(self, number: int) -> list[str]:
         """Give comments that nothing took to what follows them; those that nothing follows are returned."""
         page = self._pages[number]
-        seen = {steps for target, (source, steps) in self._visited if target == source == number}
+        seen = self._visited.get(number, set())
         visited = sorted(
             ((entry.line, entry.column, steps) for steps, entry in page.entries.items() if steps in seen),
             key=lambda found: found[:2],
         )
+        begins = [begin for begin, *_ in visited]
         ends = []
         for line, text in page.comments.items():
             if (number, line) in self._told:
                 continue
-            following = next((steps for begin, _, steps in visited if begin > line), None)
-            if following is None:
+            following = bisect_right(begins, line)
+            if following == len(visited):
                 ends.append(text)
             else:
-                self._strays.setdefault((number, following), []).append(text)
+                self._strays.setdefault((number, visited[following][-1]), []).append(text)
         return ends
 
     def _find(self, origin: Origin) -> _Source | None:
@@ -182,7 +184,8 @@ class Writer:
         """The lines before an entry; an empty one only where something stands before it."""
         found: list[str] = []
         for source in sources:
-            self._visited.add((self._page, source.spot))
+            if source.spot[0] == self._page:
+                self._visited.setdefault(self._page, set()).add(source.spot[1])
             found += self._strays.get(source.spot, ())
             if source.entry is not None and self._take(source, [line for line, _ in source.entry.above]):
                 found += [text for _, text in source.entry.above]

@@ -14,7 +14,9 @@ from typing import Any
 from api.userdata import cloud_init, mime
 from reconciler.ec2.bootstrap import Bootstrap, cluster_dns, node_labels
 
-_PLAIN = re.compile(r"(?:[A-Za-z/]|--)[A-Za-z0-9_./:=,\"%@+-]*[A-Za-z0-9_/=\"%]|[0-9]+(?:\.[0-9]+){3}(?:/[0-9]+)?")
+_PLAIN = re.compile(
+    r"(?:[A-Za-z/]|--)[A-Za-z0-9_./:=,\"%@+-]++(?<=[A-Za-z0-9_/=\"%])|[0-9]+(?:\.[0-9]+){3}(?:/[0-9]+)?"
+)
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 

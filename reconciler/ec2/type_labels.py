@@ -16,7 +16,7 @@ from reconciler.ec2.images import ARCHITECTURES
 from reconciler.model.cloud import Gpu, InstanceTypeInfo
 
 _PREFIX = f"{labels.AWS_GROUP}/"
-_GENERATION = re.compile(r"(^[a-z]+)(-[0-9]+tb)?([0-9]+).*\.")
+_GENERATION = re.compile(r"(^[a-z]+)(-[0-9]+tb)?([0-9]++)[^.]*\.")
 _KEBAB = re.compile(r"[^a-z0-9.]+")
 _ABSENT = {key: Requirement(key, False) for key in (*sorted(labels.AWS_LABELS), labels.WINDOWS_BUILD)}
 TENANCY = f"{_PREFIX}instance-tenancy"

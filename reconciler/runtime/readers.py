@@ -18,7 +18,7 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 #: Whole numbers as Go reads them, which knows no blanks, no underscores and no digits of other scripts.
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GATES = {
     "NodeRepair": "node_repair",
     "ReservedCapacity": "reserved_capacity",

@@ -21,7 +21,7 @@ from api import labels
 from api.v1.meta import Taint
 
 _UNREGISTERED = Taint(key=labels.UNREGISTERED_TAINT, effect="NoExecute")
-_FLAG = re.compile(r"--(?P<name>[a-z-]+)[= ](?P<quote>[\"']?)(?P<value>[^\"'\s]*)(?P=quote)")
+_FLAG = re.compile(r"(?<![a-z-])--(?P<name>[a-z-]+)[= ](?P<quote>[\"']?)(?P<value>[^\"'\s]*)(?P=quote)")
 
 
 @dataclass(frozen=True, slots=True)
