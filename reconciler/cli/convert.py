@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
+from reconciler.cli import escaping
+
 if TYPE_CHECKING:
     from reconciler.cli.converting import Converted
 
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _refused(words: str) -> int:
-    print(f"kerf convert: {words}", file=sys.stderr)
+    escaping.complain(f"kerf convert: {words}")
     return 2
 
 
@@ -84,9 +86,10 @@ def _shown(files: Sequence[Converted], asked: Namespace) -> Iterator[str]:
     if asked.diff:
         for file in files:
             before, after = (text.splitlines(keepends=True) for text in (file.before, file.after))
-            yield from _whole_lines(unified_diff(before, after, file.name, file.name))
+            name = escaping.visible(file.name)
+            yield from _whole_lines(unified_diff(before, after, name, name))
     elif asked.check:
-        yield from (f"{file.name}\n" for file in files if file.changed)
+        yield from (f"{escaping.name(file.name)}\n" for file in files if file.changed)
     else:
         texts = [file.after for file in files if file.after]
         yield "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
@@ -113,7 +116,7 @@ def _write(files: Sequence[Converted]) -> bool:
             except OSError as error:
                 written, done = False, f"cannot be written: {error.strerror}"
         if done:
-            print(f"{file.name}: {done}", file=sys.stderr)
+            escaping.complain(f"{escaping.name(file.name)}: {done}")
     return written
 
 

@@ -18,18 +18,18 @@ def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser("kerf default", description=_ABOUT)
     parser.add_argument("file", metavar="FILE", help="a file, or - for standard input")
     asked = parser.parse_args(arguments)
-    from reconciler.cli import filling, sources
+    from reconciler.cli import escaping, filling, sources
     from reconciler.cli.nodes import Unreadable
 
-    source = sources.Source("<stdin>" if asked.file == sources.STDIN else asked.file)
+    source = sources.named(asked.file)
     try:
         text = filling.filled(source.read())
     except OSError as error:
-        print(f"kerf default: {asked.file}: {error.strerror}", file=sys.stderr)
+        escaping.complain(f"kerf default: {asked.file}: {error.strerror}")
         return 2
     except Unreadable as error:
-        place = f"{source.name}:{error.place.line}:{error.place.column}"
-        print(f"{place}: error: {error.message}{f'; {error.hint}' if error.hint else ''}", file=sys.stderr)
+        place = f"{escaping.name(source.name)}:{error.place.line}:{error.place.column}"
+        escaping.complain(f"{place}: error: {error.message}{f'; {error.hint}' if error.hint else ''}")
         return 2
     sys.stdout.write(text)
     return 0

@@ -5,11 +5,11 @@ Each format is a function from a report to text. SARIF, JUnit and GitLab's have 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from api.lint import Severity
+from reconciler.cli import escaping
 from reconciler.cli.checking import Finding, Report
 
 _COLOURS: Final[Mapping[Severity, str]] = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
@@ -24,11 +24,13 @@ def text(report: Report, *, colour: bool = False) -> str:
 
 def line(finding: Finding, colour: bool) -> str:
     """One finding on one line, in the form that editors and compilers know."""
+    finding = escaping.finding(finding)
     severity: str = finding.problem.severity
     if colour:
         severity = f"{_COLOURS[finding.problem.severity]}{severity}{_PLAIN}"
     subject = f"{finding.subject}: " if finding.subject else ""
-    return f"{finding.file}:{finding.start.line}:{finding.start.column}: {severity}: {subject}{finding.problem}"
+    place = f"{escaping.name(finding.file)}:{finding.start.line}:{finding.start.column}"
+    return f"{place}: {severity}: {subject}{finding.problem}"
 
 
 def summary(report: Report) -> str:
@@ -62,7 +64,7 @@ def as_json(report: Report) -> str:
         },
         "problems": [_object(finding) for finding in report.findings],
     }
-    return json.dumps(told, indent=2, default=str) + "\n"
+    return escaping.as_json(told)
 
 
 def _object(finding: Finding) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def github(report: Report) -> str:
 
 def _command(finding: Finding) -> str:
     values = {
-        "file": finding.file,
+        "file": escaping.visible(finding.file),
         "line": finding.start.line,
         "col": finding.start.column,
         "endLine": finding.end.line,
@@ -124,11 +126,19 @@ def _gitlab(report: Report) -> str:
     return gitlab.code_quality(report)
 
 
+def _visible(form: Callable[[Report], str]) -> Callable[[Report], str]:
+    return lambda report: form(escaping.report(report))
+
+
+#: Every report that Kerf prints or writes comes from here: its texts are visible, whatever the files hold.
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = {
-    "text": text,
-    "json": as_json,
-    "sarif": _sarif,
-    "github": github,
-    "junit": _junit,
-    "gitlab": _gitlab,
+    name: _visible(form)
+    for name, form in (
+        ("text", text),
+        ("json", as_json),
+        ("sarif", _sarif),
+        ("github", github),
+        ("junit", _junit),
+        ("gitlab", _gitlab),
+    )
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Final
 
+from reconciler.cli import escaping
 from reconciler.cli.checking import Report
 from reconciler.cli.fingerprints import fingerprints
 
@@ -24,4 +24,4 @@ def code_quality(report: Report) -> str:
         }
         for finding, fingerprint in zip(report.findings, fingerprints(report.findings), strict=True)
     ]
-    return json.dumps(entries, indent=2) + "\n"
+    return escaping.as_json(entries)

@@ -11,6 +11,7 @@ from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from reconciler.cli import escaping
 from reconciler.cli.checking import Finding, Report
 
 _ALLOWED: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -29,7 +30,7 @@ def suites(report: Report) -> str:
 
 
 def _suite(root: Element, name: str, report: Report) -> None:
-    suite = SubElement(root, "testsuite", name=_text(name))
+    suite = SubElement(root, "testsuite", name=_text(escaping.visible(name)))
     findings = [finding for finding in report.findings if finding.file == name]
     subjects = [subject.name for subject in report.subjects if subject.file == name]
     whole = [finding for finding in findings if finding.subject not in subjects]
@@ -43,7 +44,7 @@ def _suite(root: Element, name: str, report: Report) -> None:
 
 
 def _case(suite: Element, file: str, name: str, findings: Sequence[Finding], failing: frozenset[str]) -> None:
-    case = SubElement(suite, "testcase", name=_text(name), classname=_text(file))
+    case = SubElement(suite, "testcase", name=_text(escaping.visible(name)), classname=_text(escaping.visible(file)))
     for finding in findings:
         if finding.problem.severity in failing:
             problem = finding.problem
@@ -55,7 +56,7 @@ def _case(suite: Element, file: str, name: str, findings: Sequence[Finding], fai
 
 
 def _line(finding: Finding) -> str:
-    place = f"{finding.file}:{finding.start.line}:{finding.start.column}"
+    place = f"{escaping.name(finding.file)}:{finding.start.line}:{finding.start.column}"
     return f"{place}: {finding.problem.severity}: {finding.problem}"
 
 

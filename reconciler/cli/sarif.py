@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
+from reconciler.cli import escaping
 from reconciler.cli.checking import Finding, Report
 from reconciler.cli.fingerprints import fingerprints
 
@@ -25,7 +26,7 @@ def log(report: Report) -> str:
         "columnKind": "unicodeCodePoints",
         "results": _results(report.findings, {rule: index for index, rule in enumerate(rules)}),
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return escaping.as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rules(ids: list[str]) -> list[dict[str, Any]]:
@@ -80,4 +81,4 @@ def _result(finding: Finding, indexes: dict[str, int], fingerprint: str) -> dict
 
 def _uri(name: str) -> str:
     path = PurePath(name)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return f"file://{quote(os.fsencode(name))}" if path.is_absolute() else quote(os.fsencode(path.as_posix()))

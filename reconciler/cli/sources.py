@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reconciler.cli import regular
 from reconciler.cli.documents import LARGEST
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
+#: Open files of Kerf's own process, such as those that a shell's <(…) gives.
+_DESCRIPTORS: Final = ("/dev/fd/", "/dev/stdin")
 #: What makes a folder one that can be rendered.
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 CHART: Final = "Chart.yaml"
@@ -24,16 +28,31 @@ CHART: Final = "Chart.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read, by the name under which it is shown; standard input is `<stdin>`."""
+    """A file to read, by the name under which it is shown; standard input is `<stdin>`.
+
+    A link must not lead out of the folder `within`, a real path; "" is no folder.
+    """
 
     name: str
+    within: str = ""
 
     def read(self) -> bytes:
-        """The bytes, and of a file that is too large one more than is allowed. Raises OSError."""
+        """The bytes, and of a file that is too large one more than is allowed.
+
+        Raises OSError, also for a link out of the folder, a named pipe, a device and a socket.
+        """
         if self.name == "<stdin>":
             return sys.stdin.buffer.read(LARGEST + 1)
-        with open(self.name, "rb") as file:
-            return file.read(LARGEST + 1)
+        if self.name.startswith(_DESCRIPTORS):
+            with open(self.name, "rb") as file:
+                return file.read(LARGEST + 1)
+        self.require_inside()
+        return regular.read(self.name, LARGEST + 1)
+
+    def require_inside(self) -> None:
+        """Raise OSError for a link out of the folder."""
+        if self.within and not is_inside(os.path.realpath(self.name), self.within):
+            raise OSError(errno.EXDEV, f"this is a link out of {self.within}; give what it leads to", self.name)
 
 
 class ToolMissing(Exception):
@@ -49,8 +68,31 @@ def find(paths: Sequence[str]) -> list[Source]:
     found: dict[str, Source] = {}
     for path in paths:
         for name in _names(path):
-            found.setdefault(os.path.realpath(name) if name != "<stdin>" else name, Source(name))
+            found.setdefault(os.path.realpath(name.name) if name.name != "<stdin>" else name.name, name)
     return list(found.values())
+
+
+def named(path: str) -> Source:
+    """The file that a command line names.
+
+    A pull request can make any name of its repository a link, so a link must stay in the current folder; that of a file
+    which is elsewhere, in the file's folder.
+    """
+    if path == STDIN:
+        return Source("<stdin>")
+    return Source(path, _boundary(path))
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it; both are absolute."""
+    return os.path.commonpath([path, folder]) == folder
+
+
+def _boundary(path: str) -> str:
+    absolute, here = os.path.abspath(path), os.getcwd()
+    if is_inside(absolute, here):
+        return os.path.realpath(here)
+    return os.path.realpath(os.path.dirname(absolute)) if os.path.islink(path) else ""
 
 
 def is_rendered(names: Iterable[str]) -> bool:
@@ -69,16 +111,16 @@ def contents(found: Sequence[Source]) -> Iterator[Content]:
             yield Content(source.name, b"", error.strerror or str(error))
 
 
-def _names(path: str) -> list[str]:
+def _names(path: str) -> list[Source]:
     if path == STDIN:
-        return ["<stdin>"]
+        return [named(path)]
     if os.path.isdir(path):
-        names = sorted(_within(path))
+        names = _within(path)
         if not names:
             raise NotFound(f"{path}: no {', '.join('*' + suffix for suffix in SUFFIXES)} in this folder or below it")
         return names
     if os.path.exists(path) or os.path.islink(path):
-        return [path]
+        return [named(path)]
     if not glob.has_magic(path):
         raise NotFound(f"{path}: no such file or folder")
     names = [name for match in sorted(glob.glob(path, recursive=True)) for name in _matched(match)]
@@ -87,12 +129,22 @@ def _names(path: str) -> list[str]:
     return names
 
 
-def _matched(path: str) -> list[str]:
+def _matched(path: str) -> list[Source]:
     """A match of a pattern: the file itself, or what a folder holds."""
-    return sorted(_within(path)) if os.path.isdir(path) else [path]
+    return _within(path) if os.path.isdir(path) else [named(path)]
 
 
-def _within(folder: str) -> Iterator[str]:
+def _within(folder: str) -> list[Source]:
+    """The files of a folder, as Sources in the order of their names. Raises NotFound for a link out of its place."""
+    try:
+        named(folder).require_inside()
+    except OSError as error:
+        raise NotFound(f"{folder}: {error.strerror}") from error
+    real = os.path.realpath(folder)
+    return [Source(name, real) for name in sorted(_files(folder))]
+
+
+def _files(folder: str) -> Iterator[str]:
     """The files of a folder and those below it; what is hidden, such as .git, is left out, links are not followed."""
     for path, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     """Read the command line, check the files, tell what was found; the exit code."""
     asked = _parser().parse_args(arguments)
     _leave_out("cel.cli")
-    from reconciler.cli import checking, formats, gathering, sources
+    from reconciler.cli import checking, escaping, formats, gathering, sources
 
     try:
         written = _written(asked.write)
@@ -50,20 +50,22 @@ def main(arguments: Sequence[str]) -> int:
             found = sources.find(asked.paths)
             report = checking.check(gathering.now(asked.paths, found, asked.render, _note), wish, _known)
     except (Refused, sources.NotFound, sources.ToolMissing) as error:
-        print(f"kerf validate: {error}", file=sys.stderr)
+        escaping.complain(f"kerf validate: {error}")
         return 2
     sys.stdout.write(_told(report, asked))
     for path, form in written.items():
         try:
             Path(path).write_text(formats.FORMATS[form](report), encoding="utf-8")
         except OSError as error:
-            print(f"kerf validate: --write {form}={path}: {error.strerror}", file=sys.stderr)
+            escaping.complain(f"kerf validate: --write {form}={path}: {error.strerror}")
             return 2
     return 2 if report.unreadable else int(report.failed)
 
 
 def _note(words: str) -> None:
-    print(f"kerf validate: {words}", file=sys.stderr)
+    from reconciler.cli import escaping
+
+    escaping.complain(f"kerf validate: {words}")
 
 
 def _leave_out(module: str) -> None:
