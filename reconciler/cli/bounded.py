@@ -49,6 +49,7 @@ def run(
     given: bytes = b"",
     seconds: float = SECONDS,
     memory: int = 0,
+    name: str = "",
 ) -> Done:
     """Run a program in `folder` and wait for its end.
 
@@ -56,12 +57,13 @@ def run(
         most: bytes of output.
         given: standard input.
         memory: bytes of address space; 0 is no limit.
+        name: the program in messages; by default the file of the command.
 
     Raises:
         Exceeded: the program took longer than `seconds`, or printed more than `most` bytes.
         Missing: the program is not installed.
     """
-    name = os.path.basename(command[0])
+    name = name or os.path.basename(command[0])
     with tempfile.TemporaryFile() as stdin:
         stdin.write(given)
         stdin.seek(0)

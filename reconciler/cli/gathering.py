@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 
 
-def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note) -> list[Content]:
+def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note, fetch: bool = False) -> list[Content]:
     """The texts of today. `mode` says what is rendered; `note` is told what could not be. Raises ToolMissing."""
     given = list(found)
     rendered: tuple[Content, ...] = ()
     if mode != "never" and sources.is_rendered(source.name for source in found):
         from reconciler.cli import rendering
 
-        made = rendering.render({os.path.realpath(path): path for path in paths if os.path.isdir(path)}, mode)
+        made = rendering.render(
+            {os.path.realpath(path): path for path in paths if os.path.isdir(path)}, mode, fetch=fetch
+        )
         given = [source for source in found if os.path.realpath(source.name) not in made.consumed]
         rendered = made.contents
         if made.note:
@@ -35,7 +37,12 @@ def now(paths: Sequence[str], found: Sequence[Source], mode: str, note: Note) ->
 
 @contextmanager
 def then(
-    history: History, paths: Sequence[str], found: Sequence[Source], today: Sequence[Content], mode: str
+    history: History,
+    paths: Sequence[str],
+    found: Sequence[Source],
+    today: Sequence[Content],
+    mode: str,
+    fetch: bool = False,
 ) -> Iterator[Earlier]:
     """The texts of a commit that differ from those of today; valid within the context. Raises repository.Refused."""
     from reconciler.cli.git import Earlier
@@ -50,7 +57,9 @@ def then(
         folder = os.path.realpath(folder)
         history.check_out(folder)
         old = {os.path.join(folder, history.within(path)): path for path in paths}
-        made = rendering.render({place: path for place, path in old.items() if os.path.isdir(place)}, "auto")
+        made = rendering.render(
+            {place: path for place, path in old.items() if os.path.isdir(place)}, "auto", fetch=fetch, root=folder
+        )
         gone = {os.path.relpath(path, folder) for path in made.consumed}
         kept = [content for content in earlier.contents if history.within(content.name) not in gone]
         were: Mapping[str, bytes] = {content.name: content.data for content in made.contents}

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from api.lint import Steps
-from reconciler.cli import checking, documents
+from reconciler.cli import checking, documents, regular
 from reconciler.cli.checking import Content, File, Finding, Manifest
 from reconciler.cli.nodes import Node, Place, locate, locate_key
+from reconciler.cli.sources import is_inside
 
 #: Nothing but spaces up to the end of a line.
 _REST = re.compile(r"[^\S\n]*+(?:\n|\Z)")
 _VALUE = re.compile(r"\.Values\.([A-Za-z0-9_.]+)")
 _SOURCE: Final = "# Source: "
 _UNKNOWN: Final = object()
+#: A text behind all others.
+_LAST: Final = chr(0x10FFFF)
 
 
 class Part(NamedTuple):
@@ -79,7 +83,9 @@ class OfKustomization:
 
     def _read(self, part: Part) -> Iterator[_Candidate]:
         if part.path not in self._files:
-            self._files[part.path] = checking.read(Content(self._shown[part.path], part.path.read_bytes()))
+            self._files[part.path] = checking.read(
+                Content(self._shown[part.path], regular.read(str(part.path), documents.LARGEST))
+            )
         file = self._files[part.path]
         for document in file.documents:
             yield from _operations(file, document.node, 0)
@@ -120,14 +126,16 @@ class OfChart:
 
     def __init__(self, folder: Path, shown: str, rendered: bytes) -> None:
         self._folder, self._shown = folder, shown
-        self._rendered = documents.lines(rendered.decode("utf-8", "replace"))
+        rows = enumerate(documents.lines(rendered.decode("utf-8", "replace")), 1)
+        self._sources = [(number, text) for number, text in rows if text.startswith(_SOURCE)]
         self._files: dict[str, tuple[File, list[str]]] = {}
 
     def place(self, rendered: File, manifest: Manifest, finding: Finding) -> tuple[File, Finding, Manifest | None]:
         """The template and the line in it; of a value that the template takes as it is, that value's own."""
         nowhere = rendered, replace(finding, start=Place(1, 1), end=Place(1, 1)), None
         name = self._template(manifest.node.start.line)
-        if not name or not (self._folder / name).is_file():
+        # A template can print such a line of its own, with any path.
+        if not name or not self._has(name):
             return nowhere
         file, lines = self._read(name, template=True)
         same = [m for m in file.manifests if m.name.split(" ")[0] == manifest.name.split(" ")[0]]
@@ -144,15 +152,17 @@ class OfChart:
                 return values, replace(finding, file=values.name, start=place[0], end=place[1]), None
         return file, replace(finding, file=file.name, start=start, end=end), source
 
+    def _has(self, name: str) -> bool:
+        path = self._folder / name
+        return "\0" not in name and path.is_file() and is_inside(os.path.realpath(path), os.path.realpath(self._folder))
+
     def _template(self, line: int) -> str:
         """The template that an object was rendered from, within the chart; "" when it is not said."""
-        for text in reversed(self._rendered[:line]):
-            if text.startswith(_SOURCE):
-                return text.removeprefix(_SOURCE).partition("/")[2].strip()
-        return ""
+        index = bisect_right(self._sources, (line, _LAST))
+        return self._sources[index - 1][1].removeprefix(_SOURCE).partition("/")[2].strip() if index else ""
 
     def _value(self, path: str, rest: Steps) -> tuple[File, tuple[Place, Place]] | None:
-        if not (self._folder / "values.yaml").is_file():
+        if not self._has("values.yaml"):
             return None
         file, _ = self._read("values.yaml", template=False)
         wanted = path.split(".")
@@ -163,7 +173,7 @@ class OfChart:
 
     def _read(self, name: str, *, template: bool) -> tuple[File, list[str]]:
         if name not in self._files:
-            text = (self._folder / name).read_text(encoding="utf-8", errors="replace")
+            text = regular.read(str(self._folder / name), documents.LARGEST).decode("utf-8", "replace")
             shown = os.path.join(self._shown, name)
             content = Content(shown, (_without_braces(text) if template else text).encode())
             self._files[name] = checking.read(content), text.split("\n")

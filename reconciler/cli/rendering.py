@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from api.lint import Severity
-from reconciler.cli import file_rules
+from reconciler.cli import documents, file_rules, regular, rendering_tools
 from reconciler.cli.checking import Content, File, Origin
+from reconciler.cli.documents import LARGEST, Document
 from reconciler.cli.origins import OfChart, OfKustomization, Part
-from reconciler.cli.sources import CHART, KUSTOMIZATIONS, ToolMissing
+from reconciler.cli.rendering_tools import Failed, Runner
+from reconciler.cli.sources import CHART, KUSTOMIZATIONS, ToolMissing, is_inside
 
 #: For the version that a chart may ask for: every build of Helm believes in another one.
 KUBERNETES: Final = "1.36"
-_SECONDS: Final = 60
 #: Where a kustomization names what it builds from, files or folders, and where it names what changes them.
 _RESOURCES: Final = ("resources", "bases", "components", "crds")
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
@@ -44,18 +43,24 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class _Kustomization:
-    """A kustomization: its file, what it names, and whether it can be built by itself. Paths are real ones."""
+    """A kustomization: its file, what it names, and whether it can be built by itself. Paths are real ones. `fault` is
+    why it must not be built."""
 
     file: Path
     below: tuple[Path, ...]
     parts: tuple[Part, ...]
     whole: bool
+    fault: str = ""
 
 
-def render(folders: Mapping[str, str], mode: str) -> Rendered:
-    """Render what is in folders: real paths, each with the name under which it is shown. Raises ToolMissing with
-    `always`."""
-    charts, found = _roots(folders) if mode != "never" else ([], {})
+def render(folders: Mapping[str, str], mode: str, *, fetch: bool = False, root: str = "") -> Rendered:
+    """Render what is in folders: real paths, each with the name under which it is shown.
+
+    The tools fetch nothing from the network without `fetch`. Kustomizations must stay in the folder `root`; without
+    one, in that of the repository, or else in the current one. Raises ToolMissing with `always`.
+    """
+    charts, found = _roots(folders, root, fetch) if mode != "never" else ([], {})
+    runner = Runner(fetch)
     kustomize, helm = _kustomize(), shutil.which("helm")
     missing = [f"{len(found)} kustomizations need kustomize or kubectl"] * bool(found and not kustomize)
     missing += [f"{len(charts)} charts need helm"] * bool(charts and not helm)
@@ -67,7 +72,14 @@ def render(folders: Mapping[str, str], mode: str) -> Rendered:
     for chart in charts if helm else ():
         command = [helm or "", "template", "release", str(chart), "--include-crds", f"--kube-version={KUBERNETES}"]
         shown = _shown(chart, folders)
-        made = _content(os.path.join(shown, CHART), command, partial(OfChart, chart, shown), mode)
+        made = _content(
+            os.path.join(shown, CHART),
+            command,
+            partial(OfChart, chart, shown),
+            mode,
+            runner,
+            rendering_tools.unsafe(chart, fetch=fetch),
+        )
         contents.append(made)
         consumed.update(str(path) for path in (chart.rglob("*") if made.origin or mode == "always" else ()))
     used = {path for known in found.values() for path in known.below}
@@ -77,7 +89,9 @@ def render(folders: Mapping[str, str], mode: str) -> Rendered:
         parts = list(_parts(folder, found))
         names = {part.path: _shown(part.path, folders) for part in parts}
         origin = partial(_same, OfKustomization(parts, names, files))
-        made = _content(_shown(known.file, folders), [*kustomize, str(folder)], origin, mode)
+        faults = (found[place].fault for place in _built(folder, found))
+        fault = next(filter(None, faults), "")
+        made = _content(_shown(known.file, folders), [*kustomize, str(folder)], origin, mode, runner, fault)
         contents.append(made)
         consumed.update(os.path.realpath(part.path) for part in (parts if made.origin or mode == "always" else ()))
     note = f"not rendered: {' and '.join(missing)} on the PATH" if missing else ""
@@ -90,40 +104,61 @@ def _kustomize() -> list[str]:
     return [program, "kustomize"] if (program := shutil.which("kubectl")) else []
 
 
-def _roots(folders: Mapping[str, str]) -> tuple[list[Path], dict[Path, _Kustomization]]:
+def _roots(folders: Mapping[str, str], root: str, fetch: bool) -> tuple[list[Path], dict[Path, _Kustomization]]:
     """The charts, and the kustomizations by their folders with all that they build on."""
     charts: list[Path] = []
     found: dict[Path, _Kustomization] = {}
     for folder in folders:
+        around = root or _root(os.path.realpath(folder))
         for path, below, names in os.walk(folder):
             below[:] = sorted(name for name in below if not name.startswith("."))
             if CHART in names:
                 charts.append(Path(path))
                 below.clear()
             elif any(name in names for name in KUSTOMIZATIONS):
-                _read(Path(path), found)
+                waiting = [Path(os.path.realpath(path))]
+                while waiting:
+                    place = waiting.pop()
+                    if place not in found and (known := _read(place, around, fetch)) is not None:
+                        found[place] = known
+                        waiting += known.below
     return charts, found
 
 
-def _read(folder: Path, found: dict[Path, _Kustomization]) -> None:
-    """Read a kustomization and all that it builds on; what cannot be read is left to the tool's own words."""
-    folder = Path(os.path.realpath(folder))
+def _root(folder: str) -> str:
+    """The folder that a kustomization of a folder must stay in: that of the repository, or else the current one."""
+    for place in (Path(folder), *Path(folder).parents):
+        if os.path.lexists(place / ".git"):
+            return str(place)
+    here = os.path.realpath(os.curdir)
+    return here if is_inside(folder, here) else folder
+
+
+def _read(folder: Path, root: str, fetch: bool) -> _Kustomization | None:
+    """Read a kustomization; what cannot be read is left to the tool's own words."""
     file = next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
-    if file is None or folder in found:
-        return
-    try:
-        about = yaml.safe_load(file.read_bytes())
-    except (OSError, yaml.YAMLError, UnicodeDecodeError):
-        about = None
-    about = about if isinstance(about, dict) else {}
+    if file is None:
+        return None
+    if not is_inside(os.path.realpath(file), root):
+        return _Kustomization(file, (), (), True, f"{file.name} is a link out of {root}; put a copy in its place")
+    read = next(documents.read(regular.read(str(file), LARGEST)), None)
+    about = read.node.value if isinstance(read, Document) and isinstance(read.node.value, dict) else {}
     named = [folder / name for field in _RESOURCES for name in _texts(about.get(field))]
+    fault = "" if fetch or not (far := rendering_tools.remote(about, folder)) else _remote(far)
+    outside = next((path for path in named if path.exists() and not is_inside(os.path.realpath(path), root)), None)
+    if outside is not None:
+        fault = f"{outside} leads out of {root}; check from a folder that holds both"
+        named = []
     below = tuple(Path(os.path.realpath(path)) for path in named if path.is_dir())
     parts = [Part(path, False) for path in named if path.is_file()]
-    parts += [Part(folder / name, True) for name in _patches(about) if (folder / name).is_file()]
+    patches = [folder / name for name in _patches(about)]
+    parts += [Part(path, True) for path in patches if path.is_file() and is_inside(os.path.realpath(path), root)]
     whole = about.get("kind") != "Component"
-    found[folder] = _Kustomization(file, below, (Part(file, True), *parts), whole)
-    for path in below:
-        _read(path, found)
+    return _Kustomization(file, below, (Part(file, True), *parts), whole, fault)
+
+
+def _remote(text: str) -> str:
+    return f"it names {text}, which kustomize fetches from the network; add --fetch to allow it, or copy it here"
 
 
 def _texts(value: Any) -> list[str]:
@@ -132,7 +167,8 @@ def _texts(value: Any) -> list[str]:
 
 def _patches(about: Mapping[str, Any]) -> Iterator[str]:
     for field in _PATCHES:
-        for entry in about.get(field) or ():
+        entries = about.get(field)
+        for entry in entries if isinstance(entries, list) else ():
             path = entry.get("path") if isinstance(entry, dict) else entry
             if isinstance(path, str) and "\n" not in path:
                 yield path
@@ -140,14 +176,20 @@ def _patches(about: Mapping[str, Any]) -> Iterator[str]:
 
 def _parts(folder: Path, found: Mapping[Path, _Kustomization]) -> Iterator[Part]:
     """The files of a kustomization and of all that it builds on, the nearest first."""
-    seen: set[Path] = set()
-    waiting = [folder]
+    for place in _built(folder, found):
+        yield from found[place].parts
+
+
+def _built(folder: Path, found: Mapping[Path, _Kustomization]) -> list[Path]:
+    """The folders of a kustomization and of all that it builds on, the nearest first."""
+    seen: dict[Path, None] = {}
+    waiting = deque([folder])
     while waiting:
-        place = waiting.pop(0)
+        place = waiting.popleft()
         if place not in seen and place in found:
-            seen.add(place)
-            yield from found[place].parts
+            seen[place] = None
             waiting += found[place].below
+    return list(seen)
 
 
 def _same(origin: OfKustomization, _: bytes) -> Origin:
@@ -163,15 +205,15 @@ def _shown(path: Path, folders: Mapping[str, str]) -> str:
     return os.path.normpath(os.path.join(shown, os.path.relpath(path, folder)))
 
 
-def _content(name: str, command: Sequence[str], origin: Callable[[bytes], Origin], mode: str) -> Content:
+def _content(
+    name: str, command: Sequence[str], origin: Callable[[bytes], Origin], mode: str, runner: Runner, fault: str
+) -> Content:
     """What a tool prints, or its words when it fails: an error where everything has to be rendered."""
     severity: Severity = "error" if mode == "always" else "warning"
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return Content(name, b"", f"{command[0]} took longer than {_SECONDS} s", file_rules.RENDER, severity)
-    if done.returncode:
-        words = " ".join(done.stderr.decode("utf-8", "replace").split())
-        words = words.removeprefix("Error: ").removeprefix("error: ")
-        return Content(name, b"", words, file_rules.RENDER, severity)
-    return Content(name, done.stdout, origin=origin(done.stdout))
+        if fault:
+            raise Failed(fault)
+        made = runner.run(command)
+    except Failed as error:
+        return Content(name, b"", str(error), file_rules.RENDER, severity)
+    return Content(name, made, origin=origin(made))

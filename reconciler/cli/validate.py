@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
             report = _changed(asked, wish)
         else:
             found = sources.find(asked.paths)
-            report = checking.check(gathering.now(asked.paths, found, asked.render, _note), wish, _known)
+            report = checking.check(gathering.now(asked.paths, found, asked.render, _note, asked.fetch), wish, _known)
     except (Refused, sources.NotFound, sources.ToolMissing) as error:
         escaping.complain(f"kerf validate: {error}")
         return 2
@@ -88,6 +88,8 @@ def _parser() -> ArgumentParser:
         "whether kustomizations and charts of folders are rendered: where the tools are there (auto), or else refuse"
     )
     parser.add_argument("--render", choices=RENDER, default="auto", help=render)
+    fetch = "let kustomize and Helm fetch from the network what a kustomization or chart names"
+    parser.add_argument("--fetch", action="store_true", help=fetch)
     since = "only what differs from this commit of Git, and what the change means for nodes"
     parser.add_argument("--changed-since", default="", metavar="REF", help=since)
     catalogue = "instance types to judge by, as kerf catalogue prints them (us-east-1)"
@@ -102,8 +104,8 @@ def _changed(asked: Namespace, wish: Wish) -> Report:
     try:
         history = git.read(asked.paths, asked.changed_since)
         found = history.find(asked.paths)
-        today = gathering.now(asked.paths, found, asked.render, _note)
-        with gathering.then(history, asked.paths, found, today, asked.render) as earlier:
+        today = gathering.now(asked.paths, found, asked.render, _note, asked.fetch)
+        with gathering.then(history, asked.paths, found, today, asked.render, asked.fetch) as earlier:
             return since.check(today, earlier, wish, _known)
     except repository.Refused as error:
         raise Refused(f"--changed-since {asked.changed_since}: {error}") from error
