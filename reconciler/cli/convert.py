@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
@@ -14,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 from reconciler.cli import escaping
 
 if TYPE_CHECKING:
+    from reconciler.cli.checking import Content
     from reconciler.cli.converting import Converted
+    from reconciler.cli.sources import Source
 
 _ABOUT: Final = """\
 Rewrite Provisioners, AWSNodeTemplates and everything of v1beta1 as NodePools, EC2NodeClasses and NodeClaims of v1, and
@@ -41,9 +41,10 @@ def main(arguments: Sequence[str]) -> int:
         return _refused(str(error))
     if asked.in_place and any(source.name == _STDIN for source in found):
         return _refused("standard input cannot be changed in place")
-    files = converting.convert_files(sources.contents(found), Wish(asked.role, asked.instance_profile))
+    contents = list(sources.contents(found))
+    files = converting.convert_files(contents, Wish(asked.role, asked.instance_profile))
     _tell(files)
-    written = _write(files) if asked.in_place else True
+    written = _write(files, found, contents) if asked.in_place else True
     if not asked.in_place:
         sys.stdout.write("".join(_shown(files, asked)))
     if not written or any(file.unreadable for file in files):
@@ -100,10 +101,12 @@ def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _write(files: Sequence[Converted]) -> bool:
+def _write(files: Sequence[Converted], found: Sequence[Source], contents: Sequence[Content]) -> bool:
     """Write what is whole, and say of every file that would change what was done; whether all could be written."""
+    from reconciler.cli import replacing
+
     written = True
-    for file in files:
+    for file, source, content in zip(files, found, contents, strict=True):
         done = ""
         if file.faulty:
             done = "left as it is; it cannot be converted whole"
@@ -111,23 +114,11 @@ def _write(files: Sequence[Converted]) -> bool:
             done = "left as it is, for something moves between it and a file that is left"
         elif file.changed:
             try:
-                _replace(os.path.realpath(file.name), file.after)
+                source.require_inside()
+                replacing.replace(source.name, content.data, file.after.encode())
                 done = "converted"
             except OSError as error:
                 written, done = False, f"cannot be written: {error.strerror}"
         if done:
             escaping.complain(f"{escaping.name(file.name)}: {done}")
     return written
-
-
-def _replace(path: str, text: str) -> None:
-    """Put a text in a file's place at once, so that nothing is lost should we end half-way."""
-    handle, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".kerf-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        shutil.copymode(path, new)
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise

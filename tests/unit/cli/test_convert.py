@@ -123,7 +123,7 @@ def test_a_diff_of_a_file_without_a_last_line_break_can_be_applied(
 def test_a_file_that_cannot_be_written_stays_and_leaves_nothing_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
     path = write(tmp_path, a=POOL)["a"]
