@@ -85,9 +85,10 @@ def shown(value: Any, *, quotes: bool = True) -> str:
     return _cut(str(value))
 
 
-def some(names: Sequence[str]) -> str:
-    """Some names in words: all of them when they are few."""
-    return " and ".join(sorted(names)[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
+def some(names: Sequence[str], total: int | None = None) -> str:
+    """Some names in words: all of them when they are few. `total` counts them where `names` has only the first."""
+    count = len(names) if total is None else total
+    return " and ".join(sorted(names)[:3]) + (f" and {count - 3} others" if count > 3 else "")
 
 
 def _cut(text: str) -> str:

@@ -7,8 +7,10 @@ one kind is silent when there are none of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from api import crds, labels
@@ -27,6 +29,9 @@ from .workloads import Toleration, pod_spec, tolerations
 _TEMPLATE: Final = ("spec", "template", "spec")
 #: Effects that keep a pod away.
 _HARD: Final = ("NoSchedule", "NoExecute")
+
+#: Each pool is compared with so many others or classes at most, so that the work grows in proportion to the files.
+_MOST_COMPARED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +118,13 @@ def _twice(manifests: Sequence[Mapping[str, Any]]) -> Found:
 def _classes(pools: Sequence[Pool], classes: Mapping[str, int]) -> Found:
     """References to classes that are not there, and classes that nobody refers to."""
     place = (*_TEMPLATE, "nodeClassRef", "name")
+    there = ", ".join(sorted(classes)) if len(classes) <= _MOST_COMPARED else some([*classes])
     for pool in pools if classes else ():
         kind = part(pool.manifest, *_TEMPLATE, "nodeClassRef", "kind")
         if kind == "EC2NodeClass" and pool.class_name not in classes:
-            close = nearest.name(pool.class_name, classes)
+            close = nearest.name(pool.class_name, classes) if len(classes) <= _MOST_COMPARED else None
             message = f"no EC2NodeClass {shown(pool.class_name)} is among these files"
-            hint = f"did you mean {close}?" if close else f"there are {', '.join(sorted(classes))}"
+            hint = f"did you mean {close}?" if close else f"there are {there}"
             yield pool.index, at(place, "KERF-SET-301", "warning", message, hint, pool.class_name)
     used = {pool.class_name for pool in pools}
     for name, index in classes.items() if pools else ():
@@ -152,20 +158,28 @@ def _unbounded(pool: Mapping[str, Any]) -> bool:
 
 def _alike(pools: Sequence[Pool]) -> Found:
     """Pools of one weight between which nothing decides for a pod that asks for nothing special."""
+    groups: dict[tuple[int, frozenset[tuple[str, str, str]]], Counter[str]] = {}
     for pool in pools:
-        others = [p.name for p in pools if p.name != pool.name and (p.weight, p.taints) == (pool.weight, pool.taints)]
-        if others:
-            message = f"a pod that asks for nothing special fits this pool and {some(others)} alike, at equal weight"
+        groups.setdefault((pool.weight, pool.taints), Counter())[pool.name] += 1
+    first = {key: sorted(names.elements()) for key, names in groups.items()}
+    for pool in pools:
+        key = (pool.weight, pool.taints)
+        total = len(first[key]) - groups[key][pool.name]
+        if total:
+            others = [*islice((name for name in first[key] if name != pool.name), 3)]
+            named = some(others, total)
+            message = f"a pod that asks for nothing special fits this pool and {named} alike, at equal weight"
             hint = "give one of them a taint or another weight; among equals the name that comes last wins"
             yield pool.index, at(("metadata", "name"), "KERF-SET-304", "warning", message, hint, pool.name)
 
 
 def _shadowed(pools: Sequence[Pool], types: Catalogue) -> Found:
     """Pools that are never asked, since one of greater weight and without limits takes all their pods."""
+    unlimited = sorted((pool for pool in pools if not pool.limited), key=lambda pool: -pool.weight)[:_MOST_COMPARED]
+    unlimited.sort(key=lambda pool: pool.index)
     for pool in pools:
-        for other in pools:
-            greater = other.weight > pool.weight and other.name != pool.name
-            if greater and not other.limited and _takes_all(other, pool, types):
+        for other in unlimited:
+            if other.weight > pool.weight and other.name != pool.name and _takes_all(other, pool, types):
                 message = f"NodePool {other.name} has more weight, no limits, and takes every pod that this one could"
                 hint = "limit the other one, or let this one differ by a taint, a label or its types"
                 yield pool.index, at(("spec", "weight"), "KERF-SET-305", "warning", message, hint, pool.weight)
