@@ -1,4 +1,4 @@
-"""Read regular files only: a FIFO would block for ever, and a device may never end."""
+"""Read and write regular files only: a FIFO would block for ever, and a device may never end."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ def read(path: str, most: int) -> bytes:
     with open(handle, "rb") as file:
         require(path, os.fstat(handle).st_mode)
         return file.read(most)
+
+
+def write(path: str, data: bytes) -> None:
+    """Write a regular file, a new one or over an old one. Raises OSError, also for a file that is not regular."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+    with open(handle, "wb") as file:
+        require(path, os.fstat(handle).st_mode)
+        file.truncate()
+        file.write(data)
 
 
 def require(path: str, mode: int) -> None:

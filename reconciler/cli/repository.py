@@ -119,8 +119,10 @@ def _view(layout: Layout) -> Iterator[str]:
     with TemporaryDirectory(prefix="kerf-git-") as folder:
         for names, source in ((_SHARED, layout.shared), (_OWN, layout.own)):
             for name in names:
-                if os.path.lexists(os.path.join(source, name)):
-                    os.symlink(os.path.join(source, name), os.path.join(folder, name))
+                place = os.path.join(source, name)
+                if os.path.exists(place):
+                    _require_plain(place)
+                    os.symlink(place, os.path.join(folder, name))
         for name in os.listdir(layout.own):
             if name.startswith("sharedindex."):
                 os.symlink(os.path.join(layout.own, name), os.path.join(folder, name))
@@ -131,6 +133,15 @@ def _view(layout: Layout) -> Iterator[str]:
         lines = ["[core]", f"repositoryformatversion = {version}", "bare = true", "[extensions]" * version, *formats]
         Path(folder, "config").write_text("\n".join([*lines, ""]), encoding="utf-8")
         yield folder
+
+
+def _require_plain(place: str) -> None:
+    mode = os.stat(place).st_mode
+    if not stat.S_ISDIR(mode):
+        try:
+            regular.require(place, mode)
+        except OSError as error:
+            raise Refused(f"{place}: cannot be read: {error.strerror}") from error
 
 
 def _formats(layout: Layout) -> list[str]:

@@ -21,6 +21,7 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
 #: Open files of Kerf's own process, such as those that a shell's <(…) gives.
 _DESCRIPTORS: Final = ("/dev/fd/", "/dev/stdin")
+_OUTPUTS: Final = (*_DESCRIPTORS, "/dev/stdout", "/dev/stderr", "/dev/null")
 #: What makes a folder one that can be rendered.
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 CHART: Final = "Chart.yaml"
@@ -48,6 +49,15 @@ class Source:
                 return file.read(LARGEST + 1)
         self.require_inside()
         return regular.read(self.name, LARGEST + 1)
+
+    def write(self, data: bytes) -> None:
+        """Write the file. Raises OSError, also for a link out of the folder, a named pipe, a device and a socket."""
+        if self.name.startswith(_OUTPUTS):
+            with open(self.name, "wb") as file:
+                file.write(data)
+            return
+        self.require_inside()
+        regular.write(self.name, data)
 
     def require_inside(self) -> None:
         """Raise OSError for a link out of the folder."""

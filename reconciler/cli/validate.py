@@ -10,7 +10,6 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -55,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     sys.stdout.write(_told(report, asked))
     for path, form in written.items():
         try:
-            Path(path).write_text(formats.FORMATS[form](report), encoding="utf-8")
+            sources.named(path).write(formats.FORMATS[form](report).encode())
         except OSError as error:
             escaping.complain(f"kerf validate: --write {form}={path}: {error.strerror}")
             return 2
@@ -114,11 +113,12 @@ def _changed(asked: Namespace, wish: Wish) -> Report:
 def _settings(path: str) -> LintSettings:
     from api.lint import LintSettings
     from api.lint.catalogue import read
+    from reconciler.cli import sources
 
     if not path:
         return LintSettings()
     try:
-        return LintSettings(catalogue=read(Path(path).read_bytes()))
+        return LintSettings(catalogue=read(sources.named(path).read()))
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else error
         raise Refused(f"--catalogue {path}: {words}") from error

@@ -221,10 +221,10 @@ def test_formats_of_a_repository(name: str, tmp_path: Path, capsys: Capture, mon
     assert "extensions.objectformat is 'unknown'; supported are sha1 and sha256" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe", "file", "empty", "config", "head"])
+@pytest.mark.parametrize("kind", ["link", "pipe", "file", "empty", "config", "head", "index"])
 def test_other_layouts_are_refused(repo: Path, capsys: Capture, kind: str) -> None:
     place = repo / ".git"
-    inside = {"config": place / "config", "head": place / "HEAD"}.get(kind)
+    inside = {"config": place / "config", "head": place / "HEAD", "index": place / "index"}.get(kind)
     if inside is not None:
         inside.unlink()
         os.mkfifo(inside)

@@ -63,6 +63,20 @@ def test_a_link_out_of_the_folder_is_refused(repo: Path, capsys: Capture, path: 
     assert "KERF-SET" not in out
 
 
+def test_a_report_is_written_to_no_special_file_and_no_link_out_of_the_folder(repo: Path, capsys: Capture) -> None:
+    (repo / "kerf.sarif").symlink_to(repo.parent / "secret.yaml")
+    os.mkfifo(repo / "pipe")
+    (repo / "old.txt").write_text("x" * 10_000)
+    for name, words in (("kerf.sarif", "this is a link out of"), ("pipe", "")):
+        assert validate.main(["--write", f"sarif={name}", "class.yaml"]) == 2
+        assert f"kerf validate: --write sarif={name}: {words}" in capsys.readouterr().err
+    assert (repo.parent / "secret.yaml").read_text() == POOL
+    assert validate.main(["--write", "text=old.txt", "--write", "text=/dev/null", "class.yaml"]) == 0
+    assert (repo / "old.txt").read_text() == capsys.readouterr().out
+    assert validate.main(["--catalogue", "pipe", "class.yaml"]) == 2
+    assert "--catalogue pipe: this is a named pipe (FIFO)" in capsys.readouterr().err
+
+
 def test_a_link_within_the_folder_is_read(repo: Path, capsys: Capture) -> None:
     (repo / "pools/real.txt").write_text(POOL)
     (repo / "pools/link.yaml").symlink_to("real.txt")
