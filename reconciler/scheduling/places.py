@@ -72,11 +72,9 @@ class Places:
             marked,
         )
 
-    def settled(self, pods: Iterable[Pod], promises: Mapping[str, str]) -> frozenset[str]:
-        """The UIDs of pods that nodes were made for, or that were promised a place (by UID)."""
-        return (
-            frozenset(pod.metadata.uid for pod in pods if self._homes(pod, promises)) if self.targets else frozenset()
-        )
+    def settled(self, promises: Mapping[str, str], pod: Pod) -> bool:
+        """Whether a node was made for the pod, or it was promised a place (by UID)."""
+        return bool(self._homes(pod, promises))
 
     def _homes(self, pod: Pod, promises: Mapping[str, str]) -> list[int]:
         uid = pod.metadata.uid

@@ -88,6 +88,7 @@ class Rack:
         self._joints: dict[tuple[int, bool], Indices] = {}
         self._narrowed: dict[tuple[int, int], Requirements] = {}
         self._narrowing: set[int] = set()
+        self._unnamed: set[int] = set()
         self._less: dict[int, Floats] = {}
         self._rooms = np.zeros((16, len(template.table.columns.names)), dtype=np.int64)
         self._free = np.zeros((len(template.table.columns.names), 64), dtype=np.int64)
@@ -297,6 +298,7 @@ class Rack:
             more = [self._joined(stock, number, living[number], dear) for number in range(len(found), len(self.kinds))]
             if _ANOTHER in more:
                 self._narrowing.add(stock.lane)
+                self._unnamed.add(stock.lane)
             found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.intp)])
         return found
 
@@ -326,12 +328,14 @@ class Rack:
         """These nodes are of other kinds when pods of the lane have joined."""
         kinds, joints = self._kind[nodes], self._joints[lane, False]
         then = joints[kinds]
-        if then.min() < 0 or (self._gone and not self._gone.isdisjoint(then.tolist())):
+        if lane in self._unnamed or not self._gone.isdisjoint(then.tolist()):
             for number in dict.fromkeys(kinds.tolist()):
                 if joints[number] != number:
                     kind = Kind(self._narrowed[lane, number], self.kinds[number].size)
                     joints[number] = self._number(kind)
             then = joints[kinds]
+            if lane in self._unnamed and _ANOTHER not in joints:
+                self._unnamed.remove(lane)
         self._kind[nodes] = then
 
     def _number(self, kind: Kind) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from api import labels
 from api.requirements import EMPTY, Requirements
@@ -89,7 +90,7 @@ def solve(
         work,
     )
     promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
-    turns = Turns(snapshot.left_over, places.settled(found, promises))
+    turns = Turns(snapshot.left_over, partial(places.settled, promises))
     classes, malformed, waiting = classes_of(
         found,
         volumes=volumes,
@@ -138,7 +139,7 @@ def solve(
         new_nodes=nodes,
         unplaced={**claiming, **not_readable(broken | malformed), **left_for_later(waiting), **left},
         pool_problems=problems,
-        order=(*kept, *after_company(order, nodes, round_.packed, classes)),
+        order=(*kept, *after_company(order, nodes, round_.packed, classes, topology.groups.values())),
         zones=zones,
         bound=least_price(templates, round_.packed, effort),
         devices=devices.granted(round_.assignment.placed) if devices is not None else (),

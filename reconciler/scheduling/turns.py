@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from api import labels
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.groups import AFFINITY, Bond, Group
@@ -15,14 +16,19 @@ from reconciler.scheduling.solution import NewNode
 
 
 def after_company(
-    order: Sequence[str], nodes: Sequence[NewNode], packed: Sequence[Packed], classes: Iterable[PodClass]
+    order: Sequence[str],
+    nodes: Sequence[NewNode],
+    packed: Sequence[Packed],
+    classes: Iterable[PodClass],
+    groups: Iterable[Group],
 ) -> list[str]:
     """The same pods; one whose required affinity over hostnames is not met yet waits for its company.
 
     Args:
         packed: the same nodes as `nodes`, with the rungs at which their pods are planned.
+        groups: those of the solve.
     """
-    bonds = _bonds(nodes, packed)
+    bonds = _bonds(nodes, packed) if any(map(_over_hosts, groups)) else {}
     if not bonds:
         return list(order)
     turns = _Turns(nodes, bonds, classes)
@@ -30,6 +36,10 @@ def after_company(
     for pod in (*first, *(pod for pod in order if pod not in first)):
         turns.come(pod)
     return [*turns.done, *(pod for waiting in turns.waiting.values() for pod in waiting)]
+
+
+def _over_hosts(group: Group) -> bool:
+    return group.kind == AFFINITY and group.key == labels.HOSTNAME
 
 
 def _bonds(nodes: Sequence[NewNode], packed: Sequence[Packed]) -> dict[str, list[Bond]]:

@@ -59,10 +59,11 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Who comes first where not all can: `left_over` had no turn in the latest pass, `settled` have a place already."""
+    """The order of pods where not all can have a place: UIDs of those that the latest pass has `left_over`, and whether
+    a pod has a place already (`settled`)."""
 
     left_over: Set[str] = frozenset()
-    settled: Set[str] = frozenset()
+    settled: Callable[[Pod], bool] = lambda pod: False
 
     def fairly(self, entries: Sequence[T], members: Callable[[T], Sequence[Pod]]) -> list[T]:
         """By priority; of one priority the namespaces in turn; of a namespace those that were left over first, and
@@ -80,8 +81,8 @@ class Turns:
 
     def _rank(self, pods: Sequence[Pod]) -> tuple[int, str, int]:
         waits = any(pod.metadata.uid in self.left_over for pod in pods)
-        settled = all(pod.metadata.uid in self.settled for pod in pods)
-        return -pods[0].spec.priority, pods[0].metadata.namespace, -1 if waits else int(settled)
+        place = -1 if waits else int(all(map(self.settled, pods)))
+        return -pods[0].spec.priority, pods[0].metadata.namespace, place
 
 
 #: Pods were never left over, and have no place.

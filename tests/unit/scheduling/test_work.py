@@ -81,7 +81,7 @@ def test_pods_that_were_left_over_come_first() -> None:
 
 def test_turns_of_pods() -> None:
     pods = [*_of("a", 3), *_of("b", 1), *_of("c", 1, priority=1)]
-    turns = Turns(frozenset({"uid-a-p2"}), frozenset({"uid-a-p0"}))
+    turns = Turns(frozenset({"uid-a-p2"}), lambda pod: pod.key == "a/p0")
     found = [pod.key for pod in turns.fairly(pods, lambda one: [one])]
     assert found == ["c/p0", "a/p2", "b/p0", "a/p1", "a/p0"]
 
