@@ -150,6 +150,33 @@ ALLOW_DELETION = f"{KERF}/allow-deletion"
 DELETION_ALLOWED = f"{KERF}/deletion-allowed"
 #: On a NodeClaim: why Kerf itself deletes it; without that, and without a command, it was somebody else.
 ENDS = f"{KERF}/ends"
+#: Annotations that Kerf writes on NodeClaims: those of a NodePool's template do not come down to them.
+WRITTEN_ON_CLAIMS = frozenset(
+    {
+        NODEPOOL_HASH,
+        NODEPOOL_HASH_VERSION,
+        NODECLASS_HASH,
+        NODECLASS_HASH_VERSION,
+        INSTANCE_PROFILE,
+        TAGGED,
+        CLUSTER_NAME_TAGGED,
+        TERMINATION_TIMESTAMP,
+        MIN_VALUES_RELAXED,
+        PRICE_OVERLAY,
+        CAPACITY_OVERLAY,
+        REQUESTED_DRIVERS,
+        LAUNCH_GROUP,
+        LAUNCH_REQUEST,
+        INSTANCE,
+        COMMAND,
+        COMMAND_FAILED,
+        REPLACES,
+        PLANNED_PODS,
+        PROBES,
+        DELETION_ALLOWED,
+        ENDS,
+    }
+)
 
 # --- taints and finalizers --------------------------------------------------------------------------------------
 DISRUPTED_TAINT = f"{GROUP}/disrupted"

@@ -14,12 +14,13 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import garbage_guard, shifted_zones
 from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
+from reconciler.lifecycle.ownership import named_by, strayed
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
 from reconciler.model import pods
 from reconciler.model.claims import since
 from reconciler.model.cloud import Instance
-from reconciler.model.memory import Step, Turn
+from reconciler.model.memory import Step, Turn, planning, said
 from reconciler.model.plan import Plan, Reason, Source, TerminateInstance, joined
 
 #: How long a Node that had joined may be away.
@@ -32,11 +33,14 @@ def collect(turn: Turn) -> Plan:
     orphans, lost = list(turn.all(_ORPHANS, each).spoken.values()), list(turn.all(_LOST, each).spoken.values())
     refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
-        return refusal if orphans or lost else Plan()
+        return joined((refusal if orphans or lost else Plan(), said(turn.all(_STRAYED, each))))
     suspects = [*(_orphan(view, instance) for instance in orphans), *(_lost(view, claim) for claim in lost)]
     verdict = garbage_guard.judge(view, suspects, _doubt(view, orphans))
     ends = [_end(view, i) for i in orphans if i.id in verdict.released and _abandoned(view, i)]
-    return joined((*ends, *(_forget(view, claim) for claim in lost if _id(claim) in verdict.released), verdict.plan))
+    strayed = said(turn.all(_STRAYED, each))
+    return joined(
+        (strayed, *ends, *(_forget(view, claim) for claim in lost if _id(claim) in verdict.released), verdict.plan)
+    )
 
 
 def _orphan(view: View, instance: Instance) -> Suspect:
@@ -86,7 +90,7 @@ def _illegible(claim: NodeClaim) -> bool:
 def _orphaned(view: View, id_: str) -> tuple[Instance | None, datetime | None]:
     """A live instance that no claim has and none waits for, where instances may be ended."""
     instance, snapshot = view.snapshot.instances[id_], view.snapshot
-    if not instance.live or id_ in snapshot.claims_by_instance:
+    if not instance.live or id_ in snapshot.claims_by_instance or named_by(view, instance) is not None:
         return None, None
     if (held := shifted_zones.held(view, f"instance/{id_}", instance)) is not None:
         return None, held.next_due
@@ -143,5 +147,13 @@ def _forget(view: View, claim: NodeClaim) -> Plan:
     return act(replace(deletion(claim, reason, *SOURCES, Source.NODES), moved=pods.moving(on_node)))
 
 
+def _strayed(view: View, id_: str) -> Plan:
+    """The report of an instance whose claim names another one."""
+    instance = view.snapshot.instances[id_]
+    claim = named_by(view, instance) if instance.live and id_ not in view.snapshot.claims_by_instance else None
+    return strayed(claim, instance) if claim is not None else Plan()
+
+
+_STRAYED = planning("strayed instances", "instances", "instance", _strayed)
 _ORPHANS: Step[View, Instance] = Step("orphans", "instances", _orphaned, speaks=bool)  # type: ignore[arg-type]
 _LOST: Step[View, NodeClaim] = Step("lost claims", "node_claims", _bereft, speaks=bool)  # type: ignore[arg-type]

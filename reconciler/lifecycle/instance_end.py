@@ -1,4 +1,6 @@
-"""The end of an instance: terminated by its ID, and gone only when a list that EC2 completed since then lacks it.
+"""The end of an instance: terminated by its ID when a list of EC2 shows it and it is the claim's own (`ownership`).
+
+It is gone only when a list that EC2 completed since then lacks it.
 
 A claim that never launched may still have an instance on its way: its launch call may have been made. Such an instance
 is recognised by the group's tag, given to the claim, and terminated like any other.
@@ -6,12 +8,13 @@ is recognised by the group's tag, given to the claim, and terminated like any ot
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from api import labels
 from api.v1.conditions import TRUE
 from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.outcomes import SETTLES, mismatched
+from reconciler.lifecycle.ownership import is_own, kept
 from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.shifted_zones import claim_held
 from reconciler.lifecycle.view import View
@@ -31,6 +34,8 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
     if _shared(view, claim):
         return progress, True
     instance, asked = view.snapshot.instances.get(instance_id), claim.condition("InstanceTerminating")
+    if instance is not None and instance.live and not is_own(view, claim, instance):
+        return progress.also(kept(view, claim, instance)), True
     begun = asked is not None and asked.status == TRUE
     listed = asked is not None and view.listed_after(since(claim, "InstanceTerminating", view.now))
     if begun and listed and instance is None:
@@ -38,11 +43,20 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
     progress = progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN))
     if instance is not None and not instance.live:  # it ends already, whoever has asked for that
         return progress.condition("InstanceTerminating", TRUE), False
+    if instance is None and not begun:  # nothing that no list has shown is terminated
+        return progress, view.listed_after(_shows_from(view, claim))
     alive_still = instance is not None and listed
     if begun and not alive_still:
         return progress, False
     held = claim_held(view, claim, instance)
     return (_ask(progress, instance_id) if held is None else progress.also(held)), False
+
+
+def _shows_from(view: View, claim: NodeClaim) -> datetime:
+    """The instant from which a list of EC2 shows the claim's instance while there is one."""
+    deleted = claim.metadata.deletion_timestamp or view.snapshot.now
+    launched = None if claim.is_true("Registered") else since(claim, "Launched", view.now)
+    return deleted if launched is None else max(deleted, launched + SETTLES)
 
 
 def _shared(view: View, claim: NodeClaim) -> bool:

@@ -71,7 +71,7 @@ def _claim(
         metadata=ObjectMeta(
             name=name,
             labels=claim_labels(pool, requirements),
-            annotations={**pool.spec.template.metadata.annotations, **hashes, **annotations},
+            annotations={**_handed_down(pool), **hashes, **annotations},
             finalizers=(labels.TERMINATION_FINALIZER,),
             owner_references=(owner_reference(pool),),
         ),
@@ -84,6 +84,12 @@ def _claim(
             termination_grace_period=template.termination_grace_period,
         ),
     )
+
+
+def _handed_down(pool: NodePool) -> dict[str, str]:
+    """The template's annotations but those that Kerf writes on NodeClaims itself: a template cannot speak for it."""
+    own = pool.spec.template.metadata.annotations
+    return {key: value for key, value in own.items() if key not in labels.WRITTEN_ON_CLAIMS}
 
 
 def claim_name(snapshot: Snapshot, node: NewNode, salt: str) -> str:

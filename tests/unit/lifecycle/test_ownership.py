@@ -1,0 +1,119 @@
+"""What is written on a NodeClaim by others ends no instance that is not its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api import labels
+from reconciler.lifecycle.ownership import NOT_ITS_INSTANCE
+from reconciler.model import kinds
+from reconciler.model.kinds import ref
+from reconciler.model.plan import Plan, TerminateInstance
+from reconciler.scheduling.claims import to_claim
+from reconciler.scheduling.solve import solve
+from tests.unit.lifecycle.world import World, node_claim, running
+from tests.unit.scheduling import worlds as w
+
+
+def _ended(world: World, why: str = "") -> set[str]:
+    return {one.instance_id for one in world.done(TerminateInstance) if why in ("", one.reason.code)}
+
+
+def _reported(plan: Plan) -> set[str]:
+    return {one.subject for one in plan.refusals if one.reason.code == NOT_ITS_INSTANCE}
+
+
+def _with(world: World, name: str, status: Any = None, **notes: str) -> None:
+    claim = world.claim(name)
+    meta = replace(claim.metadata, annotations={**claim.metadata.annotations, **notes})
+    world.put(replace(claim, metadata=meta, **({"status": status} if status is not None else {})))
+
+
+def _foreign(tags: dict[str, str], group: str = "") -> tuple[World, list[Plan]]:
+    """A claim that never launched and names an instance; it is deleted, and time passes."""
+    world = running(node_claim("a"))
+    world.add_instance("i-victim", tags)
+    world.put(node_claim("b", meta={"finalizers": [labels.TERMINATION_FINALIZER]}))
+    _with(world, "b", **{labels.INSTANCE: "i-victim", **({labels.LAUNCH_GROUP: group} if group else {})})
+    world.delete(ref(world.claim("b")))
+    plans = []
+    for _ in range(6):
+        plans.append(world.decide())
+        world.settle()
+        world.pass_time(30)
+    return world, plans
+
+
+@pytest.mark.parametrize(
+    ("tags", "group"),
+    [
+        ({labels.TAG_NODECLAIM: "other"}, ""),
+        ({labels.TAG_NODECLAIM: "other", labels.LAUNCH_GROUP: "g"}, "g"),
+        ({labels.LAUNCH_GROUP: "g"}, ""),
+        ({labels.LAUNCH_GROUP: "g"}, "h"),
+        ({}, ""),
+    ],
+)
+def test_an_instance_of_others_is_not_terminated_for_a_claim_that_names_it(tags: dict[str, str], group: str) -> None:
+    world, plans = _foreign(tags, group)
+    assert not _ended(world, "Terminating")  # without a claim at all it is collected, under the guard
+    assert world.get(kinds.NODE_CLAIM, "b") is None
+    assert any("nodeclaim/b" in _reported(plan) for plan in plans)
+
+
+def test_an_instance_that_no_list_shows_is_not_terminated() -> None:
+    """It may be of another cluster."""
+    world = running(node_claim("a"))
+    world.put(node_claim("b", meta={"finalizers": [labels.TERMINATION_FINALIZER]}))
+    _with(world, "b", **{labels.INSTANCE: "i-elsewhere"})
+    world.delete(ref(world.claim("b")))
+    for _ in range(6):
+        world.settle()
+        world.pass_time(30)
+    assert not _ended(world)
+    assert world.get(kinds.NODE_CLAIM, "b") is None
+
+
+def test_a_claim_whose_status_names_the_instance_of_another_ends_neither() -> None:
+    """Both claims name one machine; the other one is kept for the claim that its tag names, and that is reported."""
+    world = running(node_claim("a"), node_claim("b"))
+    own, other = world.claim("a").instance_id, world.claim("b").instance_id
+    _with(world, "a", status=replace(world.claim("a").status, provider_id=world.claim("b").status.provider_id))
+    for _ in range(10):
+        plan = world.settle()
+        world.pass_time(60)
+    assert "nodeclaim/a" in _reported(plan)
+    assert not _ended(world)
+    world.delete(ref(world.claim("a")))
+    for _ in range(4):
+        world.settle()
+        world.pass_time(30)
+    assert other not in _ended(world)
+    assert own != other
+
+
+def test_the_own_instance_is_terminated() -> None:
+    world = running(node_claim("a"))
+    own = world.claim("a").instance_id
+    world.delete(ref(world.claim("a")))
+    for _ in range(6):
+        world.settle()
+        world.pass_time(30)
+    assert _ended(world) == {own}
+    assert world.get(kinds.NODE_CLAIM, "a") is None
+
+
+def test_a_template_hands_down_annotations_of_users_only() -> None:
+    pool = w.pool()
+    notes = {**dict.fromkeys(sorted(labels.WRITTEN_ON_CLAIMS), "theirs"), labels.DO_NOT_DISRUPT: "true", "team": "a"}
+    template = pool.spec.template
+    meta = replace(template.metadata, annotations=notes)
+    pool = replace(pool, spec=replace(pool.spec, template=replace(template, metadata=meta)))
+    snapshot = w.world(pool, w.pod("p"))
+    (node,) = solve(snapshot, [w.pod("p")]).new_nodes
+    found = to_claim(snapshot, node, salt="").metadata.annotations
+    assert "theirs" not in found.values()
+    assert (found["team"], found[labels.DO_NOT_DISRUPT]) == ("a", "true")
