@@ -44,7 +44,8 @@ def terminate(progress: Progress) -> tuple[Progress, bool]:
     if instance is not None and not instance.live:  # it ends already, whoever has asked for that
         return progress.condition("InstanceTerminating", TRUE), False
     if instance is None and not begun:  # nothing that no list has shown is terminated
-        return progress, view.listed_after(_shows_from(view, claim))
+        held = claim_held(view, claim, None)
+        return (progress, view.listed_after(_shows_from(view, claim))) if held is None else (progress.also(held), False)
     alive_still = instance is not None and listed
     if begun and not alive_still:
         return progress, False

@@ -38,11 +38,15 @@ def kept(view: View, claim: NodeClaim, instance: Instance) -> Plan:
 
 
 def named_by(view: View, instance: Instance) -> NodeClaim | None:
-    """The claim that an instance's tag names, while that claim is there and stays, with another instance."""
+    """The claim that an instance's tag names, while that claim is there and stays, with another instance.
+
+    An instance that is older than the claim is of an earlier claim of that name.
+    """
     claim = view.snapshot.node_claims.get(instance.tags.get(labels.TAG_NODECLAIM, ""))
     if claim is None or not claim.managed or claim.metadata.deleting or claim.assigned_instance in ("", instance.id):
         return None
-    return claim
+    created = claim.metadata.creation_timestamp
+    return claim if created is not None and created <= instance.launched else None
 
 
 def strayed(claim: NodeClaim, instance: Instance) -> Plan:

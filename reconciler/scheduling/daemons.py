@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from api import labels
+from api import labels, quantity
 from api.requirements import IN, Requirements, requirement
 from api.resources import Resources
 from api.v1.meta import Taint
@@ -102,9 +102,13 @@ def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
     pod = _speaker(daemon_set, living)
     terms = required_terms(_speaker(daemon_set, None)) or required_terms(pod) or (NodeSelectorTerm(),)
     base = selector_requirements(pod.spec.node_selector)
+    requests = pods.requests(pod)
+    absurd = next((name for name, amount in requests.items() if amount >= quantity.LARGEST), "")
+    if absurd:  # its pods run nowhere, so nodes need no room for them
+        raise ValueError(f"its pods request an amount of {absurd} that no node has")
     return Daemon(
         key,
-        pods.requests(pod),
+        requests,
         pod.spec.tolerations,
         tuple(base & term_requirements(term) for term in terms),
         host_ports(pod),

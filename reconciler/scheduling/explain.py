@@ -97,8 +97,8 @@ def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int) -> PodRefus
         return DEFERRED
     short = _short(outcome, cls)
     outcome.assignment.work.charge(_A_REFUSAL * len(outcome.templates))
-    worn = outcome.assignment.work.worn and place
-    if not outcome.reasons or worn or place >= MOST_CLASSES or not (outcome.open_new or place < outcome.accounts):
+    brief = outcome.assignment.work.worn and place > 0
+    if not outcome.reasons or brief or place >= MOST_CLASSES or not (outcome.open_new or place < outcome.accounts):
         return short
     try:
         return _with_pools(outcome, cls, pods, place, short)

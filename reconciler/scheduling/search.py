@@ -249,8 +249,10 @@ class Search:
         return self._round(course, caps, False, Effort())
 
     def _with_leftovers(self, done: Round, course: Course, effort: Effort) -> Round:
-        """The round with what limits left over; nothing is tried where capacity reservations have their say."""
-        if self.open_new and not self.reserved and self.scattered is None:
+        """The round with what limits left over; nothing is tried where capacity reservations have their say, or where
+        little work is left."""
+        plain = self.open_new and not self.reserved and self.scattered is None
+        if plain and not self.work.worn:
             templates = course.turned(self.templates)
             done.packed, trials = with_leftovers(
                 done.assignment, templates, done.packed, self.most_types, frugal=course.frugal

@@ -69,20 +69,25 @@ class Turns:
         """By priority; of one priority the namespaces in turn; of a namespace those that were left over first, and
         those that have a place last.
 
+        Pods of several namespaces have the turn of the namespace with the fewest entries.
+
         Args:
-            members: the pods of an entry, which are of one priority and one namespace.
+            members: the pods of an entry, which are of one priority.
         """
-        ranked = sorted(((self._rank(members(entry)), i) for i, entry in enumerate(entries)))
+        places = [{pod.metadata.namespace for pod in members(entry)} for entry in entries]
+        counts = Counter(namespace for own in places for namespace in own)
+        namespaces = [min(own, key=lambda namespace: (counts[namespace], namespace)) for own in places]
+        ranked = sorted((self._rank(members(entry), namespaces[i]), i) for i, entry in enumerate(entries))
         taken, turns = Counter[tuple[int, str]](), list[tuple[int, int, int]]()
         for (priority, namespace, _), i in ranked:
             turns.append((priority, taken[priority, namespace], i))
             taken[priority, namespace] += 1
         return [entries[i] for _, _, i in sorted(turns)]
 
-    def _rank(self, pods: Sequence[Pod]) -> tuple[int, str, int]:
+    def _rank(self, pods: Sequence[Pod], namespace: str) -> tuple[int, str, int]:
         waits = any(pod.metadata.uid in self.left_over for pod in pods)
         place = -1 if waits else int(all(map(self.settled, pods)))
-        return -pods[0].spec.priority, pods[0].metadata.namespace, place
+        return -pods[0].spec.priority, namespace, place
 
 
 #: Pods were never left over, and have no place.

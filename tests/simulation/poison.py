@@ -163,7 +163,7 @@ POISON: dict[Kind, list[dict[str, Any]]] = {
     kinds.NODE_POOL: [
         _pool("nothing"),
         _pool({"weight": "heavy"}),
-        _pool({"limits": {"cpu": "1e99999"}}),
+        _pool({"limits": {"cpu": "1e99999x"}}),
         _pool({"limits": {"cpu": "lots"}}),
         _pool({"limits": {"cpu": "-5", "memory": "9" * 40}}),
         _pool({"limits": [1, 2]}),

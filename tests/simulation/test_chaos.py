@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from tests.simulation.chaos import minimised, play, told
-from tests.simulation.scripts import Deed, Script, script
+from tests.simulation.scripts import Deed, Script, differing, script
 
 #: A few in one test each, so that workers share them evenly.
 SEEDS, LONG_SEEDS, EACH = 300, 2000, 10
+#: Seeds of worlds in which nodes differ from their plan.
+DIFFERING = 5
 
 
 @pytest.mark.timeout(600)
@@ -28,9 +31,21 @@ def test_nothing_is_lost_in_the_long_run(first: int) -> None:
     _play(range(first, first + 50))
 
 
-def _play(seeds: range) -> None:
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_where_nodes_differ_from_their_plan() -> None:
+    _play(range(DIFFERING), differing)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first", range(DIFFERING, LONG_SEEDS, 50))
+def test_nothing_is_lost_in_the_long_run_where_nodes_differ(first: int) -> None:
+    _play(range(first, min(first + 50, LONG_SEEDS)), differing)
+
+
+def _play(seeds: range, changed: Callable[[Script], Script] = lambda what: what) -> None:
     """Nothing is broken, and the invariants have looked at most of what there was."""
-    outcomes = [play(script(seed)) for seed in seeds]
+    outcomes = [play(changed(script(seed))) for seed in seeds]
     failed = [outcome for outcome in outcomes if outcome.violation]
     assert not failed, "\n\n".join(told(minimised(outcome)) for outcome in failed[:1])
     asked = sum(outcome.asked.total() for outcome in outcomes)

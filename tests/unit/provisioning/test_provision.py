@@ -234,8 +234,9 @@ def test_a_pool_whose_claims_are_refused_is_passed_over_for_a_while() -> None:
     assert [a.claim.pool_name for a in created(plan)] == ["other"]
 
 
-def test_a_daemon_set_that_makes_no_sense_is_told_of() -> None:
-    plan = plan_of(w.pool(), w.daemon_set("odd", "lots"), w.pod("p"))
+@pytest.mark.parametrize("cpu", ["lots", "1e30"])
+def test_a_daemon_set_that_makes_no_sense_is_told_of(cpu: str) -> None:
+    plan = plan_of(w.pool(), w.daemon_set("odd", cpu), w.pod("p"))
     assert len(created(plan)) == 1
     assert [(r.subject, r.reason.code) for r in plan.refusals] == [("daemonset/default/odd", "Malformed")]
 

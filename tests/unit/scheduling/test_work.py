@@ -86,6 +86,13 @@ def test_turns_of_pods() -> None:
     assert found == ["c/p0", "a/p2", "b/p0", "a/p1", "a/p0"]
 
 
+def test_pods_of_several_namespaces_have_the_turn_of_the_smallest() -> None:
+    many = [[one] for one in _of("many", 5)]
+    shared = [*_of("many", 6)[5:], *_of("few", 1)]
+    found = Turns().fairly([*many, shared], lambda one: one)
+    assert shared in found[:2]
+
+
 def test_passes_follow_each_other_until_all_pods_have_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pod gets two nodes, and none of those that have one is left over again."""
     monkeypatch.setattr(boundary, "budget", lambda pods: 1000)
