@@ -25,11 +25,11 @@ from api.v1.meta import Taint
 from reconciler.model.objects import Toleration
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
-from reconciler.scheduling.linear import Entries, Floats, most_under
+from reconciler.scheduling.linear import Entries, most_under
 from reconciler.scheduling.requirements_of import tolerates_all
 from reconciler.scheduling.reservations import BOUGHT
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.types import NO_PRICE, Bools, Ints
+from reconciler.scheduling.types import NO_PRICE, Bools, Floats, Ints
 
 #: The program may have so many numbers for each seat that the search for a cheaper answer may look for: to solve it is
 #: then a few hundredths of the search's work.

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reconciler.scheduling.types import Ints
-
-Indices = NDArray[np.intp]
-Floats = NDArray[np.float64]
+from reconciler.scheduling.types import Floats, Indices, Ints
 
 
 def best_first(likeness: Floats, number: int) -> Indices:

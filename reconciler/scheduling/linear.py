@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from highspy import Highs, HighsLp, HighsModelStatus, MatrixFormat, kHighsInf
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from reconciler.scheduling.types import Floats, Indices
+
 _Solver: Any = Highs  # it has no types
 
 
@@ -17,8 +17,8 @@ _Solver: Any = Highs  # it has no types
 class Entries:
     """The numbers in a matrix that are not 0, with the row and the column of each."""
 
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
+    rows: Indices
+    columns: Indices
     values: Floats
 
     @classmethod

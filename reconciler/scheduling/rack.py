@@ -11,7 +11,6 @@ from math import sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from api.requirements import Requirements
 from reconciler.scheduling.admits import bounds
@@ -22,7 +21,7 @@ from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HeldPorts
 from reconciler.scheduling.sizes import Size, Sizes
 from reconciler.scheduling.template import Template
-from reconciler.scheduling.types import NO_PRICE, Bools, Ints
+from reconciler.scheduling.types import NO_PRICE, Bools, Floats, Indices, Ints
 
 #: A joiner may narrow a node's offerings if its price stays within this factor; and joins none that costs so many times
 #: what it would pay for the same type.
@@ -36,12 +35,10 @@ _TINY = 1e-12
 _A_SEAT: Final = 8
 #: No more nodes than these are looked at when one is to grow.
 _MOST_GROWN = 256
-Indices = NDArray[np.intp]
 _NO_KINDS: Indices = np.zeros(0, dtype=np.intp)
 _NO_PORTS: Final = HeldPorts()
 #: Pods may not join nodes of a kind; they may, and these become nodes of another kind, which is not known yet.
 _NO, _ANOTHER = -1, -2
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from reconciler.scheduling.bins import Stock
 from reconciler.scheduling.linear import duals, most_of
 from reconciler.scheduling.listing import FLEXIBLE, NEAR
 from reconciler.scheduling.template import Shape, Template
-from reconciler.scheduling.types import Bools, Ints
+from reconciler.scheduling.types import Bools, Floats, Ints
 
 #: Up to this share of a size's room is given up for five types that have it.
 _SACRIFICE = 0.05
@@ -47,7 +47,6 @@ _SCARCE = 1e9
 _SLACK = 1.01
 Noise = np.random.Generator
 Rows = NDArray[np.intp]
-Floats = NDArray[np.float64]
 Mix = list[tuple["Size", int]]
 
 

@@ -22,11 +22,10 @@ from api.v1.nodepool import NodePool
 from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HeldPorts, HostPort
-from reconciler.scheduling.types import NO_PRICE, Bools, Ints, TypeTable
+from reconciler.scheduling.types import NO_PRICE, Bools, Floats, Ints, TypeTable
 from reconciler.scheduling.work import Work
 
 T = TypeVar("T")
-Floats = NDArray[np.float64]
 #: So many pods fill whole nodes.
 _MANY = 1 << 20
 #: To work out what is left of the types under some requirements takes so many steps.

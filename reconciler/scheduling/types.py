@@ -21,6 +21,8 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.learned import sizes_for
 
 Ints = NDArray[np.int64]
+Indices = NDArray[np.intp]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 #: Dearer than anything: there is no offering.
