@@ -159,10 +159,8 @@ def classes_of(
         draft.members.append(pod)
     classes: list[PodClass] = []
     builder = _Builder(topology, respect_preferences, soft_taints)
-    affordable = _affordable([*drafts.values()], work, turns)
-    kept = {id(draft) for draft in affordable}
-    waiting = [pod for draft in drafts.values() if id(draft) not in kept for pod in draft.members]
-    for draft in (draft for draft in drafts.values() if id(draft) in kept):
+    affordable, waiting = _affordable([*drafts.values()], work, turns)
+    for draft in affordable:
         try:
             classes.append(builder.built(len(classes), draft))
         except Exception as error:  # a nonsense that nobody thought of concerns these pods alone
@@ -171,15 +169,18 @@ def classes_of(
     return sorted(classes, key=_Order()), unreadable, waiting
 
 
-def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> Sequence[_Draft]:
-    """Those that can be read with half of the work of a round, one at least; all, usually."""
+def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> tuple[Sequence[_Draft], list[Pod]]:
+    """Those that can be read with half of the work of a round, one at least, and the pods of the others; usually all.
+
+    Their order stays.
+    """
     whole = _Reading(len(drafts))
     for draft in {draft.constraints: draft for draft in drafts}.values():
         whole.read(draft)
     if whole.steps <= work.limit // 2:
         work.charge(whole.steps)
-        return drafts
-    kept: list[_Draft] = []
+        return drafts, []
+    kept = set[int]()
     part, seen = _Reading(0), set[tuple[Hashable, ...]]()
     for draft in turns.fairly(drafts, lambda one: one.members):
         part.drafts += 1
@@ -188,9 +189,10 @@ def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> Sequence[
             part.read(draft)
         if kept and part.steps > work.limit // 2:
             break
-        kept.append(draft)
+        kept.add(id(draft))
     work.charge(part.steps)
-    return kept
+    others = (draft for draft in drafts if id(draft) not in kept)
+    return [draft for draft in drafts if id(draft) in kept], [pod for draft in others for pod in draft.members]
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from reconciler.scheduling.devices.refused import device_refusals
 from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.explain import Outcome, left_for_later, no_place, not_readable
 from reconciler.scheduling.places import Places
+from reconciler.scheduling.plan_order import after_company
 from reconciler.scheduling.planned import new_nodes
 from reconciler.scheduling.reservations import machines_left
 from reconciler.scheduling.scatter import Scattered
@@ -31,7 +32,6 @@ from reconciler.scheduling.search import Search
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.topology import Topology
-from reconciler.scheduling.turns import after_company
 from reconciler.scheduling.volumes import volume_demands
 from reconciler.scheduling.work import Turns, Work
 from reconciler.scheduling.world import Ground, survey

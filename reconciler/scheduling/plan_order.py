@@ -31,11 +31,11 @@ def after_company(
     bonds = _bonds(nodes, packed) if any(map(_over_hosts, groups)) else {}
     if not bonds:
         return list(order)
-    turns = _Turns(nodes, bonds, classes)
-    first = turns.founders(order)
+    ordered = _Order(nodes, bonds, classes)
+    first = ordered.founders(order)
     for pod in (*first, *(pod for pod in order if pod not in first)):
-        turns.come(pod)
-    return [*turns.done, *(pod for waiting in turns.waiting.values() for pod in waiting)]
+        ordered.come(pod)
+    return [*ordered.done, *(pod for waiting in ordered.waiting.values() for pod in waiting)]
 
 
 def _over_hosts(group: Group) -> bool:
@@ -55,7 +55,7 @@ def _bonds(nodes: Sequence[NewNode], packed: Sequence[Packed]) -> dict[str, list
     return found
 
 
-class _Turns:
+class _Order:
     """`done` are the pods that have had their turn, `waiting` those that have not, by the node of each."""
 
     def __init__(
