@@ -31,15 +31,15 @@ def collect(turn: Turn) -> Plan:
     """Orphaned instances with their nodes and claims without an instance, as far as they may be ended."""
     view, each = View(turn.snapshot), View(turn.noted)
     orphans, lost = list(turn.all(_ORPHANS, each).spoken.values()), list(turn.all(_LOST, each).spoken.values())
+    reports = said(turn.all(_STRAYED, each))
     refusal = stale(view.snapshot, "garbage", SOURCES)
     if refusal is not None:
-        return joined((refusal if orphans or lost else Plan(), said(turn.all(_STRAYED, each))))
+        return joined((refusal if orphans or lost else Plan(), reports))
     suspects = [*(_orphan(view, instance) for instance in orphans), *(_lost(view, claim) for claim in lost)]
     verdict = garbage_guard.judge(view, suspects, _doubt(view, orphans))
     ends = [_end(view, i) for i in orphans if i.id in verdict.released and _abandoned(view, i)]
-    strayed = said(turn.all(_STRAYED, each))
     return joined(
-        (strayed, *ends, *(_forget(view, claim) for claim in lost if _id(claim) in verdict.released), verdict.plan)
+        (reports, *ends, *(_forget(view, claim) for claim in lost if _id(claim) in verdict.released), verdict.plan)
     )
 
 

@@ -32,9 +32,7 @@ def kept(view: View, claim: NodeClaim, instance: Instance) -> Plan:
     """The report that a claim goes and the instance that it names stays."""
     named = instance.tags.get(labels.TAG_NODECLAIM, "")
     whose = f"its tag {labels.TAG_NODECLAIM} names {named}" if named else "no tag of it says that it is this claim's"
-    text = f"instance {instance.id} is not terminated: {whose}"
-    refusal = Refusal(f"nodeclaim/{claim.name}", Reason(NOT_ITS_INSTANCE, text))
-    return Plan(refusals=(refusal,), events=(warning(claim, NOT_ITS_INSTANCE, text),))
+    return _report(claim, f"instance {instance.id} is not terminated: {whose}")
 
 
 def named_by(view: View, instance: Instance) -> NodeClaim | None:
@@ -53,5 +51,9 @@ def strayed(claim: NodeClaim, instance: Instance) -> Plan:
     """The report that a claim names another instance than the one that was launched for it, which is kept."""
     text = f"its instance is {instance.id} by that instance's tag, and the claim names {claim.assigned_instance}: "
     text += f"{instance.id} is kept, and the other one is not terminated for this claim"
+    return _report(claim, text)
+
+
+def _report(claim: NodeClaim, text: str) -> Plan:
     refusal = Refusal(f"nodeclaim/{claim.name}", Reason(NOT_ITS_INSTANCE, text))
     return Plan(refusals=(refusal,), events=(warning(claim, NOT_ITS_INSTANCE, text),))
