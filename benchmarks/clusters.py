@@ -18,7 +18,7 @@ from api import labels
 from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from benchmarks.scheduling import read_catalogue
+from benchmarks.scheduling import REFUSED, read_catalogue
 from benchmarks.workloads import families, pod
 from reconciler.kube.interning import Interner
 from reconciler.model.cluster import build
@@ -45,9 +45,6 @@ _STATUS: Final = {
 }
 
 
-_WAITING: Final = PodStatus(
-    phase="Pending", conditions=(PodCondition(type="PodScheduled", status="False", reason="Unschedulable"),)
-)
 _RUNNING: Final = PodStatus(
     phase="Running",
     start_time=datetime(2025, 12, 31, 22, tzinfo=UTC),
@@ -128,7 +125,7 @@ class Yard:
         pod = self.pods[key]
         node = f"node-{claim_name}" if claim_name else ""
         spec = msgspec.structs.replace(pod.spec, node_name=node)
-        self.pods[key] = msgspec.structs.replace(pod, spec=spec, status=_RUNNING if node else _WAITING)
+        self.pods[key] = msgspec.structs.replace(pod, spec=spec, status=_RUNNING if node else REFUSED)
 
 
 def half_empty(shape: Shape, settings: Settings | None = None) -> Yard:
@@ -163,7 +160,7 @@ def _pods(shape: Shape, dice: Random) -> Iterator[Pod]:
         made = pod(name, {"app": app}, *sizes[which], **shape.wishes(which))
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "uid": app, "controller": True}
         made["metadata"] |= {"uid": name, "ownerReferences": [owner]}
-        yield msgspec.structs.replace(shared.pod(decode(Pod, made)), status=_WAITING)
+        yield msgspec.structs.replace(shared.pod(decode(Pod, made)), status=REFUSED)
 
 
 def _node(name: str, type_: InstanceType, new: NewNode) -> tuple[NodeClaim, Node]:

@@ -41,7 +41,7 @@ from tests.referee.cost import cost, lp_bound
 T = TypeVar("T")
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CLASS: Final = "default"
-_REFUSED: Final = PodStatus(
+REFUSED: Final = PodStatus(
     phase="Pending", conditions=(PodCondition(type="PodScheduled", status="False", reason="Unschedulable"),)
 )
 
@@ -135,7 +135,7 @@ def read_pods(content: bytes) -> list[Pod]:
         names = [meta.name] if row.count == 1 else [f"{meta.name}-{i}" for i in range(row.count)]
         for name in names:
             own = msgspec.structs.replace(meta, name=name, uid=f"uid-{name}")
-            found.append(msgspec.structs.replace(row.template, metadata=own, status=_REFUSED))
+            found.append(msgspec.structs.replace(row.template, metadata=own, status=REFUSED))
     twice = next((key for key, number in Counter(pod.key for pod in found).items() if number > 1), None)
     if twice is not None:
         raise msgspec.ValidationError(f"there are two pods {twice}")

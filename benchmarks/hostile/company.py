@@ -6,15 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from api import labels
-from benchmarks.hostile.pods import FAMILY, KEY, PREFERRED, REQUIRED, ZONES, Json, Shape, made, row, terms
+from benchmarks.hostile.pods import FAMILY, KEY, PREFERRED, REQUIRED, ZONES, Json, Shape, made, of_app, row, terms
 
 
 def _term(selected: Json, key: str = labels.HOSTNAME, **more: Any) -> Json:
     return {"topologyKey": key, "labelSelector": selected, **more}
-
-
-def _app(number: int) -> Json:
-    return {"matchLabels": {"app": f"a{number}"}}
 
 
 def _affinity(kind: str, *rows: Json) -> Json:
@@ -27,12 +23,12 @@ def _spread(selected: Json, key: str = labels.ZONE, when: str = "DoNotSchedule",
 
 def anti_terms(number: int, key: str = labels.HOSTNAME) -> list[Json]:
     """20 terms each, all different."""
-    return made(number, lambda i: _affinity("podAntiAffinity", *(_term(_app(i * 20 + j), key) for j in range(20))))
+    return made(number, lambda i: _affinity("podAntiAffinity", *(_term(of_app(i * 20 + j), key) for j in range(20))))
 
 
 def anti_each_other(number: int) -> list[Json]:
     """Each keeps away from the next 20."""
-    return made(number, lambda i: _affinity("podAntiAffinity", *(_term(_app(i + j + 1)) for j in range(20))))
+    return made(number, lambda i: _affinity("podAntiAffinity", *(_term(of_app(i + j + 1)) for j in range(20))))
 
 
 def anti_all(number: int) -> list[Json]:
@@ -51,16 +47,16 @@ def anti_zones(number: int) -> list[Json]:
 
 def chain(number: int, key: str = labels.HOSTNAME) -> list[Json]:
     """Each must be near the one before."""
-    return made(number, lambda i: _affinity("podAffinity", _term(_app(i - 1), key)) if i else {})
+    return made(number, lambda i: _affinity("podAffinity", _term(of_app(i - 1), key)) if i else {})
 
 
 def chain_backwards(number: int) -> list[Json]:
     """Each must be near the next one: none has a place before the last."""
-    return made(number, lambda i: _affinity("podAffinity", _term(_app(i + 1))) if i < number - 1 else {})
+    return made(number, lambda i: _affinity("podAffinity", _term(of_app(i + 1))) if i < number - 1 else {})
 
 
 def ring(number: int) -> list[Json]:
-    return made(number, lambda i: _affinity("podAffinity", _term(_app((i + 1) % number))))
+    return made(number, lambda i: _affinity("podAffinity", _term(of_app((i + 1) % number))))
 
 
 def zone_chain(number: int) -> list[Json]:
@@ -69,13 +65,13 @@ def zone_chain(number: int) -> list[Json]:
 
 def affinity_terms(number: int) -> list[Json]:
     """20 terms each that no pod meets."""
-    return made(number, lambda i: _affinity("podAffinity", *(_term(_app(-1 - i * 20 - j)) for j in range(20))))
+    return made(number, lambda i: _affinity("podAffinity", *(_term(of_app(-1 - i * 20 - j)) for j in range(20))))
 
 
 def namespace_selectors(number: int) -> list[Json]:
     def each(i: int) -> Json:
         chosen = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": [f"t{i}"]}]}
-        return _affinity("podAntiAffinity", _term(_app(i), namespaceSelector=chosen))
+        return _affinity("podAntiAffinity", _term(of_app(i), namespaceSelector=chosen))
 
     return made(number, each)
 
@@ -83,7 +79,7 @@ def namespace_selectors(number: int) -> list[Json]:
 def spreads(number: int, when: str = "DoNotSchedule", key: str = labels.ZONE) -> list[Json]:
     """20 spreads each, all different."""
     return made(
-        number, lambda i: {"topologySpreadConstraints": [_spread(_app(i * 20 + j), key, when) for j in range(20)]}
+        number, lambda i: {"topologySpreadConstraints": [_spread(of_app(i * 20 + j), key, when) for j in range(20)]}
     )
 
 
@@ -108,11 +104,11 @@ def spreads_of_all(number: int) -> list[Json]:
 def spreads_over_keys(number: int) -> list[Json]:
     """Over the instance type, its family, its size and the zone at once."""
     keys = (labels.INSTANCE_TYPE, FAMILY, "karpenter.k8s.aws/instance-size", labels.ZONE)
-    return made(number, lambda i: {"topologySpreadConstraints": [_spread(_app(i), key) for key in keys]})
+    return made(number, lambda i: {"topologySpreadConstraints": [_spread(of_app(i), key) for key in keys]})
 
 
 def spreads_with_domains(number: int) -> list[Json]:
-    return made(number, lambda i: {"topologySpreadConstraints": [_spread(_app(i), minDomains=2**31 - 1 - i)]})
+    return made(number, lambda i: {"topologySpreadConstraints": [_spread(of_app(i), minDomains=2**31 - 1 - i)]})
 
 
 def spreads_with_filters(number: int) -> list[Json]:
@@ -176,7 +172,7 @@ def not_in_and_apart(number: int) -> list[Json]:
         lambda i: {
             "affinity": {
                 **terms([row(KEY, "NotIn", f"v{i}")])["affinity"],
-                "podAntiAffinity": {REQUIRED: [_term(_app(i + 1))]},
+                "podAntiAffinity": {REQUIRED: [_term(of_app(i + 1))]},
             }
         },
     )
@@ -188,7 +184,7 @@ def preferred_spread_and_near(number: int) -> list[Json]:
         number,
         lambda i: {
             "affinity": {"podAffinity": {PREFERRED: rows}},
-            "topologySpreadConstraints": [_spread(_app(i), when="ScheduleAnyway")],
+            "topologySpreadConstraints": [_spread(of_app(i), when="ScheduleAnyway")],
         },
     )
 

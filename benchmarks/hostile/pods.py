@@ -106,20 +106,21 @@ def preferred_terms(number: int) -> list[Json]:
     return made(number, each)
 
 
-def preferred_pod_terms(number: int, kind: str = "podAntiAffinity") -> list[Json]:
+def preferred_pod_terms(number: int) -> list[Json]:
     """50 preferences about other pods each."""
 
     def each(i: int) -> Json:
         rows = [
-            {"weight": 1 + j, "podAffinityTerm": {"topologyKey": labels.HOSTNAME, "labelSelector": _app(i + j)}}
+            {"weight": 1 + j, "podAffinityTerm": {"topologyKey": labels.HOSTNAME, "labelSelector": of_app(i + j)}}
             for j in range(50)
         ]
-        return {"affinity": {kind: {PREFERRED: rows}}}
+        return {"affinity": {"podAntiAffinity": {PREFERRED: rows}}}
 
     return made(number, each)
 
 
-def _app(number: int) -> Json:
+def of_app(number: int) -> Json:
+    """The label selector of the pod of this number."""
     return {"matchLabels": {"app": f"a{number}"}}
 
 

@@ -13,12 +13,10 @@ from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from benchmarks.hostile import company, pods
 from benchmarks.hostile.pods import Json
+from benchmarks.scheduling import REFUSED
 from benchmarks.workloads import pod
-from reconciler.model.objects import Pod, PodCondition, PodStatus
+from reconciler.model.objects import Pod
 
-_WAITING: Final = PodStatus(
-    phase="Pending", conditions=(PodCondition(type="PodScheduled", status="False", reason="Unschedulable"),)
-)
 _READY: Final = {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]}
 _REF: Final = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
 
@@ -85,5 +83,5 @@ def pods_of(manifests: Iterable[Json], namespace: str = "") -> list[Pod]:
     for manifest in manifests:
         meta = manifest["metadata"]
         meta |= {"namespace": namespace or meta["namespace"], "uid": f"{namespace}-{meta['name']}"}
-        found.append(msgspec.structs.replace(decode(Pod, manifest), status=_WAITING))
+        found.append(msgspec.structs.replace(decode(Pod, manifest), status=REFUSED))
     return found
