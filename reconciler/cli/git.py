@@ -191,17 +191,17 @@ def _contents(layout: Layout, blobs: Sequence[str]) -> list[bytes]:
         raise Refused(
             f"the files of the commit have {sum(sizes)} bytes; {_MOST_CONTENT} are the most; give fewer paths"
         )
-    told = _git(layout, "cat-file", "--batch", given=asked)
+    output = _git(layout, "cat-file", "--batch", given=asked)
     contents, begin = [], 0
     for size in sizes:
-        begin = told.index(b"\n", begin) + 1
-        contents.append(told[begin : begin + size])
+        begin = output.index(b"\n", begin) + 1
+        contents.append(output[begin : begin + size])
         begin += size + 1
     return contents
 
 
-def _listed(told: bytes) -> list[str]:
-    return [os.fsdecode(row) for row in told.split(b"\0") if row]
+def _listed(output: bytes) -> list[str]:
+    return [os.fsdecode(row) for row in output.split(b"\0") if row]
 
 
 def _git(layout: Layout, *arguments: str, given: bytes = b"") -> bytes:

@@ -288,9 +288,8 @@ class Snapshot:
     #: Zones that traffic is shifted away from, by name and by ID: until when.
     shifted: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     interruptions: tuple[Interruption, ...] = field(default=(), metadata=NOT_FOR_STEPS)
-    #: What ails instances, by ID; only of instances that something ails.
+    #: What ails instances, by ID, of instances that something ails; and when EC2 was asked for that.
     impairments: Mapping[str, tuple[Impairment, ...]] = field(default_factory=dict, metadata=WHOLE)
-    #: When EC2 was asked for that.
     examined_at: datetime | None = field(default=None, metadata=WHOLE)
     #: Launch templates and instance profiles, by kind; a kind that was not listed yet is not in.
     inventories: Mapping[str, Inventory] = field(default_factory=dict, metadata=WHOLE)

@@ -51,12 +51,12 @@ class SteadyClock:
 
     def now(self) -> datetime:
         with self._lock:
-            told, passed = self._clock.now(), self._clock.monotonic()
-            origin = told - timedelta(seconds=passed)
+            reading, passed = self._clock.now(), self._clock.monotonic()
+            origin = reading - timedelta(seconds=passed)
             if abs(origin - self._origin) > SMALL_STEP and not self._has_lasted(passed):
                 return self._origin + timedelta(seconds=passed)
             self._origin, self._stepped_at = origin, None
-            return told
+            return reading
 
     def _has_lasted(self, passed: float) -> bool:
         if self._stepped_at is None:
