@@ -85,8 +85,10 @@ def fleet(kerf: Installation, name: str = NAME, *, gone_within: float = 180) -> 
     """With the pool, its Deployment without pods, and their budget; afterwards all nodes are given back."""
     manifest, found = MANIFEST.read_text().replace(NAME, name), Fleet(kerf, name)
     kerf.kubectl("apply", "-f", "-", input_=manifest)
-    yield found
-    kerf.kubectl("delete", "--wait=false", "-f", "-", input_=manifest)
+    try:
+        yield found
+    finally:  # what a failed test leaves behind fails those after it
+        kerf.kubectl("delete", "--wait=false", "-f", "-", input_=manifest)
     kerf.wait(lambda: not found.claims(), gone_within, "all nodes are given back")
 
 
