@@ -11,7 +11,8 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.cli import cluster_files, sources
 from reconciler.kube.client import KubeClient
 from reconciler.model.cloud import ClassFacts, ClusterFacts, Image, Region, SecurityGroup, Subnet
-from reconciler.model.snapshot import InstanceIndex, Snapshot
+from reconciler.model.indexes import InstanceIndex
+from reconciler.model.snapshot import Snapshot
 from reconciler.ports import AlreadyGone, Forbidden
 from reconciler.runtime import connecting, looking
 from reconciler.runtime.clock import SystemClock

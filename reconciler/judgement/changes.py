@@ -19,8 +19,9 @@ from api.v1 import conditions
 from api.v1.meta import Condition, ObjectMeta
 from api.v1.nodepool import Budget, NodePool
 from reconciler.disruption.conditions import CONSOLIDATABLE
+from reconciler.model.indexes import PodIndex
 from reconciler.model.objects import Pod
-from reconciler.model.snapshot import PodIndex, Snapshot
+from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.edits import PodEdit, PoolEdit
 
 

@@ -22,6 +22,7 @@ from api.v1.nodepool import NodePool
 from reconciler.model import kinds, pods
 from reconciler.model.following import Following
 from reconciler.model.grouping import Grouping
+from reconciler.model.indexes import InstanceIndex, PodIndex
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.journal import Journal
 from reconciler.model.kinds import Kind, Ref
@@ -29,7 +30,7 @@ from reconciler.model.objects import Node, Pod
 from reconciler.model.overlays import NOTHING, Overlaid, Overlays
 from reconciler.model.pdbs import PdbIndex
 from reconciler.model.settings import Settings
-from reconciler.model.snapshot import BY_FOLLOWING, InstanceIndex, PodIndex, Snapshot, StateNode
+from reconciler.model.snapshot import BY_FOLLOWING, Snapshot, StateNode
 
 #: How many UIDs of deleted objects are remembered, per kind.
 _TOMBSTONES = 20000

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from reconciler.model.following import Following
-from reconciler.model.snapshot import BY_FOLLOWING, InstanceIndex, PodIndex, Snapshot
+from reconciler.model.indexes import InstanceIndex, PodIndex
+from reconciler.model.snapshot import BY_FOLLOWING, Snapshot
 
 #: An entry of a table that was looked up; None stands for the table as a whole.
 Read = tuple[str, str | None]

@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 
 from reconciler.ec2.errors import SUBNET_CODE, closed
 from reconciler.model.cloud import FleetError, FleetRequest, FleetResult, Instance, Interruption
+from reconciler.model.indexes import InstanceIndex
 from reconciler.model.instance_type import OfferingKey
-from reconciler.model.snapshot import InstanceIndex, LaunchFailure
+from reconciler.model.snapshot import LaunchFailure
 
 OUT_OF_STOCK = timedelta(minutes=3)
 #: Describe shows a new instance within this time, or the instance does not exist.

@@ -20,9 +20,10 @@ from reconciler.kube.decoding import KindDecoder
 from reconciler.model import kinds
 from reconciler.model.cloud import Instance, Interruption, Message
 from reconciler.model.cluster import build
+from reconciler.model.indexes import InstanceIndex
 from reconciler.model.plan import Source
 from reconciler.model.settings import FeatureGates, Settings
-from reconciler.model.snapshot import Batch, InstanceIndex, Snapshot
+from reconciler.model.snapshot import Batch, Snapshot
 from tests.unit.lifecycle.world import CLUSTER, FACTS, NOW, large, text
 
 Manifest = dict[str, Any]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from api.v1.meta import ObjectMeta
 from reconciler.model import kinds
 from reconciler.model.cluster import Cluster
+from reconciler.model.indexes import InstanceIndex, PodIndex
 from reconciler.model.journal import Journal
 from reconciler.model.memory import Memory, Step, Turn, planning
 from reconciler.model.objects import (
@@ -27,7 +28,7 @@ from reconciler.model.objects import (
 )
 from reconciler.model.pdbs import PdbIndex
 from reconciler.model.plan import INTERNAL_ERROR, Plan, Source
-from reconciler.model.snapshot import InstanceIndex, PodIndex, Snapshot
+from reconciler.model.snapshot import Snapshot
 from tests.laws.test_cluster_laws import NAMES, NOW, SETTINGS, Edit, Server, any_news, deliver, servers
 
 TABLES = (

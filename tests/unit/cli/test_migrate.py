@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from reconciler.cli import migrate_page
 from reconciler.cli.app import app
 from reconciler.model import kinds
+from reconciler.model.indexes import InstanceIndex
 from reconciler.model.settings import Settings
-from reconciler.model.snapshot import InstanceIndex, Snapshot
+from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Unavailable
 from reconciler.runtime.looking import look
 from reconciler.runtime.preflight.findings import Finding

@@ -11,11 +11,12 @@ import pytest
 from msgspec.structs import replace as changed
 
 from api.v1.nodepool import NodePool
+from reconciler.model.indexes import PodIndex
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.objects import Pod
 from reconciler.model.plan import CreateNodeClaim, Plan
 from reconciler.model.settings import FeatureGates
-from reconciler.model.snapshot import PodIndex, Snapshot
+from reconciler.model.snapshot import Snapshot
 from reconciler.provisioning.provision import provision
 from reconciler.provisioning.static import keep_replicas
 from reconciler.scheduling.account import Account, PoolAccount

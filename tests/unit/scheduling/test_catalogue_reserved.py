@@ -17,11 +17,11 @@ import pytest
 
 from api import labels
 from reconciler.model.cloud import HeldReservation, Instance
+from reconciler.model.indexes import InstanceIndex
 from reconciler.model.instance_type import Catalogue, InstanceType, Offering, Reservation
 from reconciler.model.objects import Pod
 from reconciler.model.plan import Plan
 from reconciler.model.settings import FeatureGates
-from reconciler.model.snapshot import InstanceIndex
 from reconciler.scheduling.solve import NewNode, solve
 from tests.unit.scheduling import catalogue_world as c
 from tests.unit.scheduling import worlds as w

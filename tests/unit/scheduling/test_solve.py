@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from api import labels
 from api.requirements import Requirements, requirement
 from reconciler.model.cloud import Instance
+from reconciler.model.indexes import InstanceIndex
 from reconciler.model.objects import Namespace
-from reconciler.model.snapshot import InstanceIndex, LaunchFailure
+from reconciler.model.snapshot import LaunchFailure
 from reconciler.scheduling.solve import solve
 from tests.referee import violations
 from tests.unit.scheduling import catalogue_world as c

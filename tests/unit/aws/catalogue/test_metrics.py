@@ -10,8 +10,9 @@ import pytest
 
 from api import labels
 from reconciler.model.cloud import CapacityReservation, FleetError, FleetResult, Instance, Subnet
+from reconciler.model.indexes import InstanceIndex
 from reconciler.model.plan import LaunchInstances, Reason, TerminateInstance
-from reconciler.model.snapshot import InstanceIndex, Snapshot
+from reconciler.model.snapshot import Snapshot
 from reconciler.ports import Unavailable
 from reconciler.sandbox.world import World
 from reconciler.telemetry.markets import Markets
