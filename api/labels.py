@@ -118,6 +118,8 @@ BUFFER_NAMESPACE = f"{GROUP}/capacity-buffer-namespace"
 RECONCILE_ID = f"{KERF}/reconcile-id"
 LAUNCH_GROUP = f"{KERF}/launch-group"
 LAUNCH_REQUEST = f"{KERF}/launch-request"
+#: On a NodeClaim: the mark of Kerf's own key over group and request (docs/decisions/0009-launch-marks.md).
+LAUNCH_MARK = f"{KERF}/launch-mark"
 INSTANCE = f"{KERF}/instance"
 COMMAND = f"{KERF}/command"
 COMMAND_FAILED = f"{KERF}/command-failed"
@@ -167,6 +169,7 @@ WRITTEN_ON_CLAIMS = frozenset(
         REQUESTED_DRIVERS,
         LAUNCH_GROUP,
         LAUNCH_REQUEST,
+        LAUNCH_MARK,
         INSTANCE,
         COMMAND,
         COMMAND_FAILED,

@@ -78,6 +78,14 @@ def status(
     return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
 
 
+def as_resolved(node_class: EC2NodeClass, facts: ClassFacts | None) -> EC2NodeClass:
+    """The class with images, networks and profile as AWS gave them, whatever others have written to its status."""
+    if facts is None or facts.generation != node_class.metadata.generation:
+        return node_class
+    found = replace(_resolved(node_class, facts, ""), conditions=node_class.status.conditions)
+    return replace(node_class, status=found)
+
+
 def profile_for(node_class: EC2NodeClass, cluster: ClusterFacts) -> tuple[str, str, dict[str, str]]:
     """Name, path and tags of the instance profile that a class with `spec.role` gets; another role, another name."""
     role = (node_class.spec.role or "").rpartition("/")[2]

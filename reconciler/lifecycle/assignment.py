@@ -13,6 +13,7 @@ from api import labels
 from api.v1.conditions import TRUE
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import instances
+from reconciler.lifecycle.ownership import is_own
 from reconciler.lifecycle.progress import Progress
 from reconciler.lifecycle.registration import register
 from reconciler.lifecycle.view import View
@@ -26,10 +27,11 @@ def pairs(view: View, waiting: Iterable[NodeClaim]) -> Mapping[str, Instance]:
     chosen: dict[str, Instance] = {}
     open_claims: list[tuple[str, str]] = []
     for claim in waiting:
-        group, instance_id = (claim.metadata.annotations.get(k, "") for k in (labels.LAUNCH_GROUP, labels.INSTANCE))
+        group, instance_id = view.group_of(claim), claim.metadata.annotations.get(labels.INSTANCE, "")
         if instance_id:
-            if instance_id in view.snapshot.instances:
-                chosen[claim.name] = view.snapshot.instances[instance_id]
+            instance = view.snapshot.instances.get(instance_id)
+            if instance is not None and is_own(view, claim, instance):
+                chosen[claim.name] = instance
         elif group:
             open_claims.append((group, claim.name))
     for group, members in groupby(sorted(open_claims), key=lambda member: member[0]):

@@ -15,6 +15,7 @@ from reconciler.lifecycle import garbage_guard, shifted_zones
 from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
 from reconciler.lifecycle.ownership import named_by, strayed
+from reconciler.lifecycle.unmarked import may_get_instance
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
 from reconciler.model import pods
@@ -95,7 +96,7 @@ def _orphaned(view: View, id_: str) -> tuple[Instance | None, datetime | None]:
     if (held := shifted_zones.held(view, f"instance/{id_}", instance)) is not None:
         return None, held.next_due
     waiting = snapshot.claims_by_group.get(instance.tags.get(labels.LAUNCH_GROUP, ""), ())
-    return None if any(not claim.assigned_instance for claim in waiting) else instance, None
+    return None if any(may_get_instance(view, claim) for claim in waiting) else instance, None
 
 
 def _end(view: View, instance: Instance) -> Plan:

@@ -82,8 +82,8 @@ def _ask(progress: Progress, instance_id: str) -> Progress:
 def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
     """For a claim without an instance: the one that its launch group has left over, or that none can come any more."""
     view, claim = progress.view, progress.claim
-    group = claim.metadata.annotations.get(labels.LAUNCH_GROUP)
-    if group is None:
+    group = view.group_of(claim)
+    if not group:  # an instance that was launched for it all the same is an orphan
         return progress, True
     spare = view.snapshot.spare(group)[_turn(view, claim, group) :]
     if spare:
@@ -98,5 +98,6 @@ def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
 
 def _turn(view: View, claim: NodeClaim, group: str) -> int:
     """How many claims of the group come before this one: those that live, then by name."""
-    waiting = [other for other in view.snapshot.claims_by_group.get(group, ()) if not other.assigned_instance]
+    others = view.snapshot.claims_by_group.get(group, ())
+    waiting = [other for other in others if not other.assigned_instance and view.mark_of(other).group]
     return sum((other.metadata.deleting, other.name) < (True, claim.name) for other in waiting)

@@ -6,19 +6,23 @@ crash anywhere leads to the same call again, or to instances that are recognised
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 from api import labels
 from api.v1.conditions import FALSE, READY, TRUE, UNKNOWN, get
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
-from reconciler.ec2 import fleet
+from reconciler.ec2 import fleet, nodeclass
 from reconciler.ec2.fleet import FleetProblem
-from reconciler.lifecycle import outcomes
+from reconciler.lifecycle import outcomes, unmarked
 from reconciler.lifecycle.assignment import assign, pairs
 from reconciler.lifecycle.liveness import give_up
+from reconciler.lifecycle.ownership import foreign
+from reconciler.lifecycle.pool_limits import PoolLimits, Used
 from reconciler.lifecycle.progress import begin, finish
 from reconciler.lifecycle.subnet_room import SubnetRoom
 from reconciler.lifecycle.view import View
@@ -27,7 +31,9 @@ from reconciler.model.annotations import read, text_of
 from reconciler.model.boundaries import broken
 from reconciler.model.claims import check
 from reconciler.model.cloud import FleetRequest, Instance
-from reconciler.model.plan import NOTHING, LaunchInstances, Plan, Reason, Refusal, Source, joined
+from reconciler.model.instance_type import Catalogue
+from reconciler.model.launch_marks import MarkedLaunch
+from reconciler.model.plan import NOTHING, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
 from reconciler.model.replicas import coming
 from reconciler.model.snapshot import LaunchFailure
 
@@ -36,10 +42,22 @@ LARGEST_GROUP = 100
 _LOOK_AGAIN = timedelta(seconds=10)
 #: So long after its creation a claim waits at most for equal ones that are still being created.
 _GATHERS = timedelta(seconds=5)
+BEYOND_LIMITS: Final = "LimitsExceeded"
 
 
-def launch(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
-    """Every unlaunched claim's next step, and the calls whose claims are all prepared."""
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What calls leave to each other within one look."""
+
+    subnets: SubnetRoom
+    limits: PoolLimits
+
+
+def launch(view: View, claims: Iterable[NodeClaim], used: Callable[[], Used]) -> Iterator[Plan]:
+    """Every unlaunched claim's next step, and the calls whose claims are all prepared.
+
+    `used`: what the nodes of NodePools take (`node_pools.MEMBERS`).
+    """
     waiting = [c for c in claims if not c.metadata.deleting and not c.is_true("Launched")]
     if not waiting:
         return
@@ -54,7 +72,7 @@ def launch(view: View, claims: Iterable[NodeClaim]) -> Iterator[Plan]:
             yield plan
         else:
             ready.append(claim)
-    yield from _calls(view, ready)
+    yield from _calls(view, ready, used)
 
 
 # --- a claim by itself ------------------------------------------------------------------------------------------
@@ -75,8 +93,10 @@ def _settled(view: View, claim: NodeClaim, instance: Instance | None) -> Plan | 
         return act(*changed(claim, with_metadata(claim, finalizers=finalizers), "UpdateClaim", _reason(claim)))
     if instance is not None:
         return _types_gate(view, claim) or joined((finish(assign(start, instance), claim), end))
+    if (doubt := unmarked.step(view, claim)) is not None:
+        return _wait(view, claim, doubt.code, doubt.text) if isinstance(doubt, Reason) else doubt
     if claim.assigned_instance:
-        return end  # chosen, and gone since: its time runs out
+        return joined((end, foreign(view, claim)))  # chosen, and gone since: its time runs out
     return _class_gate(view, claim) or _failed(view, claim)
 
 
@@ -123,7 +143,7 @@ def _failed(view: View, claim: NodeClaim) -> Plan | None:
 
 
 def _failure(view: View, claim: NodeClaim) -> LaunchFailure | None:
-    return view.snapshot.launch_failures.get(claim.metadata.annotations.get(labels.LAUNCH_GROUP, ""))
+    return view.snapshot.launch_failures.get(view.group_of(claim))
 
 
 def _no_capacity(claim: NodeClaim, message: str) -> Plan:
@@ -149,10 +169,10 @@ def _wait(view: View, claim: NodeClaim, reason: str, message: str) -> Plan:
 
 
 # --- calls ------------------------------------------------------------------------------------------------------
-def _calls(view: View, ready: Sequence[NodeClaim]) -> Iterator[Plan]:
+def _calls(view: View, ready: Sequence[NodeClaim], used: Callable[[], Used]) -> Iterator[Plan]:
     """Groups that are on their way, then new ones for the claims that are in none."""
     by_name = {claim.name: claim for claim in ready}
-    own = {claim.name: claim.metadata.annotations.get(labels.LAUNCH_GROUP, "") for claim in ready}
+    own = {claim.name: view.group_of(claim) for claim in ready}
     requests, taken = _whole(view, _requests(view, ready), own), dict[str, str]()
     for group, request in sorted(requests.items()):
         for name in request.members:
@@ -160,7 +180,7 @@ def _calls(view: View, ready: Sequence[NodeClaim]) -> Iterator[Plan]:
                 taken.setdefault(name, group)
         members = [by_name[name] for name in request.members if taken.get(name) == group]
         yield guarded(f"fleet/{group}", partial(_call, view, request, members))
-    room = SubnetRoom(view, requests.values())
+    room = Room(SubnetRoom(view, requests.values()), PoolLimits(view, requests.values(), used))
     yield from _new_groups(view, [claim for claim in ready if claim.name not in taken], room)
 
 
@@ -168,10 +188,10 @@ def _requests(view: View, ready: Iterable[NodeClaim]) -> dict[str, FleetRequest]
     """By group, the requests that stand on claims and have not failed. One that cannot be read counts as none."""
     found: dict[str, FleetRequest] = {}
     for claim in ready:
-        group = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "")
+        group = view.group_of(claim)
         if not group or group in found or _failure(view, claim) is not None:
             continue
-        request = request_of(claim)
+        request = request_of(view, claim)
         if request is not None and request.group == group and claim.name in request.members:
             found[group] = request
     return found
@@ -192,18 +212,20 @@ def _whole(view: View, requests: Mapping[str, FleetRequest], own: Mapping[str, s
 def _lost(view: View, name: str, group: str, requests: Mapping[str, FleetRequest], own: Mapping[str, str]) -> bool:
     """Whether another call has got the claim: one to be made, or (it is not ready any more) one that was."""
     claim = view.snapshot.node_claims.get(name)
-    other = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "") if claim is not None else ""
+    other = view.group_of(claim) if claim is not None else ""
     return other not in ("", group) and (other in requests or name not in own)
 
 
-def request_of(claim: NodeClaim) -> FleetRequest | None:
-    """The call that stands on a claim; None when none does, or when it cannot be read."""
+def request_of(view: View, claim: NodeClaim) -> FleetRequest | None:
+    """The call that stands on a claim; None when none does, when no mark covers it, or when it cannot be read."""
+    if not view.mark_of(claim).request:
+        return None
     return read(claim.metadata.annotations, labels.LAUNCH_REQUEST, FleetRequest)
 
 
 def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Plan:
     """The call, when all its claims carry it; else it is written to those that lack it (we stopped while writing)."""
-    lacking = [c for c in members if c.metadata.annotations.get(labels.LAUNCH_GROUP) != request.group]
+    lacking = [claim for claim in members if view.group_of(claim) != request.group]
     if lacking:
         return _write(request, lacking)
     due = min((end.next_due for c in members if (end := give_up(begin(view, c))).next_due), default=None)
@@ -216,12 +238,17 @@ def _call(view: View, request: FleetRequest, members: Sequence[NodeClaim]) -> Pl
 
 
 def _write(request: FleetRequest, members: Iterable[NodeClaim]) -> Plan:
-    notes = {labels.LAUNCH_GROUP: request.group, labels.LAUNCH_REQUEST: text_of(request)}
-    patches = [changed(claim, with_annotations(claim, notes), "PrepareLaunch", _reason(claim)) for claim in members]
-    return act(*(patch for pair in patches for patch in pair))
+    text = text_of(request)
+    notes = {labels.LAUNCH_GROUP: request.group, labels.LAUNCH_REQUEST: text}
+    patches: list[PatchObject] = []
+    for claim in members:
+        marks = MarkedLaunch.of(claim, request.group, text)
+        written = changed(claim, with_annotations(claim, notes), "PrepareLaunch", _reason(claim))
+        patches += (replace(patch, marks=marks) for patch in written)
+    return act(*patches)
 
 
-def _new_groups(view: View, claims: Sequence[NodeClaim], room: SubnetRoom) -> Iterator[Plan]:
+def _new_groups(view: View, claims: Sequence[NodeClaim], room: Room) -> Iterator[Plan]:
     """One call for claims that are equal and on the same attempt: those of one plan, which are created one by one."""
     if not claims:
         return
@@ -229,7 +256,7 @@ def _new_groups(view: View, claims: Sequence[NodeClaim], room: SubnetRoom) -> It
     equal: dict[tuple[object, int], list[NodeClaim]] = {}
     for claim in claims:
         failure = _failure(view, claim)
-        attempt = outcomes.attempt(failure) if failure is not None else 0
+        attempt = outcomes.attempt(failure) if failure is not None else unmarked.attempt(view, claim)
         equal.setdefault((fleet.equal_launch(claim), attempt), []).append(claim)
     for (wanted, attempt), members in equal.items():
         for start in range(0, len(members), LARGEST_GROUP):
@@ -247,12 +274,18 @@ def _gathers_until(group: Sequence[NodeClaim]) -> datetime | None:
     return min((at + _GATHERS for at in created if at is not None), default=None)
 
 
-def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: SubnetRoom) -> Plan:
-    request = planned(view, members, attempt, room)
+def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Room) -> Plan:
+    pool_name, types = members[0].pool_name, _types(view, members[0])
+    number = room.limits.number(members, types)
+    if number < len(members):
+        beyond = joined(_beyond_limits(view, claim) for claim in members[number:])
+        return joined((_new_group(view, members[:number], attempt, room), beyond)) if number else beyond
+    request = planned(view, members, attempt, room.subnets, room.limits.within(pool_name, types, number))
     if request is None:
         return joined(_wait(view, c, "LaunchFailed", "the cluster's endpoint is not known yet") for c in members)
     if isinstance(request, FleetRequest):
-        room.planned(request)
+        room.subnets.planned(request)
+        room.limits.planned(pool_name, request)
         return _write(request, members)
     if request.kind == fleet.CAPACITY:
         return joined(_no_capacity(claim, request.message) for claim in members)
@@ -261,10 +294,24 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Sub
     return joined(_wait(view, claim, request.reason, request.message) for claim in members)
 
 
+def _types(view: View, claim: NodeClaim) -> Catalogue:
+    return view.snapshot.types_for(claim.pool_name, claim.spec.node_class_ref.name)
+
+
+def _beyond_limits(view: View, claim: NodeClaim) -> Plan:
+    """The end of a claim that the limits of its NodePool leave no room for."""
+    pool = view.snapshot.node_pools[claim.pool_name]
+    limits = ", ".join(f"{name}: {amount}" for name, amount in sorted((pool.spec.limits or {}).items()))
+    text = f"an instance for it would exceed the limits of NodePool {pool.name} ({limits})"
+    plan = act(deletion(claim, Reason(BEYOND_LIMITS, text), Source.NODE_CLAIMS))
+    return joined((plan, Plan(events=(warning(claim, BEYOND_LIMITS, text),))))
+
+
 def planned(
-    view: View, members: Sequence[NodeClaim], attempt: int, room: SubnetRoom
+    view: View, members: Sequence[NodeClaim], attempt: int, subnets: SubnetRoom, types: Catalogue
 ) -> FleetRequest | FleetProblem | None:
-    """The call for claims that are equal, or why there is none now; None while too little is known of the cluster."""
+    """The call for claims that are equal, of some of these types, or why there is none now; None while too little is
+    known of the cluster."""
     snapshot, first = view.snapshot, members[0]
     node_class: EC2NodeClass | None = view.class_of(first)
     if snapshot.cluster is None or node_class is None:
@@ -272,8 +319,8 @@ def planned(
     return fleet.plan(
         members,
         pool=snapshot.node_pools.get(first.pool_name),
-        node_class=node_class,
-        catalogue=snapshot.types_for(first.pool_name, node_class.name),
+        node_class=nodeclass.as_resolved(node_class, snapshot.class_facts.get(node_class.name)),
+        catalogue=types,
         cluster=snapshot.cluster,
         settings=snapshot.settings,
         out_of_stock=snapshot.out_of_stock,
@@ -281,5 +328,5 @@ def planned(
         attempt=attempt,
         full_subnets=snapshot.full_subnets(node_class.name),
         placement_group=snapshot.placement_group(node_class.name),
-        free_addresses=room.of(node_class.name),
+        free_addresses=subnets.of(node_class.name),
     )

@@ -59,7 +59,7 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
 def _launches(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     """First of all, for pods wait for them."""
     waiting = [whole.snapshot.node_claims[name] for name in turn.all(WAITING, each).spoken]
-    return launch.launch(whole, waiting)
+    return launch.launch(whole, waiting, lambda: turn.all(node_pools.MEMBERS, each).sums)
 
 
 def _claims(turn: Turn, each: View) -> Plan:

@@ -56,10 +56,14 @@ class Held:
     lately: tuple[NodeClaim, ...] = ()
 
 
+#: NodePool, resource (or `nodes`), and whether it is of nodes with a command.
+Part = tuple[str, str, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class _Member:
     state: StateNode
-    counts: tuple[tuple[tuple[str, str], int], ...]
+    counts: tuple[tuple[Part, int], ...]
     lately: bool
 
 
@@ -72,17 +76,17 @@ def _member(view: View, key: str) -> tuple[_Member, datetime | None]:
     return _Member(state, tuple(_counts(state)), until is not None), until
 
 
-def _counts(state: StateNode) -> Iterator[tuple[tuple[str, str], int]]:
-    """Its capacity, once it has an instance and until a command is about it; a malformed one is none."""
-    marked = state.claim is not None and labels.COMMAND in state.claim.metadata.annotations
-    if state.deleting or marked or not state.provider_id:
+def _counts(state: StateNode) -> Iterator[tuple[Part, int]]:
+    """Its capacity, once it has an instance; a malformed one is none."""
+    if state.deleting or not state.provider_id:
         return
+    commanded = state.claim is not None and labels.COMMAND in state.claim.metadata.annotations
     try:
         amounts = {**state.capacity, "nodes": 1}
     except ValueError:
         amounts = {"nodes": 1}
     for name, amount in amounts.items():
-        yield (state.pool_name, name), amount
+        yield (state.pool_name, name, commanded), amount
 
 
 #: The members that speak are those that are to register, or have lately.
@@ -96,10 +100,11 @@ MEMBERS: Step[View, _Member] = Step(
 
 
 def held(members: Asked[_Member], pools: Iterable[str]) -> dict[str, Held]:
-    """By pool, what it has."""
+    """By pool, what it has without the nodes that have a command."""
     amounts: dict[str, dict[str, int]] = {name: dict(_ALWAYS) for name in pools}
-    for (pool, name), amount in members.sums.items():
-        amounts.setdefault(pool, dict(_ALWAYS))[name] = amount
+    for (pool, name, commanded), amount in members.sums.items():
+        if not commanded:
+            amounts.setdefault(pool, dict(_ALWAYS))[name] = amount
     joining: dict[str, list[NodeClaim]] = {}
     lately: dict[str, list[NodeClaim]] = {}
     for member in members.spoken.values():

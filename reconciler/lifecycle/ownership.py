@@ -1,7 +1,7 @@
 """Whether an instance is a NodeClaim's own: what stands on the claim alone does not say so, for others may write there.
 
-The instance's tag names the claim. Before it is tagged, the tag of its launch group is that of the claim, and no other
-claim has it.
+The instance's tag names the claim. Before it is tagged, the tag of its launch group is that of the claim, whose mark is
+valid, and no other claim has it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import warning
 from reconciler.model.cloud import Instance
-from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.model.plan import NOTHING, Plan, Reason, Refusal
 
 NOT_ITS_INSTANCE: Final = "NotItsInstance"
 
@@ -23,25 +23,44 @@ def is_own(view: View, claim: NodeClaim, instance: Instance) -> bool:
     named = instance.tags.get(labels.TAG_NODECLAIM, "")
     if named:
         return named == claim.name
-    group = claim.metadata.annotations.get(labels.LAUNCH_GROUP, "")
+    group = view.group_of(claim)
     others = any(one.name != claim.name for one in view.snapshot.claims_by_instance.get(instance.id, ()))
     return bool(group) and instance.tags.get(labels.LAUNCH_GROUP, "") == group and not others
 
 
+def is_of_another(view: View, claim: NodeClaim, instance: Instance) -> bool:
+    """Whether the instance's tag names another claim that is there."""
+    named = instance.tags.get(labels.TAG_NODECLAIM, "")
+    return named != claim.name and named in view.snapshot.node_claims
+
+
 def kept(view: View, claim: NodeClaim, instance: Instance) -> Plan:
     """The report that a claim goes and the instance that it names stays."""
+    return _report(claim, f"instance {instance.id} is not terminated: {_whose(instance)}")
+
+
+def _whose(instance: Instance) -> str:
     named = instance.tags.get(labels.TAG_NODECLAIM, "")
-    whose = f"its tag {labels.TAG_NODECLAIM} names {named}" if named else "no tag of it says that it is this claim's"
-    return _report(claim, f"instance {instance.id} is not terminated: {whose}")
+    return f"its tag {labels.TAG_NODECLAIM} names {named}" if named else "no tag of it says that it is this claim's"
 
 
-def named_by(view: View, instance: Instance) -> NodeClaim | None:
+def foreign(view: View, claim: NodeClaim) -> Plan:
+    """The report of a claim that is not launched yet and names an instance that is there and is not its own."""
+    instance = view.snapshot.instances.get(claim.assigned_instance)
+    if instance is None or is_own(view, claim, instance):
+        return NOTHING
+    return _report(claim, f"instance {instance.id} does not become the node of this claim: {_whose(instance)}")
+
+
+def named_by(view: View, instance: Instance, *, deleting: bool = False) -> NodeClaim | None:
     """The claim that an instance's tag names, while that claim is there and stays, with another instance.
 
     An instance that is older than the claim is of an earlier claim of that name.
     """
     claim = view.snapshot.node_claims.get(instance.tags.get(labels.TAG_NODECLAIM, ""))
-    if claim is None or not claim.managed or claim.metadata.deleting or claim.assigned_instance in ("", instance.id):
+    if claim is None or not claim.managed or claim.assigned_instance in ("", instance.id):
+        return None
+    if claim.metadata.deleting and not deleting:
         return None
     created = claim.metadata.creation_timestamp
     return claim if created is not None and created <= instance.launched else None
@@ -52,6 +71,13 @@ def strayed(claim: NodeClaim, instance: Instance) -> Plan:
     text = f"its instance is {instance.id} by that instance's tag, and the claim names {claim.assigned_instance}: "
     text += f"{instance.id} is kept, and the other one is not terminated for this claim"
     return _report(claim, text)
+
+
+def is_strayed(view: View, claim: NodeClaim) -> bool:
+    """Whether a claim names an instance that no list of EC2 shows, while the one that was launched for it lives."""
+    if claim.assigned_instance in view.snapshot.instances:
+        return False
+    return any(one.live and named_by(view, one, deleting=True) is claim for one in view.snapshot.instances.values())
 
 
 def _report(claim: NodeClaim, text: str) -> Plan:

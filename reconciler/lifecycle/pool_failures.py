@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from api import labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
 from reconciler.lifecycle import outcomes
@@ -63,7 +62,7 @@ def _blameless(view: View, claim: NodeClaim) -> bool:
     """Nothing to be had for the claim, and some error that is no offering's."""
     if claim.is_true("Launched"):
         return False
-    failure = view.snapshot.launch_failures.get(claim.metadata.annotations.get(labels.LAUNCH_GROUP, ""))
+    failure = view.snapshot.launch_failures.get(view.group_of(claim))
     if failure is None or not outcomes.out_of_capacity(failure):
         return False
     return any(not (error.capacity and error.instance_type and error.zone) for error in failure.errors)

@@ -17,6 +17,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.deletion_guard import released
 from reconciler.lifecycle.drain import drain
 from reconciler.lifecycle.instance_end import adopt_or_release, terminate
+from reconciler.lifecycle.ownership import is_of_another, is_strayed
 from reconciler.lifecycle.progress import Progress, finish
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.volumes import attached
@@ -113,11 +114,17 @@ def _expiring(value: Node | NodeClaim, deadline: datetime) -> Event:
 def _registered_nodes(view: View, claim: NodeClaim) -> tuple[Node, ...]:
     """The nodes that have to go first: those that registered, unless another claim shares them."""
     nodes = view.nodes_of(claim)
-    if len(view.claims.get(claim.status.provider_id, ())) > 1:
+    if len(view.claims.get(claim.status.provider_id, ())) > 1 or not nodes or _of_others(view, claim):
         return ()
     if claim.is_true("Registered"):
         return nodes
     return tuple(node for node in nodes if labels.TERMINATION_FINALIZER in node.metadata.finalizers)
+
+
+def _of_others(view: View, claim: NodeClaim) -> bool:
+    """Whether the node is another instance's than the one that was launched for the claim."""
+    instance = view.snapshot.instances.get(claim.assigned_instance)
+    return is_strayed(view, claim) if instance is None else instance.live and is_of_another(view, claim, instance)
 
 
 def _end_nodes(progress: Progress, nodes: tuple[Node, ...]) -> Progress:

@@ -70,7 +70,7 @@ def _launches(turn: Turn, view: View) -> Iterator[FleetRequest]:
     yield from (action.request for action in view.snapshot.under_way if isinstance(action, LaunchInstances))
     claims = view.snapshot.node_claims
     for name in turn.all(_WAITING, View(turn.noted)).spoken:
-        request = launch.request_of(claims[name])
+        request = launch.request_of(view, claims[name])
         if request is not None:
             yield request
 

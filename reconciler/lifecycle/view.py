@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model.cloud import Instance
+from reconciler.model.launch_marks import UNKNOWN_MARK, LaunchMark
 from reconciler.model.objects import Node
 from reconciler.model.plan import Source
 from reconciler.model.snapshot import Snapshot
@@ -58,6 +60,14 @@ class View:
 
     def instance(self, provider_id: str) -> Instance | None:
         return self.snapshot.instances.get(provider_id.rsplit("/", 1)[-1])
+
+    def group_of(self, claim: NodeClaim) -> str:
+        """The launch group that Kerf itself wrote to a claim; empty when there is none, or no mark covers it."""
+        marked = self.mark_of(claim).group
+        return claim.metadata.annotations.get(labels.LAUNCH_GROUP, "") if marked else ""
+
+    def mark_of(self, claim: NodeClaim) -> LaunchMark:
+        return self.snapshot.launch_marks.get(claim.name, UNKNOWN_MARK)
 
     def listed_after(self, instant: datetime | None) -> bool:
         """Whether EC2's instances were listed completely since then, and lately."""

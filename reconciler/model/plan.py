@@ -17,6 +17,7 @@ from reconciler.model.accounts import Accounts, Measured
 from reconciler.model.cloud import FleetRequest, LaunchTemplate, Message
 from reconciler.model.inventory import Resource
 from reconciler.model.kinds import Ref
+from reconciler.model.launch_marks import MarkedLaunch
 
 
 class Source(StrEnum):
@@ -72,7 +73,8 @@ class CreateNodeClaim(Action):
 class PatchObject(Action):
     """A JSON merge patch. `verb` names the deed (`TaintNode`, `SetConditions`, …); `subresource` is `` or `status`.
 
-    With `resource_version` the write is refused (Conflict) when the object has changed since.
+    With `resource_version` the write is refused (Conflict) when the object has changed since. The executor adds the
+    launch mark that `marks` asks for.
     """
 
     verb: str
@@ -80,6 +82,7 @@ class PatchObject(Action):
     patch: Mapping[str, Any]
     subresource: str = ""
     resource_version: str = ""
+    marks: MarkedLaunch | None = None
 
     @property
     def lane(self) -> str:

@@ -36,6 +36,7 @@ from reconciler.model.indexes import InstanceIndex, PodIndex
 from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
 from reconciler.model.inventory import Inventory
 from reconciler.model.journal import Journal
+from reconciler.model.launch_marks import LaunchMark
 from reconciler.model.overlays import PoolKey
 from reconciler.model.pdbs import Budget, Selectors
 from reconciler.model.plan import Action, Nomination, Reason, Source
@@ -221,6 +222,8 @@ class Snapshot:
     out_of_stock: Mapping[OfferingKey, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What failed fleet calls left, by launch group.
     launch_failures: Mapping[str, LaunchFailure] = field(default_factory=dict, metadata=COMPARED)
+    #: Which launch groups and requests on NodeClaims bear a valid mark, by the NodeClaim's name.
+    launch_marks: Mapping[str, LaunchMark] = field(default_factory=dict, metadata=COMPARED)
     #: Zones that traffic is shifted away from, by name and by ID: until when.
     shifted: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     interruptions: tuple[Interruption, ...] = field(default=(), metadata=NOT_FOR_STEPS)

@@ -28,6 +28,7 @@ from reconciler.ports import Clock, Cloud, Kube, PortError
 from reconciler.runtime.clock import SteadyClock
 from reconciler.runtime.executor import Executor
 from reconciler.runtime.inbox import Changed, ChoreFailed, Done, Inbox, Listed, News, Removed
+from reconciler.runtime.launch_keys import LaunchKeys
 from reconciler.runtime.observer import Observer
 from reconciler.runtime.performing import concerned, target
 from reconciler.runtime.proposer import InlineProposer, ProcessProposer, Proposer
@@ -39,7 +40,7 @@ from reconciler.telemetry.precedence import Precedence
 from reconciler.telemetry.reconciling import reconciling
 from reconciler.telemetry.telemetry import Telemetry
 
-ACTION_THREADS, CHORE_THREADS = 32, 6
+ACTION_THREADS, CHORE_THREADS, WATCH_SECONDS = 32, 6, 30.0
 #: After actions the next look comes this soon: their outcome shows, and may allow the next step.
 SOON = timedelta(milliseconds=10)
 #: A look after a bug in deciding, and the longest time without any look at all.
@@ -50,7 +51,6 @@ LONGEST_BACK_OFF = timedelta(minutes=5)
 REHEARSE_EVERY, REHEARSALS_PAUSE = timedelta(seconds=5), 10
 #: News that come within this time of each other are looked at together; after a slow look there is a pause as long.
 COALESCE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.5
-WATCH_SECONDS = 30.0
 
 
 class Controller:
@@ -71,10 +71,10 @@ class Controller:
         proposer: Proposer | None = None,
         inbox: Inbox | None = None,
         precedence: Precedence | None = None,
+        keys: LaunchKeys | None = None,
     ) -> None:
         clock = SteadyClock.over(clock)
-        self.telemetry = telemetry or Telemetry.quiet(kube, clock)
-        self.inbox = Inbox() if inbox is None else inbox
+        self.telemetry, self.inbox = telemetry or Telemetry.quiet(kube, clock), Inbox() if inbox is None else inbox
         self.state = State(
             settings,
             build=catalogue.build,
@@ -82,22 +82,20 @@ class Controller:
             witness=self._witness,
             unbuilt=self.telemetry.types_failed,
             ailing=self.telemetry.ailing,
+            keys=(keys := keys or LaunchKeys.of_the_process(settings.cluster_name)),
         )
         self.next_due: datetime | None = clock.now()
         #: When the loop last looked: liveness.
         self.looked_at = clock.now()
-        self._clock, self._may_act = clock, may_act
-        self._decide, self._rehearse = decide, rehearse
+        self._clock, self._may_act, self._decide, self._rehearse = clock, may_act, decide, rehearse
         self._rehearsed, self._rehearse_at = False, clock.now()
-        self._memory = Memory()
-        self._precedence = precedence or Precedence()
+        self._memory, self._precedence = Memory(), precedence or Precedence()
         self._inline, self._stopping = inline, threading.Event()
         self._actors = None if inline else ThreadPoolExecutor(ACTION_THREADS, "act")
         self._askers = None if inline else ThreadPoolExecutor(CHORE_THREADS, "ask")
         self._observer = Observer(cloud, clock, self.inbox, self.state, may_act, self._askers)
         self._proposer = proposer or self._own_proposer()
-        self._propose_at = clock.now()
-        self._threads: list[threading.Thread] = []
+        self._propose_at, self._threads = clock.now(), list[threading.Thread]()
         self._latest, self._questions = Plan(), SimpleQueue[Future[Working]]()
         self._reflectors = [
             Reflector(kind, kube, clock, self.inbox, self.telemetry.watch_failed) for kind in kinds.watched(settings)
@@ -109,6 +107,7 @@ class Controller:
             self.inbox,
             fresh=lambda sources: self.state.fresh(sources, clock.now()),
             may_act=may_act,
+            marked=keys.marked,
             pool=self._actors,
         )
 
@@ -185,6 +184,7 @@ class Controller:
         But whoever may have to decide any moment is not to begin with an empty memory.
         """
         self._held_until = None
+        self.state.marks.stand_by(now)
         self._propose_at = max(self._propose_at, now + self.state.settings.disruption_period)
         self._forget_changes()
         if self.state.synced and (now >= self._rehearse_at or self._rehearse_at > now + LONGEST_BACK_OFF):

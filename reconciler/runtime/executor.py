@@ -57,7 +57,8 @@ _GOES_ON = frozenset({OK, "gone", "exists"})
 class Executor:
     """See the module. Without a pool it performs inline.
 
-    `fresh` says whether sources are recent enough for an action that destroys; `may_act` whether the lease holds.
+    `fresh` says whether sources are recent enough for an action that destroys; `may_act` whether the lease holds;
+    `marked` adds the launch mark that an action asks for, or raises PortError.
     """
 
     def __init__(
@@ -69,10 +70,11 @@ class Executor:
         *,
         fresh: Callable[[frozenset[Source]], bool],
         may_act: Callable[[], bool],
+        marked: Callable[[Action], Action] = lambda action: action,
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
         self._kube, self._cloud, self._clock, self._inbox = kube, cloud, clock, inbox
-        self._fresh, self._may_act, self._pool = fresh, may_act, pool
+        self._fresh, self._may_act, self._marked, self._pool = fresh, may_act, marked, pool
         self._busy: dict[str, Sequence[Action]] = {}
         #: Lanes whose outcome is not among the news from which is decided now.
         self._unknown: frozenset[str] = frozenset()
@@ -148,7 +150,7 @@ class Executor:
         if not self._fresh(action.sources):
             return Done(action, STALE, self._clock.now())
         try:
-            value = perform(action, self._kube, self._cloud, self._may_act)
+            value = perform(self._marked(action), self._kube, self._cloud, self._may_act)
         except PortError as error:
             return self._stopped(action, error)
         return Done(action, OK, self._clock.now(), value)

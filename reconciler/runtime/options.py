@@ -199,6 +199,12 @@ class Options:
     webhook_configuration: str = _own(
         "kerf", "WEBHOOK_CONFIGURATION", readers.text, "name of the webhook configurations whose caBundle is kept"
     )
+    launch_key_secret: str = _own(
+        "",
+        "LAUNCH_KEY_SECRET",
+        readers.text,
+        "Secret for the key behind launch marks, made by the leader; empty: each process has its own key",
+    )
     karpenter_service: str = _setting("", "KARPENTER_SERVICE", readers.text, "accepted, without effect")
     enable_profiling: bool = _setting(
         False,

@@ -16,11 +16,12 @@ from reconciler.kube.client import KubeClient
 from reconciler.model.kinds import Kind
 from reconciler.runtime import connecting, debugging, health, signals, status
 from reconciler.runtime.announcing import Announcer
-from reconciler.runtime.certificates import WebhookCertificate
 from reconciler.runtime.clock import SteadyClock, SystemClock
 from reconciler.runtime.connecting import NAMESPACE_FILE, Where
 from reconciler.runtime.controller import Controller
 from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
+from reconciler.runtime.keepers import Keepers
+from reconciler.runtime.launch_keys import LaunchKeys
 from reconciler.runtime.leader import Leader, own_identity
 from reconciler.runtime.leases import LeaseName
 from reconciler.runtime.loudness import Loudness
@@ -40,8 +41,6 @@ from reconciler.telemetry.turns import KEPT
 
 #: Actions under way may take so long to end when the process is asked to; Kubernetes kills after 30 s.
 GRACE_SECONDS = 20.0
-CERTIFICATES_EVERY = timedelta(hours=1)
-CERTIFICATES_AGAIN = timedelta(seconds=10)
 #: New objects before the collector looks at the young; how often it then looks at older ones, and (never) at all.
 COLLECTOR_THRESHOLDS = (2_000, 5, 1_000_000)
 COLLECT_EVERY_SECONDS = 300.0
@@ -117,6 +116,7 @@ class Process:
             process=self._identity,
         )
         self._leader = None if options.disable_leader_election else self._election()
+        self._keys, self._leads_now = LaunchKeys(options.cluster_name), threading.Event()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
         self._controller = Controller(
             kube=self._kube,
@@ -126,12 +126,14 @@ class Process:
             telemetry=self._telemetry,
             may_act=self._may_act,
             precedence=self._precedence,
+            keys=self._keys,
         )
         waiting = self._metrics.news.labels(name="inbox", controller="loop", priority="")
         waiting.set_function(lambda: len(self._controller.inbox))
 
     def ask_to_stop(self) -> None:
         self._stop.set()
+        self._leads_now.set()
         self._controller.inbox.wake()
 
     def run(self) -> int:
@@ -139,9 +141,18 @@ class Process:
         servers = self._serve()
         self._controller.start()
         lead = self._thread("lead", self._lead)
+        keepers, controller = self._keepers(), self._controller
+        launch_key = partial(
+            keepers.launch_key,
+            self._keys,
+            earlier_key_in_use=lambda: controller.state.marks.earlier_key_in_use,
+            changed=controller.inbox.wake,
+            at_once=self._leads_now,
+        )
         threads = [
             self._thread("karpenter", self._watch_karpenter),
-            self._thread("certificates", self._keep_certificates),
+            self._thread("certificates", keepers.certificates),
+            self._thread("launch key", launch_key),
             self._thread("collector", self._keep_collector_quiet),
         ]
         self._log.info("starting", cluster=self._options.cluster_name, server=self._kube.server)
@@ -168,7 +179,7 @@ class Process:
     def _give_up(self, lead: threading.Thread) -> None:
         """The lease, as soon as nothing is under way any more: from then on another may act."""
         self._log.info("stopping")
-        self._stop.set()
+        self.ask_to_stop()
         finished = self._controller.finish(self._grace_seconds)
         self._ended.set()
         lead.join(5.0)
@@ -240,6 +251,18 @@ class Process:
 
     def _may_act(self) -> bool:
         return (self._leader is None or self._leader.may_act()) and self._karpenter.may_act()
+
+    def _keepers(self) -> Keepers:
+        return Keepers(
+            kube=self._kube,
+            clock=self._clock,
+            options=self._options,
+            namespace=self._namespace,
+            log=self._log,
+            telemetry=self._telemetry,
+            leads=lambda: self._leader is None or self._leader.may_act(),
+            stop=self._stop,
+        )
 
     def _serve(self) -> list[health.Server]:
         probes = {"/healthz": health.check(self._stuck), "/readyz": health.check(self._unready, self._remark)}
@@ -323,6 +346,7 @@ class Process:
         def changed(leading: bool) -> None:
             gauge.set(1 if leading else 0)
             self._log.info("leading" if leading else "not leading any more")
+            self._leads_now.set()
             self._controller.inbox.wake()
 
         self._leader.run(self._ended, changed)
@@ -346,32 +370,6 @@ class Process:
         gc.set_threshold(*COLLECTOR_THRESHOLDS)
         while not self._stop.wait(COLLECT_EVERY_SECONDS):
             _put_aside()
-
-    def _keep_certificates(self) -> None:
-        options = self._options
-        if not options.webhook_service:
-            return
-        keeper = WebhookCertificate(
-            self._kube,
-            namespace=self._namespace,
-            service=options.webhook_service,
-            secret=options.webhook_cert_secret,
-            configuration=options.webhook_configuration,
-        )
-        while not self._stop.is_set():
-            self._stop.wait(self._keep_once(keeper).total_seconds())
-
-    def _keep_once(self, keeper: WebhookCertificate) -> timedelta:
-        """When to look again."""
-        if self._leader is not None and not self._leader.may_act():
-            return CERTIFICATES_AGAIN
-        try:
-            if keeper.keep(self._clock.now()):
-                self._log.info("wrote the webhook's certificate", Secret={"name": self._options.webhook_cert_secret})
-        except Exception as error:  # the webhook's trouble must not become the controller's
-            self._telemetry.trouble("keeping the webhook's certificate failed", "", error)
-            return CERTIFICATES_AGAIN
-        return CERTIFICATES_EVERY
 
 
 def _server(

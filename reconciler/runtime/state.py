@@ -52,6 +52,8 @@ from reconciler.runtime.inbox import (
     Withheld,
 )
 from reconciler.runtime.inventories import Inventories
+from reconciler.runtime.launch_keys import LaunchKeys
+from reconciler.runtime.marks import Marks
 from reconciler.runtime.node_changes import NodeChanges
 from reconciler.runtime.noticing import grace_of, makes_room
 from reconciler.runtime.promises import Promises
@@ -72,7 +74,8 @@ Witness = Callable[[Kind, Any | None, Any | None], None]
 class State:
     """See the module. `interpret` reads a message of the interruption queue; `build` makes a catalogue.
 
-    `unbuilt` is told of a node class for which that failed, `ailing` of the category of each ailment that is new.
+    `unbuilt` is told of a node class for which that failed, `ailing` of the category of each ailment that is new;
+    `keys` check launch marks.
     """
 
     def __init__(
@@ -84,30 +87,27 @@ class State:
         witness: Witness = lambda kind, old, new: None,
         unbuilt: Callable[[str, Exception], None] = lambda name, error: None,
         ailing: Callable[[str], None] = lambda category: None,
+        keys: LaunchKeys | None = None,
     ) -> None:
         self.settings = settings
-        self.cluster = Cluster()
-        self.fleet = Fleet()
-        self.batch = BatchWindow()
+        self.cluster, self.fleet, self.batch = Cluster(), Fleet(), BatchWindow()
         self.catalogues = Catalogues(settings, build, unbuilt)
         self.inventories, self._node_changes = Inventories(), NodeChanges()
+        self.marks = Marks(keys or LaunchKeys.of_the_process(settings.cluster_name))
         self.cluster_facts: ClusterFacts | None = None
-        self.evictions, self.actions = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS)
-        self.freshness = Freshness()
+        self.evictions, self.actions, self.freshness = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS), Freshness()
         self.proposals: tuple[Proposal, ...] = ()
         self.kept: Mapping[str, Reason] = {}
         #: Actions that were under way when the latest news were not in; objects that changed since the slow half was
         #: last asked, None for one that is gone.
         self.under_way: tuple[Action, ...] = ()
         self.changes: dict[Ref, Any | None] = {}
-        self._interpret, self._witness = interpret, witness
-        self._watched = kinds.watched(settings)
-        self._listed: set[str] = set()
-        self._ailments, self._shifts = Ailments(ailing), ZonalShifts()
+        self._interpret, self._witness, self._watched = interpret, witness, kinds.watched(settings)
+        self._listed, self._shifts = set[str](), ZonalShifts()
+        self._ailments = Ailments(ailing)
         self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
-        self._promises = Promises()
+        self._promises, self._accounts = Promises(), NO_ACCOUNTS
         self._now: datetime | None = None
-        self._accounts = NO_ACCOUNTS
         self._restless: set[str] = set()
 
     @property
@@ -142,10 +142,9 @@ class State:
         back, self._now = (self._now or now) - now, now
         if back <= timedelta(0):
             return
-        for kept in (self.batch, self.evictions, self.actions, self.fleet, self.catalogues, self._promises):
+        short = (self.batch, self.evictions, self.actions, self.fleet, self._promises, self.marks)
+        for kept in (*short, self.catalogues, self.inventories, self._node_changes):
             kept.set_back(back)
-        self.inventories.set_back(back)
-        self._node_changes.set_back(back)
         self._interruptions = {id_: (one, at - back) for id_, (one, at) in self._interruptions.items()}
         self.proposals = ()
 
@@ -301,6 +300,7 @@ class State:
             self.batch.forget((new or old).metadata.uid)  # type: ignore[union-attr]
 
     def _noticed_claim(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:
+        self.marks.noticed(old, new, now)
         if new is not None and (new.metadata.deleting or not new.is_true("Initialized")):
             self._restless.add(new.name)
         elif (claim := new or old) is not None:
@@ -368,6 +368,7 @@ class State:
             instances=self.fleet.instances,
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),
             launch_failures=MappingProxyType(self.fleet.failures(now)),
+            launch_marks=self.marks.at(self._objects(kinds.NODE_CLAIM), now),
             shifted=self._shifted(now),
             impairments=self._ailments.at(now),
             examined_at=self._ailments.examined_at,
@@ -394,7 +395,6 @@ class State:
     def _forget_old(self, now: datetime) -> None:
         self._promises.forget_old(now)
         self.freshness.forget_later_than(now)
-        for id_ in [i for i, (_, at) in self._interruptions.items() if now - at > INTERRUPTIONS_KEPT]:
-            del self._interruptions[id_]
-        if self.proposals and any(p.made_at is None or now - p.made_at > PROPOSALS_KEPT for p in self.proposals):
-            self.proposals = tuple(p for p in self.proposals if p.made_at and now - p.made_at <= PROPOSALS_KEPT)
+        kept = {i: one for i, one in self._interruptions.items() if now - one[1] <= INTERRUPTIONS_KEPT}
+        self._interruptions = kept
+        self.proposals = tuple(p for p in self.proposals if p.made_at and now - p.made_at <= PROPOSALS_KEPT)

@@ -97,6 +97,7 @@ NODES: Final = (
     ),
     ListedEvent(_BOTH, "NodeUnhealthy", WARNING, "It is sick, and replaced for it", karpenter=OWN),
     ListedEvent(_BOTH, "Expiring", EITHER, "It is about to expire; a warning when something holds it", "1 h", OWN),
+    ListedEvent(_CLAIM, "LimitsExceeded", WARNING, "Its NodePool's limits leave no room; it is deleted", karpenter=OWN),
     ListedEvent(_CLAIM, "NotItsInstance", WARNING, "It names an instance that is not its own by tags", karpenter=OWN),
     ListedEvent(_CLAIM, "DisruptionLaunching", NORMAL, "It replaces another, which is named", _HOURLY),
     ListedEvent(_CLAIM, "DisruptionWaitingReadiness", NORMAL, "The replacement is not ready yet", _HOURLY),

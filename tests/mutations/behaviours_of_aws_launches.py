@@ -170,10 +170,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _LAUNCH,
-                "    room = SubnetRoom(view, requests.values())",
-                "    notes = (claim.metadata.annotations for claim in view.snapshot.node_claims.values())\n"
-                '    texts = (own.get(labels.LAUNCH_REQUEST, "") for own in notes)\n'
-                "    room = SubnetRoom(view, filter(None, map(read, texts)))",
+                "    room = Room(SubnetRoom(view, requests.values()), ",
+                "    every = (request_of(view, claim) for claim in view.snapshot.node_claims.values())\n"
+                "    room = Room(SubnetRoom(view, filter(None, every)), ",
             ),
         ),
     ),

@@ -38,8 +38,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/lifecycle/node_pools.py",
-                "    if state.deleting or marked or not state.provider_id:",
-                "    if state.deleting or not state.provider_id:",
+                "        if not commanded:\n            amounts.setdefault(pool, dict(_ALWAYS))[name] = amount",
+                "        amounts.setdefault(pool, dict(_ALWAYS))[name] = amounts[pool].get(name, 0) + amount",
             ),
         ),
     ),

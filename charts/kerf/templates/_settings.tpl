@@ -70,11 +70,17 @@ VM_MEMORY_OVERHEAD_PERCENT: vmMemoryOverheadPercent
 {{- range $variable, $key := fromYaml (include "kerf.variables" .) }}
 - {name: {{ $variable }}, value: {{ include "kerf.setting" (list $ $key) | quote }}}
 {{- end }}
+- {name: LAUNCH_KEY_SECRET, value: {{ include "kerf.launchKeySecret" . | quote }}}
 {{- if include "kerf.makesCertificate" . }}
 - {name: WEBHOOK_CONFIGURATION, value: {{ include "kerf.fullname" . | quote }}}
 - {name: WEBHOOK_SERVICE, value: "{{ include "kerf.fullname" . }}-webhook"}
 - {name: WEBHOOK_CERT_SECRET, value: {{ include "kerf.webhookCertSecret" . | quote }}}
 {{- end }}
+{{- end -}}
+
+{{/* The Secret of the key behind launch marks. The controller makes it. */}}
+{{- define "kerf.launchKeySecret" -}}
+{{ include "kerf.fullname" . }}-launch-key
 {{- end -}}
 
 {{/* The text of a setting, empty for one that is null; takes the root context and its key. */}}

@@ -35,6 +35,7 @@ from reconciler.model.cloud import (
 )
 from reconciler.model.instance_type import InstanceType, Offering
 from reconciler.model.kinds import Ref
+from reconciler.model.launch_marks import LaunchMark
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import (
     Action,
@@ -54,6 +55,8 @@ from reconciler.model.plan import (
 )
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import LaunchFailure, Snapshot
+from reconciler.runtime.launch_keys import LaunchKeys
+from reconciler.runtime.marks import Marks
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CLUSTER = ClusterFacts(
@@ -151,6 +154,8 @@ class World:
         self.class_facts: dict[str, ClassFacts] = {"default": FACTS}
         self.dry_runs: dict[str, DryRun] = {}
         self.objection: tuple[str, str] | None = None
+        self.keys = LaunchKeys.of_the_process("demo")
+        self.marks, self._seen = Marks(self.keys), dict[str, NodeClaim]()
         #: A class that is tried is tried again for ever; who wants that says so.
         self.settings = Settings(cluster_name="demo", disable_dry_run=True)
         for value in objects:
@@ -209,6 +214,13 @@ class World:
         self.listed = self.now
 
     # --- deciding and obeying
+    def _marked(self) -> Mapping[str, LaunchMark]:
+        claims = {ref.name: value for ref, value in self.objects.items() if ref.kind == "NodeClaim"}
+        for name in {*claims, *self._seen}:
+            self.marks.noticed(self._seen.get(name), claims.get(name), self.now)
+        self._seen = claims
+        return self.marks.at(claims, self.now)
+
     def snapshot(self) -> Snapshot:
         fresh = dict.fromkeys(Source, self.now) | {Source.INSTANCES: self.listed}
         known = {
@@ -218,6 +230,7 @@ class World:
             "catalogues": {"default": (large(),)},
             "instances": dict(sorted(self.instances.items())),
             "launch_failures": self.failures,
+            "launch_marks": self._marked(),
             "fresh_at": fresh,
         }
         return cluster.build(self.objects.values(), now=self.now, settings=self.settings, **known | self.facts)
@@ -248,7 +261,9 @@ class World:
         raise AssertionError(f"nobody can do {action!r}")
 
     @_do.register
-    def _(self, action: PatchObject) -> None:
+    def _(self, asked: PatchObject) -> None:
+        action = self.keys.marked(asked)
+        assert isinstance(action, PatchObject)
         old = self.objects.get(action.ref)
         if old is None or action.resource_version not in ("", old.metadata.resource_version):
             return

@@ -1,0 +1,101 @@
+"""What a replica keeps in Secrets: the webhook's certificate and the key for launch marks. One thread each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from reconciler.ports import Clock
+from reconciler.runtime.certificates import Requests, WebhookCertificate
+from reconciler.runtime.launch_keys import LaunchKeys
+from reconciler.runtime.launch_secret import LaunchSecret
+from reconciler.runtime.options import Options
+from reconciler.telemetry.logs import Logger
+from reconciler.telemetry.telemetry import Telemetry
+
+CERTIFICATES_EVERY: Final = timedelta(hours=1)
+CERTIFICATES_AGAIN: Final = timedelta(seconds=10)
+LAUNCH_KEY_EVERY, LAUNCH_KEY_AGAIN = timedelta(minutes=5), timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Keepers:
+    """`namespace` is the controller's own, `leads` says whether this process may write, `stop` ends both threads."""
+
+    kube: Requests
+    clock: Clock
+    options: Options
+    namespace: str
+    log: Logger
+    telemetry: Telemetry
+    leads: Callable[[], bool]
+    stop: threading.Event
+
+    # --- the webhook's certificate ------------------------------------------------------------------------------
+    def certificates(self) -> None:
+        """Keep the webhook's certificate until stopped, when this installation makes it."""
+        options = self.options
+        if not options.webhook_service:
+            return
+        keeper = WebhookCertificate(
+            self.kube,
+            namespace=self.namespace,
+            service=options.webhook_service,
+            secret=options.webhook_cert_secret,
+            configuration=options.webhook_configuration,
+        )
+        while not self.stop.is_set():
+            self.stop.wait(self._certificate_once(keeper).total_seconds())
+
+    def _certificate_once(self, keeper: WebhookCertificate) -> timedelta:
+        """When to look again."""
+        if not self.leads():
+            return CERTIFICATES_AGAIN
+        try:
+            if keeper.keep(self.clock.now()):
+                self.log.info("wrote the webhook's certificate", Secret={"name": self.options.webhook_cert_secret})
+        except Exception as error:  # the webhook's trouble must not become the controller's
+            self.telemetry.trouble("keeping the webhook's certificate failed", "", error)
+            return CERTIFICATES_AGAIN
+        return CERTIFICATES_EVERY
+
+    # --- the key for launch marks -------------------------------------------------------------------------------
+    def launch_key(
+        self,
+        keys: LaunchKeys,
+        earlier_key_in_use: Callable[[], bool],
+        changed: Callable[[], None],
+        at_once: threading.Event,
+    ) -> None:
+        """Keep the key until stopped. `changed` is called after each look that came off; `at_once` asks for a look."""
+        name = self.options.launch_key_secret
+        if not name or not self.namespace:
+            keys.use_own()
+            return
+        secret = LaunchSecret(
+            self.kube,
+            keys,
+            namespace=self.namespace,
+            name=name,
+            leads=self.leads,
+            earlier_key_in_use=earlier_key_in_use,
+            replaced=lambda: self.log.error("replaced a malformed key for launch marks", Secret={"name": name}),
+        )
+        while True:
+            at_once.clear()
+            if self.stop.is_set():  # looked at after the clear: whoever stops this process sets `at_once` as well
+                return
+            pause = self._key_once(secret)
+            changed()
+            at_once.wait(pause.total_seconds())
+
+    def _key_once(self, secret: LaunchSecret) -> timedelta:
+        try:
+            known = secret.keep()
+        except Exception as error:
+            self.telemetry.trouble("the key for launch marks cannot be kept", "", error)
+            return LAUNCH_KEY_AGAIN
+        return LAUNCH_KEY_EVERY if known else LAUNCH_KEY_AGAIN
