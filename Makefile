@@ -118,6 +118,7 @@ long: $(VENV)/.dev  ## what is too long for `make test`: all seeds, planted bugs
 
 manifests: $(VENV)/.base  ## render api/crds into manifests/crds and charts/kerf-crd, the pages of docs/reference
 	@$(BIN)/python -m api.crds render manifests/crds charts/kerf-crd/files
+	@$(BIN)/python -m api.written_annotations charts/kerf/files/written-annotations.yaml
 	@$(BIN)/python -m api.lint.rulebook docs/reference/rules.md
 	@$(BIN)/python -m api.crds.reference docs/reference/api.md
 	@$(BIN)/python -m reconciler.cli.reference docs/reference

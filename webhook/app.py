@@ -93,7 +93,8 @@ def create_app(settings: Settings | None = None, metrics: Metrics | None = None)
     lint.prepare()
     app = Flask("webhook", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = chosen.body_bytes
-    for path, judge in (("/mutate", verdict.mutate), ("/validate", verdict.check)):
+    judges = (("/mutate", verdict.mutate), ("/validate", verdict.check), ("/annotations", verdict.check_annotations))
+    for path, judge in judges:
         app.add_url_rule(path, path[1:], _door(path, judge, chosen, metrics), methods=["POST"])
     app.add_url_rule("/healthz", "healthz", _ok)
     app.add_url_rule("/readyz", "readyz", _ok)

@@ -29,7 +29,7 @@ class Review:
     """One question: may `new` be written, in place of `old` if that is not None?
 
     `resource` is `<plural>.<group>`; `namespace` is empty for objects of the whole cluster; `new` is None where the
-    operation has no object.
+    operation has no object. `user` is the name of the account that sends the request; empty when it is not given.
     """
 
     uid: str
@@ -40,6 +40,7 @@ class Review:
     name: str
     new: Mapping[str, Any] | None
     old: Mapping[str, Any] | None
+    user: str = ""
 
 
 def parse(body: bytes) -> Review:
@@ -64,7 +65,7 @@ def _review(request: Mapping[str, Any]) -> Review:
     resource = request.get("resource")
     if not isinstance(resource, dict):
         raise NotAReview("the request names no resource")
-    new, old = request.get("object"), request.get("oldObject")
+    new, old, user = request.get("object"), request.get("oldObject"), request.get("userInfo")
     return Review(
         uid=request["uid"],
         operation=_text(request.get("operation")),
@@ -74,6 +75,7 @@ def _review(request: Mapping[str, Any]) -> Review:
         name=_text(request.get("name")),
         new=new if isinstance(new, dict) else None,
         old=old if isinstance(old, dict) else None,
+        user=_text(user.get("username")) if isinstance(user, dict) else "",
     )
 
 

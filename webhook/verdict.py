@@ -3,7 +3,7 @@
 Mutating webhooks run before the API server's own schema and CEL checks, validating ones after. So `mutate` refuses as
 well, or the user would meet the API server's words instead of ours. On an update a fault that the old object had
 already is only a warning: nobody should be kept from fixing one thing because another was wrong before. Deletions are
-judged in `deletions.py`.
+judged in `deletions.py`, annotations in which Kerf keeps its own state in `own_annotations.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from api import crds
 from api.defaulting import patch
 from api.lint import LintSettings, Problem, validate
 
-from . import deletions
+from . import deletions, own_annotations
 from .review import Review, allowed, denied, forbidden
 
 _WRITES: Final = ("CREATE", "UPDATE")
@@ -70,6 +70,16 @@ def check(review: Review, most: int) -> Verdict:
     if errors:
         return Verdict(denied(review.uid, _message(review, errors, most), warnings), "denied")
     return Verdict(allowed(review.uid, warnings), "allowed")
+
+
+def check_annotations(review: Review, _most: int) -> Verdict:
+    """Refuse a change of an annotation that only Kerf may make, and nothing else."""
+    if not own_annotations.is_ours(review):
+        return Verdict(allowed(review.uid), "skipped")
+    objection = own_annotations.objection(review)
+    if objection:
+        return Verdict(forbidden(review.uid, objection), "denied")
+    return Verdict(allowed(review.uid), "allowed")
 
 
 def _judged(review: Review, settings: LintSettings) -> tuple[list[Problem], list[Problem]]:

@@ -22,6 +22,7 @@ from .processes import Component, free_ports
 from .stages import STOPPED_LABEL, KubeletDelays, write_stages
 
 API_RATE: Final = ("--kube-api-qps=2000", "--kube-api-burst=4000")
+ADMINISTRATOR: Final = "kerf:admin"
 PROBE_SECONDS: Final = 2.0
 COMPACTION_SECONDS: Final = 10.0
 LEASE_SECONDS: Final = 40
@@ -47,7 +48,7 @@ class ComponentFactory:
         )
         self._authority = CertificateAuthority(folder)
         self._serving = self._authority.server("kube-apiserver")
-        self._admin = self._authority.client("kerf:admin", "system:masters")
+        self._admin = self._authority.client(ADMINISTRATOR, "system:masters")
         self._signing_key = write_signing_key(folder / "service-accounts.key")
         self.server: Final = f"https://127.0.0.1:{self._api_port}"
         self.ca_file: Final = self._authority.certificate

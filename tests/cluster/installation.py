@@ -53,7 +53,8 @@ class Installation:
 
     With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does. With
     `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see `wait`).
-    `values` are further values of the chart. The boots of instances differ by up to `uneven_seconds`.
+    `values` are further values of the chart. The boots of instances differ by up to `uneven_seconds`. Without
+    `controller` the charts are installed and the webhook runs, but no controller, and there is no AWS.
     """
 
     def __init__(
@@ -67,10 +68,12 @@ class Installation:
         kept_running: bool = False,
         values: Mapping[str, str] = {},
         uneven_seconds: float = 0.0,
+        controller: bool = True,
     ) -> None:
         self.control_plane, self._folder, self._webhook, self._values = control_plane, folder, webhook, values
         self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
         self._proxied, self._kept_running, self._uneven_seconds = proxied, kept_running, uneven_seconds
+        self._controller = controller
         #: The processes that have ended by themselves, one entry each time.
         self.ended: list[str] = []
         self._restarts: dict[str, float] = {}
@@ -82,6 +85,17 @@ class Installation:
         self._settings: dict[str, str] = {}
 
     def __enter__(self) -> Installation:
+        if self._controller:
+            self._start_aws()
+        self._install_charts(self._chart_values())
+        self._settings = self._chart_settings()
+        if self._webhook:
+            self.start_webhook()
+        if self._controller:
+            self.start_controller()
+        return self
+
+    def _start_aws(self) -> None:
         self.aws.start()
         if self._proxied:
             plane = self.control_plane
@@ -90,12 +104,6 @@ class Installation:
         kubeconfig = self.control_plane.kubeconfig
         self._bootstrapper = Bootstrapper(self.aws, kubeconfig, uneven_seconds=self._uneven_seconds)
         self._bootstrapper.start()
-        self._install_charts(self._chart_values())
-        self._settings = self._chart_settings()
-        if self._webhook:
-            self.start_webhook()
-        self.start_controller()
-        return self
 
     def __exit__(self, *_: object) -> None:
         for name in list(self._processes):

@@ -27,6 +27,7 @@ from tests.adoption.differences import differences, unexplained
 from tests.adoption.world import Adopted
 from tests.simulation.trouble import lives
 
+from .components import ADMINISTRATOR
 from .control_plane import ControlPlane
 from .fleet import is_true
 from .installation import CLUSTER_NAME, ROOT, Installation
@@ -90,7 +91,9 @@ def kerf(
     control_plane: ControlPlane, lease: HeldLease, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("adoption")
-    with Installation(control_plane, folder, families=("c6a", "m6a")) as installation:
+    # The administrator makes what Karpenter's account would make.
+    values = {"webhook.trustedAccounts[0]": ADMINISTRATOR}
+    with Installation(control_plane, folder, families=("c6a", "m6a"), values=values) as installation:
         installation.stop_controller()  # it comes when all of this has been there for long
         release(installation, folder)
         Legacy(installation, KubeClient.from_kubeconfig(str(control_plane.kubeconfig))).make()

@@ -3,6 +3,7 @@ it, and who hands its CA on."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from api.written_annotations import WRITTEN
 from reconciler.model import kinds
 from reconciler.runtime.options import Options
 from reconciler.runtime.settings import parse
@@ -167,7 +169,7 @@ def test_two_makers_of_one_certificate_are_refused(helm: Helm, also: str) -> Non
 def test_deletions_are_asked_about_but_never_kept_from_anybody(helm: Helm) -> None:
     """Even where nothing else passes unchecked."""
     _, validating = configurations(rendered(helm, "webhook.failurePolicy=Fail"))
-    ordinary, deletion = validating["webhooks"]
+    ordinary, annotations, deletion = validating["webhooks"]
     assert (ordinary["failurePolicy"], deletion["failurePolicy"]) == ("Fail", "Ignore")
     assert ordinary["clientConfig"] == deletion["clientConfig"]
     assert {operation for rule in deletion["rules"] for operation in rule["operations"]} == {"DELETE"}
@@ -177,8 +179,39 @@ def test_deletions_are_asked_about_but_never_kept_from_anybody(helm: Helm) -> No
     }
     (condition,) = deletion["matchConditions"]
     assert set(re.findall(r"'([a-z0-9.]+\.[a-z.]+)'", condition["expression"])) == set(GUARDED)
-    (only,) = configurations(rendered(helm, "webhook.deletionGuard=false"))[1]["webhooks"]
-    assert only["name"] == ordinary["name"]
+    others = configurations(rendered(helm, "webhook.deletionGuard=false"))[1]["webhooks"]
+    assert [one["name"] for one in others] == [ordinary["name"], annotations["name"]]
+
+
+def own_annotations(helm: Helm, **webhook: Any) -> tuple[dict[str, Any], list[str], list[str]]:
+    """The webhook, the accounts that the API server does not call it for, and the annotations that it calls it for."""
+    mutating, validating = configurations(helm.template(values={"webhook": webhook}))
+    assert len(mutating["webhooks"]) == 1
+    (found,) = [one for one in validating["webhooks"] if one["name"] == "annotations.webhook.kerf.sh"]
+    trusted, written = (re.findall(r"\[\".*?\"\]", one["expression"]) for one in found["matchConditions"])
+    return found, json.loads(trusted[0]), json.loads(written[0])
+
+
+def test_changes_of_kerfs_own_annotations_are_reviewed(helm: Helm) -> None:
+    found, _, written = own_annotations(helm, failurePolicy="Fail")
+    assert found["failurePolicy"] == "Fail"
+    assert found["clientConfig"]["service"]["path"] == "/annotations"
+    kinds = {name for rule in found["rules"] for name in rule["resources"]}
+    assert kinds == {"nodepools", "nodeclaims", "ec2nodeclasses"}
+    assert {operation for rule in found["rules"] for operation in rule["operations"]} == {"CREATE", "UPDATE"}
+    assert written == sorted(set().union(*WRITTEN.values()))
+    elsewhere, *_ = own_annotations(helm, url="https://10.0.0.5:8443/")
+    assert elsewhere["clientConfig"] == {"url": "https://10.0.0.5:8443/annotations"}
+
+
+def test_trusted_accounts_are_kerfs_own_and_those_of_the_values(helm: Helm) -> None:
+    own = "system:serviceaccount:kerf:kerf"
+    karpenters = [f"system:serviceaccount:{namespace}:karpenter" for namespace in ("kube-system", "karpenter")]
+    assert own_annotations(helm)[1] == [own, *karpenters]
+    assert own_annotations(helm, trustedAccounts=[])[1] == [own]
+    assert own_annotations(helm, trustedAccounts=None)[1] == [own]
+    odd = ["o'neil@example.com", 'a"b', "back\\slash", "arn:aws:iam::1:user/é<x>"]
+    assert own_annotations(helm, trustedAccounts=odd)[1] == [own, *odd]
 
 
 def test_without_the_webhook_nothing_of_it_is_there(helm: Helm) -> None:

@@ -89,6 +89,7 @@ GIVEN: Final[dict[str, Any]] = {
     "webhook.failurePolicy": "Fail",
     "webhook.resources": {"requests": {"cpu": 1}},
     "webhook.topologySpreadConstraints": SPREAD,
+    "webhook.trustedAccounts": ["given"],
     "webhook.url": "https://given.example.com:8443",
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.mutations import (
     planted_at_night,
     planted_in_adoption,
+    planted_in_annotations,
     planted_in_argocd,
     planted_in_aws,
     planted_in_bounds,
@@ -29,6 +30,7 @@ BUGS = (
     *planted_in_lifecycle.BUGS,
     *planted_in_disruption.BUGS,
     *planted_in_deletions.BUGS,
+    *planted_in_annotations.BUGS,
     *planted_in_consolidation.BUGS,
     *planted_in_scheduling.BUGS,
     *planted_in_runtime.BUGS,

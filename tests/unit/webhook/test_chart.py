@@ -8,9 +8,11 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from api import crds
+from api.written_annotations import WRITTEN, chart_list
 from webhook import verdict
 
-TEMPLATE = Path(__file__).resolve().parents[3] / "charts/kerf/templates/webhook.yaml"
+CHART = Path(__file__).resolve().parents[3] / "charts/kerf"
+TEMPLATE = CHART / "templates/webhook.yaml"
 
 
 def rules() -> list[dict[str, Any]]:
@@ -37,3 +39,9 @@ def test_the_rules_name_every_kind_in_its_version_and_scope() -> None:
 def test_only_writes_of_objects_are_asked_about() -> None:
     assert all(rule["operations"] == ["CREATE", "UPDATE"] for rule in rules())
     assert not any("/" in resource for rule in rules() for resource in rule["resources"])
+
+
+def test_the_list_for_the_match_conditions_has_each_annotation_that_kerf_writes() -> None:
+    text = (CHART / "files/written-annotations.yaml").read_text()
+    assert text == chart_list(), "run make manifests"
+    assert YAML(typ="safe").load(text) == sorted(set().union(*WRITTEN.values()))

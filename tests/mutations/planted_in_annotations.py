@@ -1,0 +1,57 @@
+"""The planted bugs of annotations in which Kerf keeps its own state: another account may change them after all."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit
+
+_LIST = "api/written_annotations.py"
+_UNIT = "tests/unit/webhook/test_own_annotations.py"
+
+BUGS = (
+    Bug(
+        "new objects not looked at",
+        "A new NodeClaim may have the annotations of a launch.",
+        (
+            Edit(
+                _LIST,
+                "            if old is not None or key not in _ON_NEW",
+                "            if old is not None and key not in _ON_NEW",
+            ),
+        ),
+        (f"{_UNIT}::test_another_account_may_not_write_it",),
+    ),
+    Bug(
+        "values not compared",
+        "An annotation that is there may have another value.",
+        (
+            Edit(
+                _LIST,
+                "        elif key in new and new[key] != before[key]:",
+                "        elif key in new and not before[key]:",
+            ),
+        ),
+        (f"{_UNIT}::test_another_account_may_not_write_it",),
+    ),
+    Bug(
+        "empty annotation let through",
+        "An empty value counts as no annotation.",
+        (
+            Edit(
+                _LIST, "        if key in new and key not in before:", "        if new.get(key) and key not in before:"
+            ),
+        ),
+        (f"{_UNIT}::test_another_account_may_not_write_it",),
+    ),
+    Bug(
+        "record of garbage removable",
+        "The count of terminated instances begins again as often as an editor of NodePools wants.",
+        (Edit(_LIST, "WRITTEN[kind] - {labels.GARBAGE}", "WRITTEN[kind]"),),
+        (f"{_UNIT}::test_nothing_of_a_claim_may_be_removed_and_of_parents_not_the_terminated_instances",),
+    ),
+    Bug(
+        "state of claims removable",
+        "Another account may remove the launch request of a NodeClaim.",
+        (Edit(_LIST, "        elif key in before and key not in new:\n", "        elif key in before and not new:\n"),),
+        (f"{_UNIT}::test_nothing_of_a_claim_may_be_removed_and_of_parents_not_the_terminated_instances",),
+    ),
+)
