@@ -34,6 +34,7 @@ from . import (
     rules_nodeoverlay,
     rules_nodepool,
     schema,
+    written_annotations,
 )
 from .plain import plain
 from .problem import Problem, Severity, Steps, at, ordered, path_text, ratcheted, shown
@@ -45,12 +46,13 @@ __all__ = ["LintSettings", "Problem", "Severity", "Steps", "ordered", "path_text
 
 Advice = Callable[[Known], Iterator[Problem]]
 
-_RUNTIME: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]]] = {
-    "NodePool": rules_nodepool.check,
-    "NodeClaim": rules_nodeclaim.check,
-    "EC2NodeClass": rules_ec2nodeclass.check,
-    "NodeOverlay": rules_nodeoverlay.check,
-    "CapacityBuffer": rules_capacitybuffer.check,
+_RUNTIME: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], Iterator[Problem]], ...]]] = {
+    # The controller takes the rules of a NodePool for its readiness, and ignores such annotations of the template.
+    "NodePool": (rules_nodepool.check, written_annotations.of_template),
+    "NodeClaim": (rules_nodeclaim.check,),
+    "EC2NodeClass": (rules_ec2nodeclass.check,),
+    "NodeOverlay": (rules_nodeoverlay.check,),
+    "CapacityBuffer": (rules_capacitybuffer.check,),
 }
 #: So many problems of one layer are told. A manifest with more of them was made by a machine, perhaps in order to keep
 #: us busy, and each costs a search for what may have been meant.
@@ -116,7 +118,7 @@ def _layers(
     stated = [_advised(problem) for problem in islice(cel.check(kind, manifest, old, faulty), _MOST)]
     yield from stated
     places = faulty | {problem.steps for problem in stated}
-    refused = chain(rules_metadata.check(kind, manifest), _RUNTIME[kind](manifest))
+    refused = chain(rules_metadata.check(kind, manifest), *(check(manifest) for check in _RUNTIME[kind]))
     runtime = [*islice((problem for problem in refused if problem.steps not in places), _MOST)]
     yield from runtime
     if settings.advice:

@@ -17,7 +17,15 @@ from api import crds, labels
 from api.defaulting import default
 from api.requirements import Requirements
 
-from . import nearest, old_names, pod_annotations, together_buffers, together_overlays, together_workloads
+from . import (
+    nearest,
+    old_names,
+    pod_annotations,
+    together_buffers,
+    together_overlays,
+    together_workloads,
+    written_annotations,
+)
 from .catalogue import Catalogue
 from .plain import plain
 from .problem import Found, Problem, Steps, at, ordered, shown, some
@@ -77,6 +85,7 @@ def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = ST
 def _alone(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """What is wrong with a manifest of any kind by itself: workloads are looked at nowhere else."""
     yield from old_names.check(manifest)
+    yield from written_annotations.of_object(manifest)
     yield from pod_annotations.check(manifest)
 
 

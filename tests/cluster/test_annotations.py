@@ -202,3 +202,31 @@ def test_the_terminated_instances_are_not_removed(editor: Editor, kerf: Installa
     name, key = "annotations-garbage", "kerf.sh/garbage-collected"
     Editor(kerf, TRUSTED).create("NodePool", name, {key: "[]"})
     assert f"[{key}] is removed" in editor.refused("annotate", "nodepool", name, f"{key}-")
+
+
+def test_a_template_gets_none_and_keeps_the_old_ones(editor: Editor, kerf: Installation) -> None:
+    """Also where the spec is wrong by the rules of today: metadata may still change."""
+    place, name = "spec.template.metadata.annotations", "annotations-template"
+    made = placed(json.loads(manifest("NodePool", name, {})), place, {REQUEST: "{}"})
+    output = kerf.kubectl("--as", EDITOR, "create", "-f", "-", input_=json.dumps(made), check=False)
+    assert f"{place}[{REQUEST}]: Kerf writes this annotation" in output
+    assert "KERF-NP-126" in output
+    kerf.kubectl(
+        "--as",
+        f"system:serviceaccount:{NAMESPACE}:kerf",
+        "--as-group=system:masters",
+        "create",
+        "-f",
+        "-",
+        input_=json.dumps(made),
+    )
+    before = reviewed(kerf, "allowed", "/validate")
+    editor.does("annotate", "nodepool", name, "a=b")
+    editor.does("label", "nodepool", name, "a=b")
+    assert reviewed(kerf, "allowed", "/validate") == before, "updates of metadata do not reach the other webhooks"
+    editor.does("patch", "nodepool", name, "--type=merge", "-p", '{"spec": {"weight": 7}}')
+    assert live(kerf, "NodePool", name)["spec"]["weight"] == 7
+    more = json.dumps({"spec": {"template": {"metadata": {"annotations": {"kerf.sh/ends": "x"}}}}})
+    output = kerf.kubectl("--as", EDITOR, "patch", "nodepool", name, "--type=merge", "-p", more, check=False)
+    assert f"{place}[kerf.sh/ends]: " in output
+    assert f"{place}[{REQUEST}]: " not in output

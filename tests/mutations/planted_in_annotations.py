@@ -54,4 +54,16 @@ BUGS = (
         (Edit(_LIST, "        elif key in before and key not in new:\n", "        elif key in before and not new:\n"),),
         (f"{_UNIT}::test_nothing_of_a_claim_may_be_removed_and_of_parents_not_the_terminated_instances",),
     ),
+    Bug(
+        "templates with state",
+        "A NodePool may be given a template with annotations that only Kerf writes.",
+        (
+            Edit(
+                "api/lint/__init__.py",
+                '    "NodePool": (rules_nodepool.check, written_annotations.of_template),\n',
+                '    "NodePool": (rules_nodepool.check,),\n',
+            ),
+        ),
+        ("tests/unit/api/test_rulebook.py::test_the_wrong_example_breaks_the_rule[KERF-NP-126]",),
+    ),
 )

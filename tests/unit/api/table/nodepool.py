@@ -219,6 +219,8 @@ REFUSED: Final = (
     Row(NP, "metadata.annotations[a b]", ("c",), "KERF-META-103"),
     Row(NP, f"metadata.annotations[{SAVING}]", ("5 %", "five", "101%", "-1", "$1", ""), "KERF-NP-125"),
     Row(NP, f"metadata.annotations[{PAYBACK}]", ("1d", "90", "Never", "2562048h"), "KERF-NP-125"),
+    Row(NP, "spec.template.metadata.annotations[kerf.sh/launch-request]", ("", "{}"), "KERF-NP-126"),
+    Row(NP, "spec.template.metadata.annotations[karpenter.sh/nodepool-hash]", ("1",), "KERF-NP-126"),
     Row(NP, "metadata.finalizers", ("x",), TYPE),
     Row(NP, "apiVersion", ("karpenter.sh/v1beta1", "v1"), "KERF-SCHEMA-VERSION"),
     Row(NP, "kind", ("Nodepool", "Provisioner"), "KERF-SCHEMA-KIND"),
