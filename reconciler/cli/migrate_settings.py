@@ -27,6 +27,8 @@ _GO: Final = ("GOMEMLIMIT", "GOMAXPROCS", "GOGC", "GODEBUG")
 _DEFAULTS: Final = {"AMI_REFRESH_INTERVAL": "1m", "SUBNET_REFRESH_INTERVAL": "1m"}
 #: Where a variable may come from that is somebody's setting; what the pod knows of itself is none.
 _OBJECTS: Final = {"configMapKeyRef", "secretKeyRef"}
+#: The default of webhook.trustedAccounts in Kerf's chart.
+TRUSTED: Final = tuple(f"system:serviceaccount:{namespace}:karpenter" for namespace in ("kube-system", "karpenter"))
 _VERSION: Final = re.compile(r":v?(\d+)\.(\d+)")
 
 
@@ -110,6 +112,7 @@ def _controller_findings(one: Controller, cluster: Cluster) -> Iterator[Finding]
             ours = _shown(getattr(Options(), _OPTIONS[name].name))
             yield Finding(f"{one} {name}", DOUBTFUL, f"{theirs} by default, {ours} with Kerf", f"set {name} to keep it")
     yield from _lease(one)
+    yield from _trusted(one)
     yield from _account(one, cluster)
 
 
@@ -182,6 +185,14 @@ def _lease(one: Controller) -> Iterator[Finding]:
         return
     fix = f"install Kerf in {space}, or set settings.karpenterLeases to kube-system,karpenter,{space}/{name}"
     yield Finding(what, DOUBTFUL, f"{space}/{name} is not where Kerf looks by itself", fix)
+
+
+def _trusted(one: Controller) -> Iterator[Finding]:
+    """Yield a finding if Kerf's webhook would refuse the annotations that this Karpenter writes."""
+    user = f"system:serviceaccount:{one.namespace}:{one.account}"
+    if user not in TRUSTED:
+        seen = f"Kerf's webhook does not trust {user}, and refuses the NodeClaims that it makes"
+        yield Finding(f"{one} account", DOUBTFUL, seen, f"add {user} to webhook.trustedAccounts of Kerf's chart")
 
 
 def _account(one: Controller, cluster: Cluster) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from reconciler.cli import migrate_page
 from reconciler.cli.app import app
+from reconciler.cli.migrate_settings import TRUSTED
 from reconciler.model import kinds
 from reconciler.model.indexes import InstanceIndex
 from reconciler.model.settings import Settings
@@ -25,6 +26,7 @@ from reconciler.runtime.preflight.findings import Finding
 from reconciler.runtime.settings import Options
 from tests.adoption import sample
 from tests.adoption.world import Adopted
+from tests.unit.charts.values_table import defaults
 
 Manifest = dict[str, Any]
 
@@ -135,6 +137,33 @@ def test_settings_that_kerf_has_otherwise(
     done = check(objects)
     assert lines(done.output, *told), done.output
     assert done.exit_code == int(told[0] == "WRONG")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "account", "trusted"),
+    [
+        ("kube-system", "karpenter", True),
+        ("karpenter", "karpenter", True),
+        ("kube-system", "own", False),
+        ("ops", "", False),
+    ],
+)
+def test_an_account_that_the_webhook_does_not_trust(
+    objects: list[Manifest], check: Callable[..., Any], namespace: str, account: str, trusted: bool
+) -> None:
+    controller = one(objects, "Deployment")
+    controller["metadata"]["namespace"] = namespace
+    controller["spec"]["template"]["spec"]["serviceAccountName"] = account
+    done = check(objects)
+    text = " ".join(done.output.split())
+    user = f"system:serviceaccount:{namespace}:{account or 'default'}"
+    assert (f"does not trust {user}" in text) is not trusted
+    assert (f"add {user} to webhook.trustedAccounts" in text) is not trusted
+    assert done.exit_code == 0
+
+
+def test_the_chart_trusts_the_accounts_that_the_check_takes_for_trusted() -> None:
+    assert defaults()["webhook"]["trustedAccounts"] == list(TRUSTED)
 
 
 def test_what_is_the_same_is_not_told_of(objects: list[Manifest], check: Callable[..., Any]) -> None:
