@@ -24,6 +24,7 @@ from tests.mutations import (
     planted_in_monitoring,
     planted_in_runtime,
     planted_in_scheduling,
+    planted_in_trust,
 )
 
 BUGS = (
@@ -33,6 +34,7 @@ BUGS = (
     *planted_in_annotations.BUGS,
     *planted_in_consolidation.BUGS,
     *planted_in_scheduling.BUGS,
+    *planted_in_trust.BUGS,
     *planted_in_runtime.BUGS,
     *planted_at_night.BUGS,
     *planted_in_metrics.BUGS,

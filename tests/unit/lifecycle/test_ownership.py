@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.v1.ec2nodeclass import EC2NodeClassStatus
+from api.v1.meta import decode
 from reconciler.lifecycle.ownership import NOT_ITS_INSTANCE
 from reconciler.model import kinds
 from reconciler.model.kinds import ref
-from reconciler.model.plan import Plan, TerminateInstance
+from reconciler.model.plan import LaunchInstances, Plan, TerminateInstance
 from reconciler.scheduling.claims import to_claim
 from reconciler.scheduling.solve import solve
-from tests.unit.lifecycle.world import World, node_claim, running
+from tests.unit.lifecycle.world import FACTS, World, node_claim, prepared, running
 from tests.unit.scheduling import worlds as w
+
+PROVIDER = "aws:///us-west-2a/i-managed"
 
 
 def _ended(world: World, why: str = "") -> set[str]:
@@ -117,3 +122,67 @@ def test_a_template_hands_down_annotations_of_users_only() -> None:
     found = to_claim(snapshot, node, salt="").metadata.annotations
     assert "theirs" not in found.values()
     assert (found["team"], found[labels.DO_NOT_DISRUPT]) == ("a", "true")
+
+
+def _stays(world: World, name: str) -> bool:
+    node = world.get(kinds.NODE, name)
+    return node is not None and not node.metadata.deleting
+
+
+def test_a_node_of_another_claim_is_not_drained_for_a_claim_whose_status_names_it() -> None:
+    """The other claim is gone by then: a node of a managed node group, say, that no list of Kerf's instances shows."""
+    world = running(node_claim("a"), node_claim("b"))
+    other = world.claim("b")
+    world.put(replace(world.node("node-b"), spec=replace(world.node("node-b").spec, provider_id=PROVIDER)))
+    _with(world, "a", status=replace(world.claim("a").status, provider_id=PROVIDER))
+    world.delete(ref(world.claim("a")))
+    for _ in range(4):
+        world.settle()
+        world.pass_time(30)
+    assert _stays(world, "node-b")
+    assert world.get(kinds.NODE_CLAIM, "a") is None
+    assert other.instance_id not in _ended(world)
+
+
+def test_an_instance_whose_tag_names_another_claim_is_kept_with_its_node() -> None:
+    world = running(node_claim("a"), node_claim("b"))
+    instance = world.instances[world.claim("a").instance_id]
+    world.instances[instance.id] = changed(instance, tags={**instance.tags, labels.TAG_NODECLAIM: "b"})
+    world.delete(ref(world.claim("a")))
+    for _ in range(4):
+        world.settle()
+        world.pass_time(30)
+    assert instance.id not in _ended(world)
+    assert _stays(world, "node-a")
+    assert world.get(kinds.NODE_CLAIM, "a") is None
+
+
+def test_a_node_whose_instance_lost_its_tags_is_drained_as_ever() -> None:
+    world = running(node_claim("a"), node_claim("b"))
+    instance = world.instances[world.claim("a").instance_id]
+    world.instances[instance.id] = changed(instance, tags={})
+    world.delete(ref(world.claim("a")))
+    for _ in range(4):
+        world.settle()
+        world.pass_time(5)
+    assert not _stays(world, "node-a")
+
+
+def test_a_launch_uses_what_aws_gave_for_the_class_and_not_its_status() -> None:
+    world = prepared(node_claim("a"))
+    theirs = decode(
+        EC2NodeClassStatus,
+        {
+            "subnets": [{"id": "subnet-theirs", "zone": "us-west-2a"}],
+            "securityGroups": [{"id": "sg-theirs"}],
+            "amis": [{"id": "ami-theirs", "requirements": []}],
+            "instanceProfile": "theirs",
+        },
+    )
+    node_class = world.get(kinds.NODE_CLASS, "default")
+    status = replace(theirs, conditions=node_class.status.conditions)
+    world.put(replace(node_class, status=status))
+    world.settle()
+    (request,) = [deed.request for deed in world.done(LaunchInstances)]
+    assert "theirs" not in str(request)
+    assert request.templates[0].instance_profile == FACTS.instance_profile

@@ -118,6 +118,24 @@ def test_a_claim_that_names_the_group_of_others_takes_none_of_their_instances() 
     assert len(set(ids)) == 3 == len(world.instances)
 
 
+def test_a_marked_claim_that_still_waits_is_dealt_its_instance_first() -> None:
+    """The types of its class are unknown for a while, so that it cannot take its instance yet."""
+    world, own = requested("c")
+    world.obey(world.decide())
+    assert len(world.instances) == 1
+    world.put(node_claim("a"))
+    write(world, "a", **{labels.LAUNCH_GROUP: own[labels.LAUNCH_GROUP]})
+    world.facts["catalogues"] = {}
+    world.settle()
+    world.pass_time(62)
+    world.settle()
+    del world.facts["catalogues"]
+    world.settle()
+    assert world.claim("c").instance_id == "i-0000"
+    assert world.claim("a").instance_id != "i-0000"
+    assert not world.snapshot().launch_marks["a"].group or world.claim("a").instance_id
+
+
 def test_a_claim_that_names_the_instance_of_another_does_not_get_it() -> None:
     world = running(node_claim("a"))
     instance = world.claim("a").instance_id

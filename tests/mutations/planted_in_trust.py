@@ -1,0 +1,168 @@
+"""The planted bugs of trust: a check is missing, so that what others write launches or ends something."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit
+
+_KEYS, _SECRET, _MARKS = (f"reconciler/runtime/{name}.py" for name in ("launch_keys", "launch_secret", "marks"))
+_LAUNCH, _UNMARKED, _LIMITS, _OWN, _VIEW = (
+    f"reconciler/lifecycle/{name}.py" for name in ("launch", "unmarked", "pool_limits", "ownership", "view")
+)
+_OF_KEYS, _OF_SECRET, _OF_MARKS = (
+    f"tests/unit/runtime/test_{name}.py" for name in ("launch_keys", "launch_secret", "marks")
+)
+_OF_UNMARKED, _OF_LIMITS, _OF_OWN = (
+    f"tests/unit/lifecycle/test_{name}.py" for name in ("unmarked", "pool_limits", "ownership")
+)
+
+
+def _bug(name: str, breaks: str, file: str, old: str, new: str, test: str) -> Bug:
+    return Bug(name, breaks, (Edit(file, old, new),), (test,))
+
+
+BUGS = (
+    _bug(
+        "request not in the mark",
+        "The request may be another one than the one that Kerf marked.",
+        _KEYS,
+        "request is not None and _digest(request) == digest",
+        "request is not None",
+        f"{_OF_UNMARKED}::test_a_request_that_was_changed_under_its_mark_is_not_sent",
+    ),
+    _bug(
+        "claim not in the mark",
+        "A mark may be copied to another NodeClaim.",
+        _KEYS,
+        "json.dumps([_PURPOSE, self._cluster_name, uid, group, digest])",
+        "json.dumps([_PURPOSE, self._cluster_name, group, digest])",
+        f"{_OF_KEYS}::test_neither_another_claim_nor_another_group_nor_another_cluster_is_covered",
+    ),
+    _bug(
+        "group not in the mark",
+        "A marked NodeClaim may name the group of others.",
+        _KEYS,
+        "json.dumps([_PURPOSE, self._cluster_name, uid, group, digest])",
+        "json.dumps([_PURPOSE, self._cluster_name, uid, digest])",
+        f"{_OF_KEYS}::test_neither_another_claim_nor_another_group_nor_another_cluster_is_covered",
+    ),
+    _bug(
+        "fields of the mark joined",
+        "The end of one field may be the beginning of the next.",
+        _KEYS,
+        "json.dumps([_PURPOSE, self._cluster_name, uid, group, digest])",
+        '"".join([_PURPOSE, self._cluster_name, uid, group, digest])',
+        f"{_OF_KEYS}::test_fields_do_not_run_into_each_other",
+    ),
+    _bug(
+        "requests without a mark",
+        "A request counts whoever wrote it.",
+        _LAUNCH,
+        "    if not view.mark_of(claim).request:\n        return None\n",
+        "",
+        f"{_OF_UNMARKED}::test_a_request_that_was_changed_under_its_mark_is_not_sent",
+    ),
+    _bug(
+        "groups without a mark",
+        "A launch group counts whoever wrote it.",
+        _VIEW,
+        "marked = self.mark_of(claim).group",
+        "marked = True",
+        f"{_OF_UNMARKED}::test_a_claim_that_names_the_group_of_others_takes_none_of_their_instances",
+    ),
+    _bug(
+        "named instances",
+        "A NodeClaim gets whatever instance it names.",
+        "reconciler/lifecycle/assignment.py",
+        "if instance is not None and is_own(view, claim, instance):",
+        "if instance is not None:",
+        f"{_OF_UNMARKED}::test_a_claim_that_names_the_instance_of_another_does_not_get_it",
+    ),
+    _bug(
+        "doubt without a list",
+        "An unmarked group is taken as one without instances before a list could show them.",
+        _UNMARKED,
+        "    if not view.listed_after(since + SETTLES):\n        return Reason(UNMARKED, _TEXT)\n",
+        "",
+        f"{_OF_UNMARKED}::test_after_an_upgrade_the_instances_of_a_call_are_adopted",
+    ),
+    _bug(
+        "unmarked claims first",
+        "A NodeClaim that others wrote is dealt an instance before the NodeClaims of the group.",
+        _UNMARKED,
+        "(not view.mark_of(one).group, one.name) < (True, claim.name)",
+        "one.name < claim.name",
+        f"{_OF_UNMARKED}::test_a_marked_claim_that_still_waits_is_dealt_its_instance_first",
+    ),
+    _bug(
+        "orphans with a friend",
+        "An eternal NodeClaim with an orphan's launch group keeps the orphan for ever.",
+        _UNMARKED,
+        "return since is None or not view.listed_after(since + SETTLES)",
+        "return True",
+        f"{_OF_UNMARKED}::test_an_eternal_claim_with_the_group_of_an_orphan_keeps_it_for_two_minutes_at_most",
+    ),
+    _bug(
+        "doubts grow old",
+        "A group that was written a moment ago is as old as the one before.",
+        _MARKS,
+        "old is not None and _group(old) == _group(claim)",
+        "old is not None",
+        f"{_OF_MARKS}::test_an_unmarked_group_is_doubted_from_when_it_was_first_seen",
+    ),
+    _bug(
+        "doubts while standing by",
+        "A call that the leader before made is taken for one that was not made.",
+        _MARKS,
+        "        self._stood_by = now\n",
+        "        self._stood_by = None\n",
+        f"{_OF_MARKS}::test_a_doubt_begins_again_while_this_process_stands_by",
+    ),
+    _bug(
+        "limits by claim",
+        "Each call of a look may take all that limits leave.",
+        _LIMITS,
+        "            self._left[pool_name] = _less(left, self._largest(pool_name, call, len(call.members)))\n",
+        "            self._left[pool_name] = left\n",
+        f"{_OF_LIMITS}::test_calls_of_one_look_leave_the_rest_to_each_other",
+    ),
+    _bug(
+        "limits without commands",
+        "Nodes with a command never count, so that whoever writes commands has no limits.",
+        _LIMITS,
+        "min(limit - staying, 2 * limit - staying - replaced)",
+        "limit - staying",
+        f"{_OF_LIMITS}::test_commands_that_others_write_on_every_node_at_most_double_the_limits",
+    ),
+    _bug(
+        "class statuses",
+        "A launch takes image, groups and profile from the status of the class.",
+        _LAUNCH,
+        "node_class=nodeclass.as_resolved(node_class, snapshot.class_facts.get(node_class.name)),",
+        "node_class=node_class,",
+        f"{_OF_OWN}::test_a_launch_uses_what_aws_gave_for_the_class_and_not_its_status",
+    ),
+    _bug(
+        "nodes of others",
+        "The node that a status names is drained, whoever it belongs to.",
+        "reconciler/lifecycle/termination.py",
+        " or not nodes or _of_others(view, claim):",
+        ":",
+        f"{_OF_OWN}::test_a_node_of_another_claim_is_not_drained_for_a_claim_whose_status_names_it",
+    ),
+    _bug(
+        "malformed keys",
+        "A key of a few bytes counts as a key.",
+        _SECRET,
+        "return key if len(key) >= KEY_BYTES else None",
+        "return key or None",
+        f"{_OF_SECRET}::test_a_malformed_key_is_replaced_and_reported",
+    ),
+    _bug(
+        "earlier key forgotten",
+        "After a rotation no mark of before counts.",
+        _SECRET,
+        "            earlier = used\n",
+        "            earlier = None\n",
+        f"{_OF_SECRET}::test_deletion_rotates_the_key_and_the_earlier_one_counts_until_no_claim_bears_it",
+    ),
+)
