@@ -14,7 +14,7 @@ from typing import Final
 from api import bounds, labels
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
-from reconciler.model.instants import rfc3339
+from reconciler.model.instants import SKEW, rfc3339
 from reconciler.model.plan import Action, DeleteObject, PatchObject, Reason
 from reconciler.model.snapshot import Snapshot
 
@@ -32,7 +32,7 @@ def by_us(claim: NodeClaim) -> bool:
     if labels.COMMAND in claim.metadata.annotations:
         return True
     noted, deleted = _noted_at(claim), claim.metadata.deletion_timestamp
-    return noted is not None and (deleted is None or deleted <= noted + _FOLLOWS_WITHIN)
+    return noted is not None and (deleted is None or noted - SKEW <= deleted <= noted + _FOLLOWS_WITHIN)
 
 
 def note(claim: NodeClaim, reason: Reason, now: datetime) -> PatchObject:

@@ -33,6 +33,14 @@ def test_the_note_comes_first_and_in_the_same_lane() -> None:
     assert ends.by_us(world.claim())
 
 
+def test_a_note_that_is_ahead_of_the_deletion_is_not_believed() -> None:
+    """An editor of NodeClaims could write one for all deletions to come."""
+    for year in (2026, 2027, 9999):
+        world = running(node_claim(meta={"annotations": {labels.ENDS: f"{year}-01-02T12:00:00Z Expired"}}))
+        world.delete(kinds.ref(world.claim()))
+        assert not ends.by_us(world.claim()), year
+
+
 def test_what_has_no_node_or_a_command_or_was_a_persons_wish_gets_none() -> None:
     bare: dict[str, Any] = {"annotations": {labels.COMMAND: "{}"}}
     assert len(noted(prepared(node_claim()))) == 1
