@@ -96,7 +96,7 @@ def _with_prometheus() -> None:
 
 #: The tests on the real control plane mostly wait: in parts, each with a plane of its own, they wait together.
 FAILURES = _files("crash_points", "drills", "kube_scheduler_worlds", "leadership", "operations")
-LIFE = _files("binding", "bootstrapper", "devices", "end_to_end", "ends", "overlays")
+LIFE = _files("annotations", "binding", "bootstrapper", "devices", "end_to_end", "ends", "overlays", "trust")
 GIT = _files("argocd", "conversion", "deletions", "flux", "flux_health", "no_noise")
 INSTALL = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/cluster/test_chart*.py"))) + _files(
     "adoption", "alerts", "control_plane", "dashboards", "getting_started"
