@@ -169,10 +169,10 @@ class Assignment:
 
     def _place_all(self, cls: PodClass, pods: Sequence[Pod], need: Ints) -> int:
         """Place pods of one class until one has no place or no steps are left; how many have one (the first ones)."""
-        done = 0
-        if self.work.spent:
+        done, work = 0, self.work
+        if work.total > work.end:
             return 0
-        self.work.total += _A_CLASS
+        work.total += _A_CLASS
         if not (cls.counted or cls.ports or cls.claiming or any(rung.bonds for rung in cls.rungs)):
             for number, rung in enumerate(cls.rungs):
                 if rung.demand.possible:
@@ -180,7 +180,7 @@ class Assignment:
                     done += self._open(cls, number, pods[done:], need)
         elif len(cls.rungs) == 1 and cls.rungs[0].demand.possible and not self._has_room(cls, need):
             done = self._open(cls, 0, pods, need)
-        while done < len(pods) and not self.work.spent and self._place(cls, pods[done], need):
+        while done < len(pods) and work.total <= work.end and self._place(cls, pods[done], need):
             done += 1
         return done
 

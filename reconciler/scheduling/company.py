@@ -45,9 +45,11 @@ def seat_together(
 
     Some bins may have been `started` for pods that claim devices; others join these.
     """
-    table = Table(template, {stock: 0 if stock.item.cls.claiming else stock.left for stock in stocks}, seated)
     bins = list(started)
     waiting = [stock for stock in stocks if needs_company(stock.hosts)]
+    if not waiting:
+        return bins
+    table = Table(template, {stock: 0 if stock.item.cls.claiming else stock.left for stock in stocks}, seated)
     while sum([_seated(table, stock, bins) for stock in waiting]):
         pass  # who has a seat now may be the company of one who had none
     return bins

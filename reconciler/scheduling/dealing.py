@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from reconciler.scheduling.types import Floats, Indices, Ints
@@ -11,8 +13,20 @@ def best_first(likeness: Floats, number: int) -> Indices:
     """The places of the likest, best first: no more than there can be pods."""
     if number * 4 > len(likeness):
         return (-likeness).argsort(kind="stable")[:number]
-    best = np.sort((-likeness).argpartition(number)[:number])
-    return np.asarray(best[(-likeness[best]).argsort(kind="stable")])
+    less = -likeness
+    best = less.argpartition(number)[:number]
+    best.sort()
+    return np.asarray(best[less[best].argsort(kind="stable")])
+
+
+#: One pod each.
+_ONES: Final = np.ones(1024, dtype=np.int64)
+_ONES.setflags(write=False)
+
+
+def ones(number: int) -> Ints:
+    """One pod for each of so many nodes; not to be written to."""
+    return _ONES[:number] if number <= len(_ONES) else np.ones(number, dtype=np.int64)
 
 
 def dealt(nodes: Indices, most: Ints, number: int, each: int) -> tuple[Indices, Ints]:

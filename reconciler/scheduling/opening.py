@@ -110,6 +110,7 @@ class Opening:
         self._spent: defaultdict[Pins, _Spent] = defaultdict(_Spent)
         self._looking = 1
         self._lanes: set[Requirements] = set()
+        self._used: set[Route] = set()
         self._alike: dict[_Constraints, list[Ints]] = {}
 
     def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
@@ -290,7 +291,9 @@ class Opening:
         item = self.items.get(way.key)
         if item is None:
             route, lanes = way.route, len(self._lanes)
-            self._lanes.add(route.requirements)
+            if route not in self._used:  # requirements take longer to hash
+                self._used.add(route)
+                self._lanes.add(route.requirements)
             self.work.total += _A_LANE + len(self._lanes) * 2 // 3 if len(self._lanes) > lanes else _AN_ITEM
             item = Item(way.key, cls, rung, route.requirements, route.pins, need, route.unpinned)
             self.items[way.key] = item
@@ -321,7 +324,7 @@ class Opening:
         known = self._choices.get(key)
         if known is None:
             constraints = (cls.rungs[number], cls.counted, cls.volumes)
-            self.work.charge(2)
+            self.work.total += 2
             together, lists = self._alike.pop(constraints, ()), self._routes_of(cls, number, constraints)
             found = [self._choice(cls, number, listed, wide, need, together) for listed, wide in lists]
             known = self._choices[key] = [choice for choice in found if choice.ways or choice.wide is not None]

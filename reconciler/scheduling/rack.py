@@ -15,7 +15,7 @@ import numpy as np
 from api.requirements import Requirements
 from reconciler.scheduling.admits import bounds
 from reconciler.scheduling.bins import Bin, Stock
-from reconciler.scheduling.dealing import best_first, dealt
+from reconciler.scheduling.dealing import best_first, dealt, ones
 from reconciler.scheduling.groups import Group
 from reconciler.scheduling.opening import Item
 from reconciler.scheduling.ports import HeldPorts
@@ -71,7 +71,7 @@ class Rack:
     """`free` is [columns, nodes] (room for so many nodes as it is wide); `content` is pods per stock of each node."""
 
     def __init__(self, template: Template, weights: Mapping[int, float]) -> None:
-        self.template = template
+        self.template, self._work = template, template.work
         self._weights = np.zeros(len(template.table.columns.names))
         self._weights[list(weights)] = list(weights.values())
         self.size = 0
@@ -85,7 +85,7 @@ class Rack:
         self._joints: dict[tuple[int, bool], Indices] = {}
         self._narrowed: dict[tuple[int, int], Requirements] = {}
         self._narrowing: set[int] = set()
-        self._unnamed: set[int] = set()
+        self._named: set[int] = set()
         self._less: dict[int, Floats] = {}
         self._rooms = np.zeros((16, len(template.table.columns.names)), dtype=np.int64)
         self._free = np.zeros((len(template.table.columns.names), 64), dtype=np.int64)
@@ -100,7 +100,7 @@ class Rack:
         """Put up to so many pods of a stock on the nodes that there are, first come first filled; how many went."""
         if not self.size or not number:
             return 0
-        self.template.work.total += _A_SEAT + self.size // 64 + len(stock.hosts) + len(stock.counted)
+        self._work.total += _A_SEAT + self.size // 64 + len(stock.hosts) + len(stock.counted)
         joints = self._joint(stock)
         if only is not None:
             joints = np.where([kind.size is only for kind in self.kinds[: len(joints)]], joints, _NO)
@@ -108,11 +108,13 @@ class Rack:
         if not len(taking):
             return 0
         if each == 1 and len(taking) == number:  # whoever is able has room for one
-            taken, done = np.ones(number, dtype=np.int64), number
+            taken, done = ones(number), number
         else:
             taking, taken = dealt(taking, self._room_for(stock, taking, number), number, each)
             done = int(taken.sum())
-        if stock.lane in self._narrowing:
+        if stock.lane in self._named:
+            self._kind[taking] = joints[self._kind[taking]]
+        elif stock.lane in self._narrowing:
             self._narrow(stock.lane, taking)
         self._put(stock, taking, taken)
         return done
@@ -295,19 +297,21 @@ class Rack:
             more = [self._joined(stock, number, living[number], dear) for number in range(len(found), len(self.kinds))]
             if _ANOTHER in more:
                 self._narrowing.add(stock.lane)
-                self._unnamed.add(stock.lane)
+                self._named.discard(stock.lane)
             found = self._joints[stock.lane, dear] = np.concatenate([found, np.array(more, dtype=np.intp)])
         return found
 
     def _joined(self, stock: Stock, number: int, nodes: int, dear: bool) -> int:
         if not nodes:  # no node becomes of this kind again (`_number`), so there are never more kinds than nodes
-            self._gone.add(number)
+            if number not in self._gone:
+                self._gone.add(number)
+                self._named.clear()
             return _NO
         kind = self.kinds[number]
         joint = self.template.join(kind.requirements, stock.served)
         if joint is None:
             return _NO
-        self.template.work.total += 1
+        self._work.total += 1
         place = kind.size.place
         then, now, own = (int(self.template.shape(r).price_at[place]) for r in (joint, kind.requirements, stock.served))
         if then == NO_PRICE or then > now * _NARROWING or (then > own * _DEAR and not dear):
@@ -324,16 +328,13 @@ class Rack:
     def _narrow(self, lane: int, nodes: Indices) -> None:
         """These nodes are of other kinds when pods of the lane have joined."""
         kinds, joints = self._kind[nodes], self._joints[lane, False]
-        then = joints[kinds]
-        if lane in self._unnamed or not self._gone.isdisjoint(then.tolist()):
-            for number in dict.fromkeys(kinds.tolist()):
-                if joints[number] != number:
-                    kind = Kind(self._narrowed[lane, number], self.kinds[number].size)
-                    joints[number] = self._number(kind)
-            then = joints[kinds]
-            if lane in self._unnamed and _ANOTHER not in joints:
-                self._unnamed.remove(lane)
-        self._kind[nodes] = then
+        for number in dict.fromkeys(kinds.tolist()):
+            if joints[number] != number:
+                kind = Kind(self._narrowed[lane, number], self.kinds[number].size)
+                joints[number] = self._number(kind)
+        if _ANOTHER not in joints and self._gone.isdisjoint(joints.tolist()):
+            self._named.add(lane)
+        self._kind[nodes] = joints[kinds]
 
     def _number(self, kind: Kind) -> int:
         key = (kind.requirements, kind.size)

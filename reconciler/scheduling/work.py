@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from reconciler.model.objects import Pod
@@ -25,13 +25,17 @@ _NO_END: Final = 1 << 62
 class Work:
     """`limit` is how many steps one round may take, `luxury` how many more may go into a cheaper answer.
 
-    `total` are the steps so far, `before` those before the round. A step is about 5 µs on a machine of 2024.
+    `total` are the steps so far, `end` is the total up to which the round may take on classes. A step is about 5 µs on
+    a machine of 2024.
     """
 
     limit: int = _NO_END
     luxury: int = 0
     total: int = 0
-    before: int = 0
+    end: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.end = self.limit
 
     def charge(self, steps: int) -> None:
         """So many steps are done, or are about to be."""
@@ -39,12 +43,12 @@ class Work:
 
     def begin(self) -> None:
         """A round begins."""
-        self.before = self.total
+        self.end = self.total + self.limit
 
     @property
     def spent(self) -> bool:
         """Whether the round may take on no further class."""
-        return self.total - self.before > self.limit
+        return self.total > self.end
 
     @property
     def worn(self) -> bool:
