@@ -90,9 +90,11 @@ class Assignment:
         )
 
     def domains(self, cls: PodClass) -> list[Pins]:
-        """The domains that new nodes for pods of the class can have."""
+        """The domains that new nodes for pods of the class can have, as far as work is left to list them."""
         need = self.columns.vector(cls.requests)
-        rungs = (number for number, rung in enumerate(cls.rungs) if rung.demand.possible)
+        about = cls.counted or cls.daemon_spreads
+        asked = (n for n, rung in enumerate(cls.rungs) if rung.demand.possible and (about or rung.bonds))
+        rungs = (number for number in asked if not self.work.worn)
         return list(dict.fromkeys(pins for number in rungs for pins in self._opening.routes(cls, number, need) if pins))
 
     # --- once more ----------------------------------------------------------------------------------------------
@@ -175,7 +177,7 @@ class Assignment:
         work.total += _A_CLASS
         if not (cls.counted or cls.ports or cls.claiming or any(rung.bonds for rung in cls.rungs)):
             for number, rung in enumerate(cls.rungs):
-                if rung.demand.possible:
+                if rung.demand.possible and done < len(pods):
                     done += self._fill(cls, number, pods[done:], need)
                     done += self._open(cls, number, pods[done:], need)
         elif len(cls.rungs) == 1 and cls.rungs[0].demand.possible and not self._has_room(cls, need):
@@ -331,10 +333,8 @@ class Assignment:
 
     def held_ports(self, place: int) -> HeldPorts:
         """The host ports that are taken there."""
-        held = self.ports.get(place)
-        if held is None:
-            held = self.ports[place] = HeldPorts(self.targets[place].ports)
-        return held
+        held = self.ports.get(place) or HeldPorts(self.targets[place].ports)
+        return self.ports.setdefault(place, held)
 
     def _equipped(self, cls: PodClass, place: int) -> bool:
         """Whether the devices are there that the class's pod claims."""
@@ -395,6 +395,6 @@ class Assignment:
         known = self._on_hosts.get((group, owners))
         if known is None:
             counts = group.owners if owners else group.counts
-            known = np.array([counts.get(target.hostname, 0) for target in self.targets], dtype=np.int64)
-            self._on_hosts[group, owners] = known
+            found = [counts.get(target.hostname, 0) for target in self.targets]
+            known = self._on_hosts[group, owners] = np.array(found, dtype=np.int64)
         return known

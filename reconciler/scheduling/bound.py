@@ -9,7 +9,8 @@ The program is put as its dual: each offering says what it takes for each resour
 its price, and no kind pays more than what any offering that holds it takes. Whatever satisfies that is a bound; the
 program finds the largest.
 
-A program that would be too much work for the pass is not solved, and the bound is not known.
+A program that would be too much work for the pass, or comes when that is used up, is not solved, and the bound is not
+known.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from reconciler.scheduling.types import NO_PRICE, Bools, Floats, Ints
 _NUMBERS_A_SEAT = 8
 #: Kinds times offerings may be so many times that at first: most offerings are outdone by others.
 _BEFORE = 40
+#: Steps to find the offerings for one set of requirements that pods ask for.
+_A_LOOK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,10 @@ def least_price(templates: Sequence[Template], packed: Sequence[Packed], effort:
         return 0
     most = effort * _NUMBERS_A_SEAT
     looks, kinds, columns = _kinds(bought)
-    offers = _cheapest_markets(_offers(templates, looks, columns))
+    every = _offers(templates, looks, columns)
+    if every is None:
+        return None
+    offers = _cheapest_markets(every)
     if len(kinds.numbers) * len(offers.price) > most * _BEFORE:
         return None
     fit = offers.open[:, kinds.look]
@@ -118,12 +124,14 @@ def _kinds(packed: Iterable[Packed]) -> tuple[list[_Look], _Kinds, NDArray[np.in
 
 
 # --- offerings --------------------------------------------------------------------------------------------------
-def _offers(templates: Sequence[Template], looks: Sequence[_Look], columns: NDArray[np.intp]) -> _Offers:
-    """Every offering that some look may go to."""
+def _offers(templates: Sequence[Template], looks: Sequence[_Look], columns: NDArray[np.intp]) -> _Offers | None:
+    """Every offering that some look may go to; None when the work of the pass is used up before all are found."""
     prices, rooms, opens = [], [], []
     for template in templates:
         table = template.table
         opened = np.array([_opened(template, look) for look in looks], dtype=np.bool_)
+        if template.work.worn:
+            return None
         types, markets = np.nonzero(opened.any(axis=0))
         prices.append(table.price[types, markets])
         rooms.append((table.allocatable - template.overhead)[np.ix_(np.arange(len(table.types)), columns)][types])
@@ -136,6 +144,9 @@ def _opened(template: Template, look: _Look) -> Bools:
     table = template.table
     found = np.zeros(table.price.shape, dtype=np.bool_)
     for wanted in look.wanted if look.tolerates(template.taints) else ():
+        template.work.charge(_A_LOOK)
+        if template.work.worn:
+            break
         served = template.serve(wanted)
         if served is not None:
             types = template.shape(served).price_at < NO_PRICE

@@ -155,29 +155,39 @@ def ladder(pod: Pod, *, respect_preferences: bool, soft_taints: bool) -> tuple[D
     Terms are given up before preferences. So at last each term that was given up is tried without any preference.
     `soft_taints` says that some NodePool has a PreferNoSchedule taint. Raises ValueError on a malformed expression.
     """
-    wishes: _Wishes | None = _wishes(pod, respect_preferences, soft_taints)
+    required = _Required.of(pod)
+    wishes: _Wishes | None = _wishes(pod, required.terms, respect_preferences, soft_taints)
     rungs: list[Demand] = []
     while wishes is not None:
-        demand, last = _demand(pod, wishes), wishes
+        demand, last = required.rung(wishes), wishes
         if not rungs or rungs[-1] != demand:
             rungs.append(demand)
         wishes = wishes.relaxed()
-    terms = required_terms(pod)[:-1]
-    if not terms:
+    if len(required.terms) < 2:
         return tuple(rungs)
     known: dict[Requirements, list[Demand]] = {}
     for rung in rungs:
         known.setdefault(rung.requirements, []).append(rung)
-    others = (_demand(pod, replace(last, terms=(term,))) for term in terms)
+    others = (required.rung(replace(last, terms=(term,))) for term in required.terms[:-1])
     return (*rungs, *(demand for demand in others if demand not in known.get(demand.requirements, ())))
 
 
-def _wishes(pod: Pod, respect_preferences: bool, soft_taints: bool) -> _Wishes:
+def _first_requirements(pod: Pod) -> Requirements:
+    """The requirements of the first rung. Raises ValueError on a malformed expression of any rung."""
+    required = _Required.of(pod)
+    wishes = _wishes(pod, required.terms, respect_preferences=True, soft_taints=False)
+    first = required.rung(wishes).requirements
+    for term in (*wishes.terms[1:], *(preferred.preference for preferred in wishes.preferred[1:])):
+        _rows(term)
+    return first
+
+
+def _wishes(pod: Pod, terms: tuple[NodeSelectorTerm, ...], respect_preferences: bool, soft_taints: bool) -> _Wishes:
     affinity = _affinity(pod)
     node, near, far = affinity.node_affinity, affinity.pod_affinity, affinity.pod_anti_affinity
     soft = tuple(s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable == "ScheduleAnyway")
     return _Wishes(
-        required_terms(pod),
+        terms,
         _heaviest_first(near.preferred) if near is not None and respect_preferences else (),
         _heaviest_first(far.preferred) if far is not None and respect_preferences else (),
         tuple(sorted(node.preferred, key=lambda t: -t.weight)) if node is not None and respect_preferences else (),
@@ -190,29 +200,51 @@ def _heaviest_first(terms: Iterable[WeightedPodAffinityTerm]) -> tuple[WeightedP
     return tuple(sorted(terms, key=lambda t: -t.weight))
 
 
-def _demand(pod: Pod, wishes: _Wishes) -> Demand:
-    affinity = _affinity(pod)
-    rows = list(selector_requirements(pod.spec.node_selector).values())
-    rows += _rows(wishes.terms[0]) if wishes.terms else []
-    preferred = _rows(wishes.preferred[0].preference) if wishes.preferred else []
-    near = affinity.pod_affinity.required if affinity.pod_affinity is not None else ()
-    far = affinity.pod_anti_affinity.required if affinity.pod_anti_affinity is not None else ()
-    hard = tuple(s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway")
-    return Demand(
-        Requirements((*rows, *preferred)),
-        Requirements(rows),
-        pod.spec.tolerations if wishes.avoids_soft_taints else (*pod.spec.tolerations, _SOFT),
-        hard + wishes.soft_spreads,
-        near + tuple(w.pod_affinity_term for w in wishes.affinity),
-        far + tuple(w.pod_affinity_term for w in wishes.anti_affinity),
-        not contradicts((*rows, *preferred)) and not selects_nothing(pod),
-    )
+@dataclass(frozen=True, slots=True)
+class _Required:
+    """The parts of a pod's demands that all rungs share, and the required `terms`, of which each rung has one."""
+
+    selector: tuple[Requirement, ...]
+    terms: tuple[NodeSelectorTerm, ...]
+    impossible: bool
+    tolerations: tuple[Toleration, ...]
+    spreads: tuple[TopologySpreadConstraint, ...]
+    affinity: tuple[PodAffinityTerm, ...]
+    anti_affinity: tuple[PodAffinityTerm, ...]
+
+    @classmethod
+    def of(cls, pod: Pod) -> _Required:
+        affinity = _affinity(pod)
+        return cls(
+            tuple(selector_requirements(pod.spec.node_selector).values()),
+            required_terms(pod),
+            selects_nothing(pod),
+            pod.spec.tolerations,
+            tuple(s for s in pod.spec.topology_spread_constraints if s.when_unsatisfiable != "ScheduleAnyway"),
+            affinity.pod_affinity.required if affinity.pod_affinity is not None else (),
+            affinity.pod_anti_affinity.required if affinity.pod_anti_affinity is not None else (),
+        )
+
+    def rung(self, wishes: _Wishes) -> Demand:
+        """One rung. Raises ValueError on a malformed expression."""
+        rows = (*self.selector, *(_rows(wishes.terms[0]) if wishes.terms else ()))
+        preferred = _rows(wishes.preferred[0].preference) if wishes.preferred else []
+        strict, every = Requirements(rows), (*rows, *preferred)
+        requirements = Requirements(every) if preferred else strict
+        return Demand(
+            requirements,
+            strict,
+            self.tolerations if wishes.avoids_soft_taints else (*self.tolerations, _SOFT),
+            self.spreads + wishes.soft_spreads,
+            self.affinity + tuple(w.pod_affinity_term for w in wishes.affinity),
+            self.anti_affinity + tuple(w.pod_affinity_term for w in wishes.anti_affinity),
+            not self.impossible and not contradicts(every, requirements),
+        )
 
 
-def contradicts(rows: Sequence[Requirement]) -> bool:
-    """Whether rows that want a value leave none together."""
+def contradicts(rows: Sequence[Requirement], together: Requirements) -> bool:
+    """Whether rows that want a value leave none `together`."""
     wanted = [row for row in rows if row.operator not in (NOT_IN, DOES_NOT_EXIST)]
-    together = Requirements(rows)
     return any(together[row.key].operator == DOES_NOT_EXIST for row in wanted)
 
 
@@ -242,8 +274,7 @@ def _problems(pod: Pod) -> Iterator[str]:
         asked = Resources.parse(container.resources.requests)
         if any(value < 0 for value in asked.values()):
             yield f"container {container.name} requests less than nothing"
-    first = ladder(pod, respect_preferences=True, soft_taints=False)[0].requirements
-    pool = first.get(labels.NODEPOOL)
+    pool = _first_requirements(pod).get(labels.NODEPOOL)
     if pool is not None and not pool.complement and not pool.values:
         yield ""
     if selects_nothing(pod):

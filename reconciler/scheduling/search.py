@@ -132,7 +132,7 @@ class Search:
         course, best = PLAIN, self._tried(PLAIN, work)
         last, worth, seen, rest = best, self._worth(best), {PLAIN}, int(self.effort.seats * _REST)
         better = bool(best.packed or self._waiting(best))
-        while better:
+        while better and not self.work.worn:
             better = False
             for other in self._changes(course, best):
                 if self.effort.left < max(work, rest) or self.work.worn:

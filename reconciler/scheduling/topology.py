@@ -54,6 +54,8 @@ class Topology:
         self._work = work if work is not None else Work()
         self._tallies, self._moving, self._leaving, self._targets = tallies, moving, leaving, targets
         self.groups: dict[object, Group] = {}
+        self._spread_groups: dict[tuple[int, int], tuple[Group, bool]] = {}
+        self._latest: tuple[Pod | None, tuple[object, ...], tuple[Bond, ...]] = (None, (), ())
         self._remembered = False
         for identity, shun in tallies.shunning(pods):
             group = self._open(identity, shun.fresh())
@@ -93,7 +95,13 @@ class Topology:
 
     # --- terms to groups ----------------------------------------------------------------------------------------
     def bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
-        """The constraints of one rung of a pod's ladder."""
+        """The constraints of one rung of a pod's ladder; rungs that follow each other often share them."""
+        asked = (demand.spreads, demand.affinity, demand.anti_affinity)
+        if pod is not self._latest[0] or asked != self._latest[1]:
+            self._latest = pod, asked, self._bonds(pod, demand)
+        return self._latest[2]
+
+    def _bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:
         spreads = [self._spread_bond(pod, constraint) for constraint in demand.spreads]
         must = required_affinity(pod)
         terms = len(demand.spreads) + len(demand.anti_affinity) + len(demand.affinity)
@@ -105,6 +113,14 @@ class Topology:
         return (*spreads, *near, *far)
 
     def _spread_bond(self, pod: Pod, constraint: TopologySpreadConstraint) -> Bond:
+        found = self._spread_groups.get((id(pod), id(constraint)))
+        if found is None:  # all rungs of a pod share it
+            found = self._spread_groups[id(pod), id(constraint)] = self._spread_group(pod, constraint)
+        group, self_match = found
+        return Bond(group, self_match, constraint.max_skew, constraint.min_domains or 0)
+
+    def _spread_group(self, pod: Pod, constraint: TopologySpreadConstraint) -> tuple[Group, bool]:
+        """The group of a spread, and whether that counts the pod itself."""
         selector = selector_of(constraint.label_selector, pod.metadata.labels, constraint.match_label_keys)
         if selector == Selector():  # the kube-scheduler counts no pod for an empty selector
             selector = Selector(nothing=True)
@@ -114,12 +130,8 @@ class Topology:
         identity = (SPREAD, constraint.topology_key, place, selector, affinity, taints, marks, keys)
         fresh = Group(SPREAD, constraint.topology_key, place, selector, pod, affinity, taints, keys)
         group = self._open(identity, fresh)
-        return Bond(
-            group,
-            constraint.label_selector is not None and group.selects(pod.metadata.namespace, pod.metadata.labels),
-            constraint.max_skew,
-            constraint.min_domains or 0,
-        )
+        own = pod.metadata
+        return group, constraint.label_selector is not None and group.selects(own.namespace, own.labels)
 
     def _required_bonds(self, pod: Pod, terms: Sequence[PodAffinityTerm]) -> Iterator[Bond]:
         groups = tuple(self._open(*terms_group(pod, term, terms, self._tallies.namespaces)) for term in terms)

@@ -143,7 +143,8 @@ def _labelled(volume: PersistentVolume) -> tuple[Requirements, ...]:
     if not rows:
         return (EMPTY,)
     none = Requirements(requirement(key, DOES_NOT_EXIST, ()) for key in (labels.ZONE, labels.REGION))
-    return (none,) if contradicts(rows) else (Requirements(rows), none)
+    together = Requirements(rows)
+    return (none,) if contradicts(rows, together) else (together, none)
 
 
 def _is_local(volume: PersistentVolume) -> bool:

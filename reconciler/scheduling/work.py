@@ -70,8 +70,8 @@ class Turns:
     settled: Callable[[Pod], bool] = lambda pod: False
 
     def fairly(self, entries: Sequence[T], members: Callable[[T], Sequence[Pod]]) -> list[T]:
-        """By priority; of one priority the namespaces in turn; of a namespace those that were left over first, and
-        those that have a place last.
+        """By priority; of one priority the namespaces in turn; of a namespace, and of a turn, those that were left over
+        first, and those that have a place last.
 
         Pods of several namespaces have the turn of the namespace with the fewest entries.
 
@@ -82,11 +82,11 @@ class Turns:
         counts = Counter(namespace for own in places for namespace in own)
         namespaces = [min(own, key=lambda namespace: (counts[namespace], namespace)) for own in places]
         ranked = sorted((self._rank(members(entry), namespaces[i]), i) for i, entry in enumerate(entries))
-        taken, turns = Counter[tuple[int, str]](), list[tuple[int, int, int]]()
-        for (priority, namespace, _), i in ranked:
-            turns.append((priority, taken[priority, namespace], i))
+        taken, turns = Counter[tuple[int, str]](), list[tuple[int, int, int, int]]()
+        for (priority, namespace, place), i in ranked:
+            turns.append((priority, taken[priority, namespace], place, i))
             taken[priority, namespace] += 1
-        return [entries[i] for _, _, i in sorted(turns)]
+        return [entries[i] for *_, i in sorted(turns)]
 
     def _rank(self, pods: Sequence[Pod], namespace: str) -> tuple[int, str, int]:
         waits = any(pod.metadata.uid in self.left_over for pod in pods)

@@ -166,7 +166,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/requirements_of.py",
-                "far + tuple(w.pod_affinity_term for w in wishes.anti_affinity)",
+                "self.anti_affinity + tuple(w.pod_affinity_term for w in wishes.anti_affinity)",
                 "tuple(w.pod_affinity_term for w in wishes.anti_affinity)",
             ),
         ),

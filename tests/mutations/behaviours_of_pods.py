@@ -63,8 +63,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/requirements_of.py",
-                "        Requirements((*rows, *preferred)),",
-                "        Requirements(rows),",
+                "            requirements,\n            strict,",
+                "            strict,\n            strict,",
             ),
         ),
     ),
@@ -121,8 +121,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/requirements_of.py",
-                "rows += _rows(wishes.terms[0]) if wishes.terms else []",
-                "rows = _rows(wishes.terms[0]) if wishes.terms else []",
+                "rows = (*self.selector, *(_rows(wishes.terms[0]) if wishes.terms else ()))",
+                "rows = (*(_rows(wishes.terms[0]) if wishes.terms else ()),)",
             ),
         ),
     ),
@@ -141,8 +141,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/requirements_of.py",
-                "else (*pod.spec.tolerations, _SOFT)",
-                "else pod.spec.tolerations",
+                "else (*self.tolerations, _SOFT)",
+                "else self.tolerations",
             ),
         ),
     ),
@@ -151,8 +151,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/requirements_of.py",
-                "pod.spec.tolerations if wishes.avoids_soft_taints else",
-                "pod.spec.tolerations if not wishes.avoids_soft_taints else",
+                "self.tolerations if wishes.avoids_soft_taints else",
+                "self.tolerations if not wishes.avoids_soft_taints else",
             ),
         ),
     ),

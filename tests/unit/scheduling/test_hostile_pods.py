@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.objects import Pod
+from reconciler.scheduling import requirements_of
 from reconciler.scheduling.ports import HeldPorts, clash
 from reconciler.scheduling.template import Template
 from tests.unit.scheduling import worlds as w
@@ -51,3 +52,53 @@ def test_held_ports_clash_by_address_port_and_protocol(asked: tuple[str, int, st
     assert held.clash([("10.0.0.1", 99, "TCP"), asked]) == clashes
     assert clash([asked], held) == clashes
     assert ("0.0.0.0", 82, "TCP") not in set(other)
+
+
+def test_a_pod_of_many_alternatives_is_read_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its terms is read a few times, not once for each other term."""
+    reads = 0
+    filled = requirements_of.filled
+
+    def counted(terms: Any) -> Any:
+        nonlocal reads
+        found = filled(terms)
+        reads += len(found)
+        return found
+
+    monkeypatch.setattr(requirements_of, "filled", counted)
+    pod = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(300))))
+    assert requirements_of.own_problem(pod) is None
+    assert not w.solved(w.pool(), [pod]).unplaced
+    assert reads <= 300 * 20
+
+
+def test_alternatives_that_are_not_reached_cost_nothing_to_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first alternative of each pod has a node; only the bound of the price asks for the others, once."""
+    shapes = 0
+    shape = Template._shape
+
+    def counted(self: Template, *asked: Any) -> Any:
+        nonlocal shapes
+        shapes += 1
+        return shape(self, *asked)
+
+    monkeypatch.setattr(Template, "_shape", counted)
+    pods = [
+        w.pod(f"p{i}", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}-{j}"])] for j in range(50))))
+        for i in range(5)
+    ]
+    assert not w.solved(w.pool(), pods).unplaced
+    assert shapes < 50
+
+
+@pytest.mark.parametrize(
+    ("required", "preferred"), [([("k", "Gt", ["x"])], []), ([("k", "Exists", [])], [("k", "Lt", ["1", "2"])])]
+)
+def test_a_malformed_expression_is_found_on_any_rung(required: list[Any], preferred: list[Any]) -> None:
+    affinity = w.node_affinity([("example.com/x", "NotIn", ["a"])], required)
+    if preferred:
+        term = affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]
+        other = {"matchExpressions": [{"key": k, "operator": o, "values": v} for k, o, v in preferred]}
+        rows = [{"weight": 2, "preference": term}, {"weight": 1, "preference": other}]
+        affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = rows
+    assert "needs exactly one integer" in str(requirements_of.own_problem(w.pod("p", affinity=affinity)))

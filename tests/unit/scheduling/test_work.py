@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from reconciler.model.objects import Pod
-from reconciler.model.plan import CreateNodeClaim, Plan
+from reconciler.model.plan import CreateNodeClaim, Nomination, Plan
 from reconciler.model.snapshot import Batch, Snapshot
 from reconciler.provisioning import boundary
 from reconciler.provisioning.provision import provision
@@ -84,6 +84,36 @@ def test_turns_of_pods() -> None:
     turns = Turns(frozenset({"uid-a-p2"}), lambda pod: pod.key == "a/p0")
     found = [pod.key for pod in turns.fairly(pods, lambda one: [one])]
     assert found == ["c/p0", "a/p2", "b/p0", "a/p1", "a/p0"]
+
+
+def test_within_a_turn_pods_that_were_left_over_come_first_and_those_with_a_place_last() -> None:
+    pods = [*_of("a", 1), *_of("b", 1), *_of("c", 1)]
+    turns = Turns(frozenset({"uid-c-p0"}), lambda pod: pod.key == "a/p0")
+    found = [pod.key for pod in turns.fairly(pods, lambda one: [one])]
+    assert found == ["c/p0", "b/p0", "a/p0"]
+
+
+def test_a_pod_of_more_alternatives_than_a_pass_can_read_keeps_no_other_from_its_turn() -> None:
+    """The large pod has its place; the small one, of a namespace that sorts later, comes first."""
+    large = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(200))))
+    small = w.pod("p", namespace="zz")
+    first = _solved([large], 1000)
+    (claim,) = w.claims(w.world(w.pool(), [large]), first)
+    nominations = (Nomination("uid-default-p", claim.name, w.NOW, w.NOW),)
+    world = w.world(w.pool(), [large, small], [claim], left_over=frozenset({"uid-zz-p"}), nominations=nominations)
+    then = solve(world, [large, small], work=Work(1000))
+    assert not then.unplaced
+    assert then.placed[large.key] == claim.name
+
+
+def test_the_bound_of_the_price_is_not_worked_out_when_no_work_is_left() -> None:
+    pods = [w.pod(f"p{i}", affinity=w.node_affinity([("example.com/x", "NotIn", [f"v{i}"])])) for i in range(5)]
+    known, unknown = (
+        solve(w.world(w.pool(), pods), pods, improve=timedelta(seconds=1), work=Work(limit)).bound
+        for limit in (1_000_000, 350)
+    )
+    assert known is not None
+    assert unknown is None
 
 
 def test_pods_of_several_namespaces_have_the_turn_of_the_smallest() -> None:
