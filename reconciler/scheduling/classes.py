@@ -18,14 +18,13 @@ from reconciler.model.selectors import selector_of
 from reconciler.scheduling.attachments import NOTHING, Attaching
 from reconciler.scheduling.groups import AFFINITY, SPREAD, Bond, Group
 from reconciler.scheduling.ports import HostPort, host_ports
+from reconciler.scheduling.reading import Marks, Reading
 from reconciler.scheduling.requirements_of import Demand, ladder
 from reconciler.scheduling.topology import Topology
 from reconciler.scheduling.work import NO_TURNS, Turns, Work
 
 #: The bytes of what a pod asks of nodes and of others, and of what it takes of a node.
 Shape = tuple[bytes, bytes]
-#: Those labels of a pod that some constraint looks at.
-Marks = tuple[tuple[str, str], ...]
 #: The hook is for mappings that are no dict.
 _encode: Callable[[object], bytes] = msgspec.msgpack.Encoder(order="deterministic", enc_hook=dict).encode
 
@@ -98,20 +97,13 @@ class _Particulars(NamedTuple):
     alone: str = ""
 
 
-#: So many bytes of constraints are read in one step; from so many on, to come down the ladder takes longer for each.
-_BYTES_A_STEP = 8
-_LONG = 20_000
-#: So many pods are held against a term in one step.
-_MATCHES_A_STEP = 10
-
-
 @dataclass(slots=True, eq=False)
 class _Draft:
     """`constraints`: pods for which they are equal have the same ladder, whatever their size."""
 
     members: list[Pod]
     shape: Shape
-    constraints: tuple[Hashable, ...]
+    constraints: tuple[bytes, str, Marks]
     particulars: _Particulars
 
 
@@ -174,50 +166,25 @@ def _affordable(drafts: Sequence[_Draft], work: Work, turns: Turns) -> tuple[Seq
 
     Their order stays.
     """
-    whole = _Reading(len(drafts))
+    whole = Reading(len(drafts))
     for draft in {draft.constraints: draft for draft in drafts}.values():
-        whole.read(draft)
+        whole.read(draft.shape[0], draft.members[0].spec, draft.constraints[2])
     if whole.steps <= work.limit // 2:
         work.charge(whole.steps)
         return drafts, []
     kept = set[int]()
-    part, seen = _Reading(0), set[tuple[Hashable, ...]]()
+    part, seen = Reading(0), set[tuple[bytes, str, Marks]]()
     for draft in turns.fairly(drafts, lambda one: one.members):
-        part.drafts += 1
+        part.pods += 1
         if draft.constraints not in seen:
             seen.add(draft.constraints)
-            part.read(draft)
+            part.read(draft.shape[0], draft.members[0].spec, draft.constraints[2])
         if kept and part.steps > work.limit // 2:
             break
         kept.add(id(draft))
     work.charge(part.steps)
     others = (draft for draft in drafts if id(draft) not in kept)
     return [draft for draft in drafts if id(draft) in kept], [pod for draft in others for pod in draft.members]
-
-
-@dataclass(slots=True)
-class _Reading:
-    """The steps it takes to read the constraints of some drafts, and to find out which of these count which pods."""
-
-    drafts: int
-    own: int = 0
-    terms: int = 0
-
-    @property
-    def steps(self) -> int:
-        return self.drafts + self.own + self.terms * self.drafts // _MATCHES_A_STEP
-
-    def read(self, draft: _Draft) -> None:
-        """Count the constraints of one; drafts with equal ones are read once."""
-        size, spec = len(draft.shape[0]), draft.members[0].spec
-        self.own += size // _BYTES_A_STEP * (1 + size // _LONG)
-        self.terms += len(spec.topology_spread_constraints)
-        self.terms += _number_of_terms(spec.affinity.pod_affinity) if spec.affinity is not None else 0
-        self.terms += _number_of_terms(spec.affinity.pod_anti_affinity) if spec.affinity is not None else 0
-
-
-def _number_of_terms(affinity: PodAffinity | None) -> int:
-    return len(affinity.required) + len(affinity.preferred) if affinity is not None else 0
 
 
 class _Builder:

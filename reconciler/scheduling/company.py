@@ -16,6 +16,8 @@ from reconciler.scheduling.template import Template
 
 #: So many stocks are looked at for the company of one pod.
 _MOST_ASKED: Final = 200
+#: Steps to look for the company of one pod, its constraints aside.
+_A_SEARCH: Final = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +116,7 @@ def _crew(table: Table, stock: Stock, already: tuple[Stock, ...], asked: set[Ite
     """
     crew = already
     asked.add(stock.item)
-    table.template.work.charge(1 + len(stock.hosts))
+    table.template.work.charge(_A_SEARCH + len(stock.hosts))
     if len(asked) > _MOST_ASKED:
         return None
     for group in _missing(table, stock, (*crew, stock)):

@@ -106,6 +106,16 @@ def test_a_pod_of_more_alternatives_than_a_pass_can_read_keeps_no_other_from_its
     assert then.placed[large.key] == claim.name
 
 
+def test_pods_in_a_chain_of_affinity_are_read_in_one_pass() -> None:
+    """Each must be near the next one, by a label that only one pod has: the terms meet few pods."""
+    last = w.pod("p399", labels={"app": "a399"})
+    chain = [
+        w.pod(f"p{i:03}", labels={"app": f"a{i}"}, affinity=w.between("podAffinity", app=f"a{i + 1}"))
+        for i in range(399)
+    ]
+    assert not _left_over(_solved([*chain, last], 30_000))
+
+
 def test_the_bound_of_the_price_is_not_worked_out_when_no_work_is_left() -> None:
     pods = [w.pod(f"p{i}", affinity=w.node_affinity([("example.com/x", "NotIn", [f"v{i}"])])) for i in range(5)]
     known, unknown = (

@@ -1,0 +1,53 @@
+"""The steps to read constraints: terms that ask for a label are held against the pods that have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.objects import Pod
+from reconciler.scheduling.reading import Reading
+from tests.unit.scheduling import worlds as w
+
+NEAR: dict[str, Any] = {"matchLabels": {"app": "x"}}
+
+
+def near(selector: dict[str, Any]) -> dict[str, Any]:
+    return {"affinity": w.between("podAffinity", labelSelector=selector)}
+
+
+def read(*pods: Pod) -> Reading:
+    found = Reading(len(pods))
+    for pod in pods:
+        found.read(b"", pod.spec, tuple(sorted(pod.metadata.labels.items())))
+    return found
+
+
+def test_a_term_that_asks_for_a_label_meets_the_pods_that_have_it() -> None:
+    pods = [w.pod(f"p{i}", labels={"app": "x" if i % 10 == 0 else "y"}) for i in range(100)]
+    for order in ([*pods, w.pod("q", **near(NEAR))], [w.pod("q", **near(NEAR)), *pods]):
+        found = read(*order)
+        assert (found.others, found.matches, found.steps) == (0, 10, 101 + 1)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        near({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["x"]}]}),
+        near({}),
+        {"topologySpreadConstraints": [w.spread("zone", labelSelector=None)]},
+        {"topologySpreadConstraints": [{**w.spread("zone"), "matchLabelKeys": ["app"]}]},
+    ],
+)
+def test_any_other_term_meets_all_pods(spec: dict[str, Any]) -> None:
+    found = read(w.pod("q", **spec), *(w.pod(f"p{i}") for i in range(99)))
+    assert (found.others, found.matches, found.steps) == (1, 0, 100 + 10)
+
+
+def test_long_constraints_take_more_for_each_byte() -> None:
+    short, long = Reading(1), Reading(1)
+    short.read(bytes(8_000), w.pod("p").spec, ())
+    long.read(bytes(80_000), w.pod("p").spec, ())
+    assert short.steps == 1 + 1_000
+    assert long.steps == 1 + 50_000
