@@ -58,7 +58,7 @@ BUGS = (
         (
             Edit(
                 "reconciler/model/ends.py",
-                "noted is not None and (deleted is None or deleted <= noted + _FOLLOWS_WITHIN)",
+                "noted is not None and (deleted is None or noted - SKEW <= deleted <= noted + _FOLLOWS_WITHIN)",
                 "noted is not None",
             ),
         ),
