@@ -14,7 +14,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle import garbage_guard, shifted_zones
 from reconciler.lifecycle.consistency import CONSISTENT, NODE_NOT_FOUND
 from reconciler.lifecycle.garbage_guard import SOURCES, Suspect
-from reconciler.lifecycle.ownership import named_by, strayed
+from reconciler.lifecycle.ownership import holds, named_by, strayed
 from reconciler.lifecycle.unmarked import may_get_instance
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act, deletion, stale
@@ -91,7 +91,9 @@ def _illegible(claim: NodeClaim) -> bool:
 def _orphaned(view: View, id_: str) -> tuple[Instance | None, datetime | None]:
     """A live instance that no claim has and none waits for, where instances may be ended."""
     instance, snapshot = view.snapshot.instances[id_], view.snapshot
-    if not instance.live or id_ in snapshot.claims_by_instance or named_by(view, instance) is not None:
+    if not instance.live or named_by(view, instance) is not None:
+        return None, None
+    if any(holds(claim) for claim in snapshot.claims_by_instance.get(id_, ())):
         return None, None
     if (held := shifted_zones.held(view, f"instance/{id_}", instance)) is not None:
         return None, held.next_due

@@ -28,6 +28,13 @@ def is_own(view: View, claim: NodeClaim, instance: Instance) -> bool:
     return bool(group) and instance.tags.get(labels.LAUNCH_GROUP, "") == group and not others
 
 
+def holds(claim: NodeClaim) -> bool:
+    """Whether the instance that the claim names lives for it: not when Kerf does not serve it, or has let it go while
+    another finalizer keeps it. Of a claim that cannot be read, that is not known."""
+    let_go = claim.metadata.deleting and labels.TERMINATION_FINALIZER not in claim.metadata.finalizers
+    return bool(claim.metadata.unreadable) or (claim.managed and not let_go)
+
+
 def is_of_another(view: View, claim: NodeClaim, instance: Instance) -> bool:
     """Whether the instance's tag names another claim that is there."""
     named = instance.tags.get(labels.TAG_NODECLAIM, "")

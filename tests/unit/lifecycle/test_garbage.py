@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.v1.nodeclaim import NodeClaim
 from reconciler.lifecycle.view import View
 from reconciler.model import kinds
 from reconciler.model.plan import DeleteObject, Plan, Source, TerminateInstance
@@ -115,3 +116,26 @@ def test_what_counts_as_a_list_of_instances_made_since(age: int, since: int, see
     world = World()
     world.listed = world.now - timedelta(seconds=age)
     assert View(world.snapshot()).listed_after(world.now - timedelta(seconds=since)) == seen
+
+
+def named(kind: str) -> NodeClaim:
+    """A claim that names an instance and stays for good."""
+    claim = node_claim("b", meta={"annotations": {labels.INSTANCE: "i-orphan"}})
+    if kind == "of another class":
+        return replace(claim, spec=replace(claim.spec, node_class_ref=replace(claim.spec.node_class_ref, group="x.io")))
+    meta = replace(claim.metadata, finalizers=("example.com/x",), deletion_timestamp=claim.metadata.creation_timestamp)
+    return replace(claim, metadata=meta)
+
+
+@pytest.mark.parametrize("launched", [False, True])
+@pytest.mark.parametrize("kind", ["of another class", "let go"])
+def test_a_claim_that_kerf_does_not_end_keeps_no_instance(kind: str, launched: bool) -> None:
+    world = running(node_claim("a"))
+    orphan = world.add_instance("i-orphan", {labels.TAG_NODECLAIM: "gone"})
+    claim = named(kind)
+    status = replace(claim.status, provider_id=orphan.provider_id) if launched else claim.status
+    world.put(replace(claim, status=status))
+    for _ in range(4):
+        world.settle()
+        world.pass_time(30)
+    assert {deed.instance_id for deed in world.done(TerminateInstance)} == {"i-orphan"}
