@@ -91,11 +91,11 @@ def plan(
     if unready is not None:
         return unready
     try:
-        wanted = _wanted(claim)
-        chosen = _choose(claim, wanted, catalogue, settings, out_of_stock, now)
+        wants = wanted(claim)
+        chosen = _choose(claim, wants, catalogue, settings, out_of_stock, now)
         if isinstance(chosen, FleetProblem):
             return chosen
-        capacity_type = _capacity_type(wanted, chosen)
+        capacity_type = _capacity_type(wants, chosen)
         chosen = candidates.of_capacity_type(chosen, capacity_type)
         build = partial(
             templates.build,
@@ -104,8 +104,8 @@ def plan(
             cluster,
             capacity_type=capacity_type,
             reserved_capacity=settings.gates.reserved_capacity,
-            tenancy=_tenancy(wanted),
-            **_placed(node_class, placement_group, wanted),
+            tenancy=_tenancy(wants),
+            **_placed(node_class, placement_group, wants),
         )
         networked, subnets = claim.requests()[EFA_RESOURCE] > 0, _subnets(node_class, full_subnets, free_addresses)
         overrides, used = _overrides(build, chosen, node_class, subnets, networked=networked)
@@ -174,7 +174,7 @@ def _incomplete(node_class: EC2NodeClass, catalogue: Catalogue, group: Placement
     return None
 
 
-def _wanted(claim: NodeClaim) -> Requirements:
+def wanted(claim: NodeClaim) -> Requirements:
     """The claim's requirements; one that says nothing of the capacity type means on-demand. Raises ValueError."""
     rows = claim.requirements()
     if labels.CAPACITY_TYPE in rows:

@@ -278,7 +278,8 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
     pool_name, types = members[0].pool_name, _types(view, members[0])
     number = room.limits.number(members, types)
     if number < len(members):
-        beyond = joined(_beyond_limits(view, claim) for claim in members[number:])
+        rest, soon = members[number:], room.limits.number(members, types, now=False) - number
+        beyond = joined((_when_gone(view, rest[:soon]), *(_beyond_limits(view, claim) for claim in rest[soon:])))
         return joined((_new_group(view, members[:number], attempt, room), beyond)) if number else beyond
     request = planned(view, members, attempt, room.subnets, room.limits.within(pool_name, types, number))
     if request is None:
@@ -296,6 +297,12 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
 
 def _types(view: View, claim: NodeClaim) -> Catalogue:
     return view.snapshot.types_for(claim.pool_name, claim.spec.node_class_ref.name)
+
+
+def _when_gone(view: View, claims: Iterable[NodeClaim]) -> Plan:
+    """The wait of claims for which there is room in the limits as soon as instances become nodes, or end."""
+    text = "instances of the NodePool that are none of its nodes use its limits until they become nodes or end"
+    return joined(_wait(view, claim, BEYOND_LIMITS, text) for claim in claims)
 
 
 def _beyond_limits(view: View, claim: NodeClaim) -> Plan:

@@ -1,19 +1,23 @@
 """The limits of NodePools hold for every launch, whatever created the NodeClaims.
 
-Within one look, each call that is planned leaves less to the next.
+Within one look, each call that is planned leaves less to the next. Instances count by the list of EC2 and by their tag
+of the NodePool, for others may relabel, strip and delete NodeClaims.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from api import labels
 from api.resources import Resources
 from api.v1.nodeclaim import NodeClaim
+from reconciler.ec2 import candidates, fleet
 from reconciler.lifecycle.node_pools import Part
 from reconciler.lifecycle.view import View
-from reconciler.model.cloud import FleetRequest
+from reconciler.model.cloud import FleetRequest, Instance
 from reconciler.model.instance_type import InstanceType
+from reconciler.model.plan import LaunchInstances
 
 #: What the nodes of each NodePool take (`node_pools.MEMBERS`).
 Used = Mapping[Part, int]
@@ -23,8 +27,11 @@ class PoolLimits:
     """`used` is asked for when a NodePool with limits launches; `calls` are under way."""
 
     def __init__(self, view: View, calls: Iterable[FleetRequest], used: Callable[[], Used]) -> None:
-        self._view, self._used, self._calls = view, used, tuple(calls)
+        self._view, self._used = view, used
+        sent = (action.request for action in view.snapshot.under_way if isinstance(action, LaunchInstances))
+        self._calls = {call.group: call for call in (*sent, *calls)}
         self._left: dict[str, Resources | None] = {}
+        self._apart: dict[str, Resources] = {}
 
     def left(self, pool_name: str) -> Resources | None:
         """What may still be launched from a NodePool; None without limits. Raises ValueError for malformed limits.
@@ -47,53 +54,110 @@ class PoolLimits:
             staying, replaced = used.get((pool_name, name, False), 0), used.get((pool_name, name, True), 0)
             rows[name] = min(limit - staying, 2 * limit - staying - replaced)
         left = Resources(rows)
-        for call in self._calls:
-            claims = [self._view.snapshot.node_claims.get(name) for name in call.members]
-            waiting = [c for c in claims if c is not None and c.pool_name == pool_name and not c.status.provider_id]
-            left = _less(left, self._largest(pool_name, call, len(waiting))) if waiting else left
+        for call in self._calls.values():
+            if call.tags.get(labels.TAG_NODEPOOL) == pool_name:
+                there = self._view.snapshot.instances.by_group.get(call.group, ())
+                left = _less(left, self._largest(pool_name, call, max(0, len(call.members) - len(there))))
         return left
 
     def _largest(self, pool_name: str, call: FleetRequest, number: int) -> Resources:
-        """The most that so many instances of a call take."""
+        """The most that so many instances of a call take. Members count whose NodeClaims are gone: EC2 launches for
+        them too."""
         names, largest = {override.instance_type for override in call.overrides}, Resources()
-        for kind in self._view.snapshot.types_for(pool_name, self._class_name(call)):
+        for kind in self._view.snapshot.types_for(pool_name, call.tags.get(labels.TAG_NODECLASS, "")):
             if kind.name in names:
-                largest = largest.maximum(_capacity(kind))
+                largest = _most((largest, *map(_capacity, kind.groups())))
         return _times(largest, number)
 
-    def _class_name(self, call: FleetRequest) -> str:
-        claims = (self._view.snapshot.node_claims.get(name) for name in call.members)
-        return next((claim.spec.node_class_ref.name for claim in claims if claim is not None), "")
+    # --- instances that are no node of the NodePool -----------------------------------------------------------------
+    def apart(self, pool_name: str) -> Resources:
+        """What instances of the NodePool take that are none of its nodes (yet, or any more)."""
+        if pool_name not in self._apart:
+            self._apart[pool_name] = Resources(self._taken_apart(pool_name))
+        return self._apart[pool_name]
 
+    def _taken_apart(self, pool_name: str) -> dict[str, int]:
+        sizes: dict[tuple[str, ...], Resources] = {}
+        taken: dict[str, int] = {}
+        for one in self._view.snapshot.instances.values():
+            if not one.live or one.tags.get(labels.TAG_NODEPOOL) != pool_name or self._is_node(one, pool_name):
+                continue
+            class_name = one.tags.get(labels.TAG_NODECLASS, "")
+            key = (class_name, one.instance_type, one.zone, one.capacity_type)
+            if key not in sizes:
+                sizes[key] = self._size(pool_name, class_name, one)
+            for name, amount in sizes[key].items():
+                taken[name] = taken.get(name, 0) + amount
+        return taken
+
+    def _is_node(self, instance: Instance, pool_name: str) -> bool:
+        """Whether it counts as a node of the NodePool, or a NodeClaim that is being deleted ends it."""
+        claims = self._view.snapshot.claims_by_instance.get(instance.id, ())
+        if any(c.metadata.deleting and labels.TERMINATION_FINALIZER in c.metadata.finalizers for c in claims):
+            return True
+        own = [c for c in claims if c.status.provider_id and c.pool_name == pool_name and not c.metadata.deleting]
+        if any(not claim.is_true("InstanceTerminating") for claim in own):
+            return True
+        nodes = () if claims else self._view.nodes.get(instance.provider_id, ())
+        return any(n.metadata.labels.get(labels.NODEPOOL) == pool_name and not n.metadata.deleting for n in nodes)
+
+    def _size(self, pool_name: str, class_name: str, instance: Instance) -> Resources:
+        types = self._view.snapshot.types_for(pool_name, class_name)
+        kind = next((one for one in types if one.name == instance.instance_type), None)
+        known = kind.launched(instance.zone, instance.capacity_type) if kind is not None else None
+        return _capacity(known) if known is not None else Resources({"nodes": 1})
+
+    # --- launches -------------------------------------------------------------------------------------------------
     def planned(self, pool_name: str, call: FleetRequest) -> None:
         """Take what one more call may launch off what is left."""
         left = self.left(pool_name)
         if left is not None:
             self._left[pool_name] = _less(left, self._largest(pool_name, call, len(call.members)))
 
-    def number(self, members: Sequence[NodeClaim], types: Iterable[InstanceType]) -> int:
-        """How many of these equal NodeClaims may be launched."""
-        first = members[0]
-        if self.left(first.pool_name) is None:
+    def number(self, members: Sequence[NodeClaim], types: Iterable[InstanceType], *, now: bool = True) -> int:
+        """How many of these equal NodeClaims may be launched: now, or when every instance is a node again or gone."""
+        first, snapshot = members[0], self._view.snapshot
+        left = self.left(first.pool_name)
+        if left is None:
             return len(members)
-        allowed, requests = first.requirements().allowed(labels.INSTANCE_TYPE), first.requests()
-        fitting = (t for t in types if allowed.has(t.name) and requests.fits(t.allocatable))
-        return max((self._times_left(first.pool_name, kind, len(members)) for kind in fitting), default=len(members))
+        room = _less(left, self.apart(first.pool_name)) if now else left
+        rows, requests = fleet.wanted(first), first.requests()
+        sold = candidates.available(tuple(types), rows, requests, snapshot.out_of_stock, snapshot.now)
+        kinds = (replace(one.type, offerings=one.offerings) for one in sold)
+        sizes = [_capacity(group) for kind in kinds for group in kind.groups()]
+        return max((_fit(room, size, len(members)) for size in sizes), default=len(members))
 
     def within(self, pool_name: str, types: Sequence[InstanceType], number: int) -> tuple[InstanceType, ...]:
-        """The types of which so many instances may be launched."""
-        return tuple(kind for kind in types if self._times_left(pool_name, kind, number) >= number)
+        """The types of which so many instances may be launched, with the offerings of which they may."""
+        left = self.left(pool_name)
+        return tuple(types) if left is None else tuple(_within(_less(left, self.apart(pool_name)), types, number))
 
-    def _times_left(self, pool_name: str, kind: InstanceType, most: int) -> int:
-        left, needed = self.left(pool_name), _capacity(kind)
-        if left is None:
-            return most
-        taken = ((name, amount) for name, amount in left.items() if needed[name] > 0)
-        return max(0, min((amount // needed[name] for name, amount in taken), default=most))
+
+def _within(room: Resources, types: Iterable[InstanceType], number: int) -> Iterator[InstanceType]:
+    for kind in types:
+        groups = kind.groups()
+        small = [group for group in groups if _fit(room, _capacity(group), number) >= number]
+        if len(small) == len(groups):
+            yield kind
+        elif small:
+            yield replace(kind, offerings=tuple(offering for group in small for offering in group.offerings))
+
+
+def _fit(room: Resources, size: Resources, most: int) -> int:
+    """How many of this size there is room for; `most` at most."""
+    taken = ((name, amount) for name, amount in room.items() if size[name] > 0)
+    return max(0, min((amount // size[name] for name, amount in taken), default=most))
 
 
 def _capacity(kind: InstanceType) -> Resources:
     return Resources({**kind.capacity, "nodes": 1})
+
+
+def _most(amounts: Iterable[Resources]) -> Resources:
+    found = Resources()
+    for one in amounts:
+        found = found.maximum(one)
+    return found
 
 
 def _less(left: Resources, taken: Mapping[str, int]) -> Resources:

@@ -134,6 +134,22 @@ BUGS = (
         f"{_OF_LIMITS}::test_commands_that_others_write_on_every_node_at_most_double_the_limits",
     ),
     _bug(
+        "instances without a claim",
+        "Limits forget instances whose claims went without their finalizer.",
+        _LIMITS,
+        "room = _less(left, self.apart(first.pool_name)) if now else left",
+        "room = left",
+        f"{_OF_LIMITS}::test_instances_count_when_their_claims_are_gone_and_others_wait_for_their_end",
+    ),
+    _bug(
+        "claims let go",
+        "A claim that another finalizer keeps holds its instance for ever.",
+        _OWN,
+        "(claim.managed and not let_go)",
+        "True",
+        "tests/unit/lifecycle/test_garbage.py::test_a_claim_that_kerf_does_not_end_keeps_no_instance",
+    ),
+    _bug(
         "class statuses",
         "A launch takes image, groups and profile from the status of the class.",
         _LAUNCH,

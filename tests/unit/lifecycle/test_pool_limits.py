@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.resources import Resources
 from reconciler.lifecycle.launch import BEYOND_LIMITS
 from reconciler.model import kinds
-from reconciler.model.plan import CreateNodeClaim, DeleteObject
-from tests.unit.lifecycle.world import World, node_claim, node_class, node_pool, running
+from reconciler.model.plan import CreateNodeClaim, DeleteObject, LaunchInstances
+from tests.unit.lifecycle.world import NOW, World, large, node_claim, node_class, node_pool, running
 
 
 def limited(world: World, **limits: Any) -> World:
@@ -125,3 +128,127 @@ def test_commands_that_others_write_on_every_node_at_most_double_the_limits() ->
             world.put(replace(claim, metadata=replace(claim.metadata, annotations=notes)))
     assert len(world.instances) == 4
     assert not world.done(CreateNodeClaim)
+
+
+def test_instances_that_are_being_given_to_claims_count() -> None:
+    world = limited(World(node_class(), node_pool()), cpu="4")
+    world.settle()
+    for index in range(30):
+        world.put(node_claim(f"c{index:02}"))
+        world.obey(world.decide())
+    world.settle()
+    assert len(world.instances) == 2
+
+
+def test_a_call_counts_for_the_members_that_are_gone() -> None:
+    """EC2 launches for them too."""
+    world = limited(World(node_class(), node_pool()), cpu="8")
+    world.settle()
+    for index in range(4):
+        world.put(node_claim(f"c{index}"))
+    world.obey(world.decide())
+    assert not world.calls
+    for index in range(1, 4):
+        del world.objects[kinds.ref(world.claim(f"c{index}"))]
+    for index in range(4):
+        world.put(node_claim(f"d{index}"))
+    world.settle()
+    assert len(world.instances) == 4
+
+
+def test_a_call_that_is_under_way_counts_when_its_claims_are_gone() -> None:
+    world = limited(World(node_class(), node_pool()), cpu="4")
+    world.settle()
+    for name in ("a", "b"):
+        world.put(node_claim(name))
+    world.obey(world.decide())
+    call = world.decide()
+    assert [type(action) for action in call.actions] == [LaunchInstances]
+    for name in ("a", "b"):
+        del world.objects[kinds.ref(world.claim(name))]
+    world.put(node_claim("c"))
+    world.facts["under_way"] = call.actions
+    world.settle()
+    assert not world.instances
+    assert left(world) == []
+
+
+def stripped(world: World, rounds: int) -> None:
+    """Pairs of claims that launch, and then go without their finalizer's work."""
+    for number in range(rounds):
+        for name in (f"a{number}", f"b{number}"):
+            world.put(node_claim(name))
+        world.settle()
+        for name in (f"a{number}", f"b{number}"):
+            if world.get(kinds.NODE_CLAIM, name) is not None:
+                del world.objects[kinds.ref(world.claim(name))]
+
+
+def test_instances_count_when_their_claims_are_gone_and_others_wait_for_their_end() -> None:
+    world = limited(World(node_class(), node_pool()), cpu="4")
+    world.settle()
+    stripped(world, 5)
+    assert len(world.instances) == 2
+    world.put(node_claim("c"))
+    world.settle()
+    assert world.condition("Launched", "c") == ("Unknown", BEYOND_LIMITS)
+    world.instances.clear()
+    world.settle()
+    assert world.claim("c").is_true("Launched")
+
+
+@pytest.mark.parametrize("terminating", [False, True])
+def test_instances_count_when_their_claims_are_let_go_or_relabelled(terminating: bool) -> None:
+    world = limited(running(node_claim("a"), node_claim("b")), cpu="4")
+    for name in ("a", "b"):
+        meta = world.claim(name).metadata
+        del world.objects[kinds.ref(next(n for n in world.snapshot().nodes.values() if n.name == f"node-{name}"))]
+        rows = {**meta.labels, labels.NODEPOOL: "other"}
+        new = replace(meta, finalizers=("example.com/x",), deletion_timestamp=NOW) if terminating else meta
+        world.put(replace(world.claim(name), metadata=new if terminating else replace(meta, labels=rows)))
+    world.put(node_claim("c"))
+    world.decide()
+    for _ in range(3):
+        world.obey(world.decide())
+    assert world.condition("Launched", "c") == ("Unknown", BEYOND_LIMITS)
+    assert len(world.instances) == 2
+
+
+def test_a_claim_that_is_being_deleted_leaves_its_room_at_once() -> None:
+    world = limited(running(node_claim("a")), cpu="2")
+    world.delete(kinds.ref(world.claim("a")))
+    world.put(node_claim("b"))
+    for _ in range(4):
+        world.obey(world.decide())
+    assert world.claim("b").is_true("Launched")
+
+
+def test_the_capacity_of_an_offering_counts() -> None:
+    world = limited(World(node_class(), node_pool()), **{"example.com/slots": "4"})
+    kind = large()
+    own = changed(kind.offerings[0], capacity=Resources.parse({"example.com/slots": "4"}))
+    world.facts["catalogues"] = {"default": (changed(kind, offerings=(own,)),)}
+    world.settle()
+    for name in ("a", "b"):
+        world.put(node_claim(name, resources={"requests": {"cpu": "1", "example.com/slots": "1"}}))
+    world.settle()
+    assert left(world) == ["a"]
+
+
+def test_types_that_the_claims_cannot_have_say_nothing_of_their_number() -> None:
+    """Of a smaller type that is out of stock there would be room for all of them."""
+    world = limited(World(node_class(), node_pool()), cpu="4")
+    small = changed(
+        large(),
+        name="m5.small",
+        capacity=Resources.parse({"cpu": "1", "memory": "8Gi", "pods": "29"}),
+        allocatable=Resources.parse({"cpu": "1", "memory": "8Gi", "pods": "29"}),
+        offerings=(changed(large().offerings[0], instance_type="m5.small", available=False),),
+    )
+    world.facts["catalogues"] = {"default": (large(), small)}
+    world.settle()
+    for index in range(3):
+        world.put(node_claim(f"c{index}"))
+    world.settle()
+    assert len(world.instances) == 2
+    assert {deed.reason.code for deed in world.done(DeleteObject)} == {BEYOND_LIMITS}
