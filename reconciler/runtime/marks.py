@@ -26,14 +26,16 @@ class Marks:
         self._keys, self._version = keys, keys.version
         self._table: dict[str, LaunchMark] = {}
         self._by_earlier_key: set[str] = set()
+        #: The version of the keys by which all NodeClaims have been checked; None before all are known.
+        self._all_checked: int | None = None
         #: A copy of the table for snapshots; None when it has changed since.
         self._shown: dict[str, LaunchMark] | None = None
         self._stood_by: datetime | None = None
 
     @property
     def earlier_key_in_use(self) -> bool:
-        """Whether a NodeClaim bears a mark by an earlier key."""
-        return bool(self._by_earlier_key)
+        """Whether a NodeClaim bears a mark by an earlier key, or may: not all have been checked by the present keys."""
+        return self._all_checked != self._keys.version or bool(self._by_earlier_key)
 
     def noticed(self, old: NodeClaim | None, new: NodeClaim | None, now: datetime) -> None:
         """Take in a NodeClaim that came, changed or went."""
@@ -80,6 +82,7 @@ class Marks:
             self._version = self._keys.version
             for claim in claims.values():
                 self._check(claim, claim, now)
+        self._all_checked = self._version
         if self._stood_by is not None:
             self._doubt_from(self._stood_by)
             self._stood_by = None

@@ -93,11 +93,26 @@ def test_a_key_that_is_read_later_settles_the_doubt() -> None:
 
 def test_an_earlier_key_is_in_use_while_a_claim_bears_a_mark_by_it() -> None:
     marks, claim = Marks(keys(KEY, OTHER)), marked(keys(OTHER))
+    marks.at({}, NOW)
     assert not marks.earlier_key_in_use
     marks.noticed(None, claim, NOW)
     assert marks.at({"a": claim}, NOW)["a"].request
     assert marks.earlier_key_in_use
     marks.noticed(claim, None, NOW)
+    assert not marks.earlier_key_in_use
+
+
+def test_an_earlier_key_may_be_in_use_until_all_claims_have_been_checked_by_the_present_keys() -> None:
+    """The leader keeps it in the Secret, though it leads before it knows the claims."""
+    own = LaunchKeys("c")
+    marks, claim = Marks(own), marked(keys(OTHER))
+    assert marks.earlier_key_in_use
+    marks.noticed(None, claim, NOW)
+    marks.at({"a": claim}, NOW)
+    own.use(KEY, (OTHER,))
+    assert marks.earlier_key_in_use
+    marks.noticed(claim, None, NOW)
+    marks.at({}, NOW)
     assert not marks.earlier_key_in_use
 
 
