@@ -300,8 +300,8 @@ def _types(view: View, claim: NodeClaim) -> Catalogue:
 
 
 def _when_gone(view: View, claims: Iterable[NodeClaim]) -> Plan:
-    """The wait of claims for which there is room in the limits as soon as instances become nodes, or end."""
-    text = "instances of the NodePool that are none of its nodes use its limits until they become nodes or end"
+    """The wait of claims for which there is room as soon as nodes that are replaced, and lost instances, have ended."""
+    text = "nodes that are being replaced, and instances that are none of its nodes, use the limits until they end"
     return joined(_wait(view, claim, BEYOND_LIMITS, text) for claim in claims)
 
 

@@ -7,7 +7,7 @@ of the NodePool, for others may relabel, strip and delete NodeClaims.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from api import labels
 from api.resources import Resources
@@ -23,6 +23,22 @@ from reconciler.model.plan import LaunchInstances
 Used = Mapping[Part, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What may be launched from a NodePool.
+
+    Nodes with a command do not count, since their replacements come first; but `now` all nodes together take no more
+    than twice the limits, and instances count that are none of its nodes. `later` these have ended.
+    """
+
+    now: Resources
+    later: Resources
+
+    def less(self, taken: Mapping[str, int]) -> Left:
+        """What is left afterwards."""
+        return Left(_less(self.now, taken), _less(self.later, taken))
+
+
 class PoolLimits:
     """`used` is asked for when a NodePool with limits launches; `calls` are under way."""
 
@@ -30,34 +46,30 @@ class PoolLimits:
         self._view, self._used = view, used
         sent = (action.request for action in view.snapshot.under_way if isinstance(action, LaunchInstances))
         self._calls = {call.group: call for call in (*sent, *calls)}
-        self._left: dict[str, Resources | None] = {}
-        self._apart: dict[str, Resources] = {}
+        self._left: dict[str, Left | None] = {}
 
-    def left(self, pool_name: str) -> Resources | None:
-        """What may still be launched from a NodePool; None without limits. Raises ValueError for malformed limits.
-
-        Nodes with a command do not count, since their replacements come first; but all nodes together never take more
-        than twice the limits.
-        """
+    def left(self, pool_name: str) -> Left | None:
+        """What may still be launched from a NodePool; None without limits. Raises ValueError for malformed limits."""
         if pool_name not in self._left:
             self._left[pool_name] = self._work_out(pool_name)
         return self._left[pool_name]
 
-    def _work_out(self, pool_name: str) -> Resources | None:
+    def _work_out(self, pool_name: str) -> Left | None:
         pool = self._view.snapshot.node_pools.get(pool_name)
         limits = pool.limits if pool is not None else None
         if limits is None:
             return None
         used: Used = self._used()
-        rows = {}
+        now, later, apart = {}, {}, self._taken_apart(pool_name)
         for name, limit in limits.items():
             staying, replaced = used.get((pool_name, name, False), 0), used.get((pool_name, name, True), 0)
-            rows[name] = min(limit - staying, 2 * limit - staying - replaced)
-        left = Resources(rows)
+            later[name] = limit - staying
+            now[name] = min(later[name], 2 * limit - staying - replaced) - apart.get(name, 0)
+        left = Left(Resources(now), Resources(later))
         for call in self._calls.values():
             if call.tags.get(labels.TAG_NODEPOOL) == pool_name:
                 there = self._view.snapshot.instances.by_group.get(call.group, ())
-                left = _less(left, self._largest(pool_name, call, max(0, len(call.members) - len(there))))
+                left = left.less(self._largest(pool_name, call, max(0, len(call.members) - len(there))))
         return left
 
     def _largest(self, pool_name: str, call: FleetRequest, number: int) -> Resources:
@@ -70,13 +82,8 @@ class PoolLimits:
         return _times(largest, number)
 
     # --- instances that are no node of the NodePool -----------------------------------------------------------------
-    def apart(self, pool_name: str) -> Resources:
-        """What instances of the NodePool take that are none of its nodes (yet, or any more)."""
-        if pool_name not in self._apart:
-            self._apart[pool_name] = Resources(self._taken_apart(pool_name))
-        return self._apart[pool_name]
-
     def _taken_apart(self, pool_name: str) -> dict[str, int]:
+        """What instances of the NodePool take that are none of its nodes (yet, or any more)."""
         sizes: dict[tuple[str, ...], Resources] = {}
         taken: dict[str, int] = {}
         for one in self._view.snapshot.instances.values():
@@ -112,15 +119,15 @@ class PoolLimits:
         """Take what one more call may launch off what is left."""
         left = self.left(pool_name)
         if left is not None:
-            self._left[pool_name] = _less(left, self._largest(pool_name, call, len(call.members)))
+            self._left[pool_name] = left.less(self._largest(pool_name, call, len(call.members)))
 
     def number(self, members: Sequence[NodeClaim], types: Iterable[InstanceType], *, now: bool = True) -> int:
-        """How many of these equal NodeClaims may be launched: now, or when every instance is a node again or gone."""
+        """How many of these equal NodeClaims may be launched, now or later (`Left`)."""
         first, snapshot = members[0], self._view.snapshot
         left = self.left(first.pool_name)
         if left is None:
             return len(members)
-        room = _less(left, self.apart(first.pool_name)) if now else left
+        room = left.now if now else left.later
         rows, requests = fleet.wanted(first), first.requests()
         sold = candidates.available(tuple(types), rows, requests, snapshot.out_of_stock, snapshot.now)
         kinds = (replace(one.type, offerings=one.offerings) for one in sold)
@@ -130,7 +137,7 @@ class PoolLimits:
     def within(self, pool_name: str, types: Sequence[InstanceType], number: int) -> tuple[InstanceType, ...]:
         """The types of which so many instances may be launched, with the offerings of which they may."""
         left = self.left(pool_name)
-        return tuple(types) if left is None else tuple(_within(_less(left, self.apart(pool_name)), types, number))
+        return tuple(types) if left is None else tuple(_within(left.now, types, number))
 
 
 def _within(room: Resources, types: Iterable[InstanceType], number: int) -> Iterator[InstanceType]:

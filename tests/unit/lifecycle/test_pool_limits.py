@@ -128,6 +128,25 @@ def test_commands_that_others_write_on_every_node_at_most_double_the_limits() ->
             world.put(replace(claim, metadata=replace(claim.metadata, annotations=notes)))
     assert len(world.instances) == 4
     assert not world.done(CreateNodeClaim)
+    waiting = [name for name in left(world) if not world.claim(name).is_true("Launched")]
+    assert {world.condition("Launched", name) for name in waiting} == {("Unknown", BEYOND_LIMITS)}
+
+
+def test_a_replacement_waits_while_the_nodes_of_lowered_limits_take_more_than_double() -> None:
+    """To delete it would have its command started again and again."""
+    world = limited(running(*(node_claim(f"a{n}") for n in range(3))), cpu="2")
+    for name in left(world):
+        claim = world.claim(name)
+        notes = {**claim.metadata.annotations, labels.COMMAND: "{}"}
+        world.put(replace(claim, metadata=replace(claim.metadata, annotations=notes)))
+    world.put(node_claim("b"))
+    world.settle()
+    assert not world.done(DeleteObject)
+    for name in ("a0", "a1"):
+        world.delete(kinds.ref(world.claim(name)))
+    for _ in range(4):
+        world.obey(world.decide())
+    assert world.claim("b").is_true("Launched")
 
 
 def test_instances_that_are_being_given_to_claims_count() -> None:
