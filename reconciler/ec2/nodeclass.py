@@ -78,10 +78,11 @@ def status(
     return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
 
 
-def as_resolved(node_class: EC2NodeClass, facts: ClassFacts | None) -> EC2NodeClass:
-    """The class with images, networks and profile as AWS gave them, whatever others have written to its status."""
+def as_resolved(node_class: EC2NodeClass, facts: ClassFacts | None) -> EC2NodeClass | None:
+    """The class with images, networks and profile as AWS gave them, whatever others have written to its status. None
+    while AWS has not answered for its present generation."""
     if facts is None or facts.generation != node_class.metadata.generation:
-        return node_class
+        return None
     found = replace(_resolved(node_class, facts, ""), conditions=node_class.status.conditions)
     return replace(node_class, status=found)
 

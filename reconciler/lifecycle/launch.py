@@ -43,6 +43,7 @@ _LOOK_AGAIN = timedelta(seconds=10)
 #: So long after its creation a claim waits at most for equal ones that are still being created.
 _GATHERS = timedelta(seconds=5)
 BEYOND_LIMITS: Final = "LimitsExceeded"
+_TOO_LITTLE: Final = "the cluster's endpoint, or AWS's answer for the node class as it is now, is not known yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +284,7 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
         return joined((_new_group(view, members[:number], attempt, room), beyond)) if number else beyond
     request = planned(view, members, attempt, room.subnets, room.limits.within(pool_name, types, number))
     if request is None:
-        return joined(_wait(view, c, "LaunchFailed", "the cluster's endpoint is not known yet") for c in members)
+        return joined(_wait(view, claim, "LaunchFailed", _TOO_LITTLE) for claim in members)
     if isinstance(request, FleetRequest):
         room.subnets.planned(request)
         room.limits.planned(pool_name, request)
@@ -320,13 +321,14 @@ def planned(
     """The call for claims that are equal, of some of these types, or why there is none now; None while too little is
     known of the cluster."""
     snapshot, first = view.snapshot, members[0]
-    node_class: EC2NodeClass | None = view.class_of(first)
+    listed: EC2NodeClass | None = view.class_of(first)
+    node_class = nodeclass.as_resolved(listed, snapshot.class_facts.get(listed.name)) if listed is not None else None
     if snapshot.cluster is None or node_class is None:
         return None
     return fleet.plan(
         members,
         pool=snapshot.node_pools.get(first.pool_name),
-        node_class=nodeclass.as_resolved(node_class, snapshot.class_facts.get(node_class.name)),
+        node_class=node_class,
         catalogue=types,
         cluster=snapshot.cluster,
         settings=snapshot.settings,

@@ -153,8 +153,8 @@ BUGS = (
         "class statuses",
         "A launch takes image, groups and profile from the status of the class.",
         _LAUNCH,
-        "node_class=nodeclass.as_resolved(node_class, snapshot.class_facts.get(node_class.name)),",
-        "node_class=node_class,",
+        "node_class = nodeclass.as_resolved(listed, snapshot.class_facts.get(listed.name))",
+        "node_class = (listed)",
         f"{_OF_OWN}::test_a_launch_uses_what_aws_gave_for_the_class_and_not_its_status",
     ),
     _bug(

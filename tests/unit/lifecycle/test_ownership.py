@@ -186,3 +186,16 @@ def test_a_launch_uses_what_aws_gave_for_the_class_and_not_its_status() -> None:
     (request,) = [deed.request for deed in world.done(LaunchInstances)]
     assert "theirs" not in str(request)
     assert request.templates[0].instance_profile == FACTS.instance_profile
+
+
+@pytest.mark.parametrize("known", ["not yet", "of an earlier generation"])
+def test_nothing_is_launched_from_a_class_before_aws_has_answered_for_it(known: str) -> None:
+    """At a start, or after an edit, its status may be by others."""
+    world = prepared(node_claim("a"))
+    world.class_facts = {} if known == "not yet" else {"default": changed(FACTS, generation=0)}
+    world.settle()
+    assert not world.done(LaunchInstances)
+    assert world.condition("Launched") == ("Unknown", "LaunchFailed")
+    world.class_facts = {"default": FACTS}
+    world.settle()
+    assert world.claim("a").is_true("Launched")
