@@ -135,9 +135,12 @@ class PoolLimits:
         return max((_fit(room, size, len(members)) for size in sizes), default=len(members))
 
     def within(self, pool_name: str, types: Sequence[InstanceType], number: int) -> tuple[InstanceType, ...]:
-        """The types of which so many instances may be launched, with the offerings of which they may."""
+        """The types of which so many instances may be launched, with the offerings of which they may.
+
+        All types when none that can be bought is among them: then nothing is launched, and stock is the reason.
+        """
         left = self.left(pool_name)
-        return tuple(types) if left is None else tuple(_within(left.now, types, number))
+        return tuple(types) if left is None else tuple(_within(left.now, types, number)) or tuple(types)
 
 
 def _within(room: Resources, types: Iterable[InstanceType], number: int) -> Iterator[InstanceType]:

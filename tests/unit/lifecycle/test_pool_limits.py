@@ -271,3 +271,15 @@ def test_types_that_the_claims_cannot_have_say_nothing_of_their_number() -> None
     world.settle()
     assert len(world.instances) == 2
     assert {deed.reason.code for deed in world.done(DeleteObject)} == {BEYOND_LIMITS}
+
+
+def test_claims_of_types_that_are_out_of_stock_are_given_up_at_once_though_limits_are_tight() -> None:
+    world = limited(World(node_class(), node_pool()), cpu="2")
+    kind = large()
+    world.facts["catalogues"] = {"default": (changed(kind, offerings=(changed(kind.offerings[0], available=False),)),)}
+    world.settle()
+    for name in ("a", "b"):
+        world.put(node_claim(name))
+    world.settle()
+    assert left(world) == []
+    assert {deed.reason.code for deed in world.done(DeleteObject)} == {"InsufficientCapacity"}
