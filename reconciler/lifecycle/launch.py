@@ -57,7 +57,7 @@ class Room:
 def launch(view: View, claims: Iterable[NodeClaim], used: Callable[[], Used]) -> Iterator[Plan]:
     """Every unlaunched claim's next step, and the calls whose claims are all prepared.
 
-    `used`: what the nodes of NodePools take (`node_pools.MEMBERS`).
+    `used`: what counts against the limits of NodePools.
     """
     waiting = [c for c in claims if not c.metadata.deleting and not c.is_true("Launched")]
     if not waiting:

@@ -18,6 +18,7 @@ from reconciler.lifecycle import (
     node_classes,
     node_overlays,
     node_pools,
+    pool_limits,
     termination,
     unused,
 )
@@ -59,7 +60,11 @@ def lifecycle(snapshot: Snapshot, turn: Turn | None = None) -> Plan:
 def _launches(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     """First of all, for pods wait for them."""
     waiting = [whole.snapshot.node_claims[name] for name in turn.all(WAITING, each).spoken]
-    return launch.launch(whole, waiting, lambda: turn.all(node_pools.MEMBERS, each).sums)
+    return launch.launch(whole, waiting, lambda: _used(turn, each))
+
+
+def _used(turn: Turn, each: View) -> pool_limits.Used:
+    return pool_limits.Used(turn.all(node_pools.MEMBERS, each).sums, turn.all(pool_limits.APART, each).sums)
 
 
 def _claims(turn: Turn, each: View) -> Plan:

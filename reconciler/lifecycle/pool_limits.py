@@ -10,17 +10,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from api import labels
-from api.resources import Resources
+from api.resources import Resources, total
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import candidates, fleet
 from reconciler.lifecycle.node_pools import Part
 from reconciler.lifecycle.view import View
 from reconciler.model.cloud import FleetRequest, Instance
 from reconciler.model.instance_type import InstanceType
+from reconciler.model.memory import Step
 from reconciler.model.plan import LaunchInstances
 
-#: What the nodes of each NodePool take (`node_pools.MEMBERS`).
-Used = Mapping[Part, int]
+#: NodePool, node class, instance type, zone and capacity type of an instance.
+Size = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the nodes of each NodePool take (`node_pools.MEMBERS`), and how many instances of each size are none of its
+    nodes (`APART`)."""
+
+    nodes: Mapping[Part, int]
+    apart: Mapping[Size, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ class Left:
 
 
 class PoolLimits:
-    """`used` is asked for when a NodePool with limits launches; `calls` are under way."""
+    """`used` is asked for once a NodePool with limits launches; `calls` are under way."""
 
     def __init__(self, view: View, calls: Iterable[FleetRequest], used: Callable[[], Used]) -> None:
         self._view, self._used = view, used
@@ -59,12 +69,12 @@ class PoolLimits:
         limits = pool.limits if pool is not None else None
         if limits is None:
             return None
-        used: Used = self._used()
-        now, later, apart = {}, {}, self._taken_apart(pool_name)
+        used, now, later = self._used(), dict[str, int](), dict[str, int]()
+        apart = self._taken_apart(pool_name, used.apart)
         for name, limit in limits.items():
-            staying, replaced = used.get((pool_name, name, False), 0), used.get((pool_name, name, True), 0)
+            staying, replaced = (used.nodes.get((pool_name, name, going), 0) for going in (False, True))
             later[name] = limit - staying
-            now[name] = min(later[name], 2 * limit - staying - replaced) - apart.get(name, 0)
+            now[name] = min(later[name], 2 * limit - staying - replaced) - apart[name]
         left = Left(Resources(now), Resources(later))
         for call in self._calls.values():
             if call.tags.get(labels.TAG_NODEPOOL) == pool_name:
@@ -81,38 +91,15 @@ class PoolLimits:
                 largest = _most((largest, *map(_capacity, kind.groups())))
         return _times(largest, number)
 
-    # --- instances that are no node of the NodePool -----------------------------------------------------------------
-    def _taken_apart(self, pool_name: str) -> dict[str, int]:
-        """What instances of the NodePool take that are none of its nodes (yet, or any more)."""
-        sizes: dict[tuple[str, ...], Resources] = {}
-        taken: dict[str, int] = {}
-        for one in self._view.snapshot.instances.values():
-            if not one.live or one.tags.get(labels.TAG_NODEPOOL) != pool_name or self._is_node(one, pool_name):
-                continue
-            class_name = one.tags.get(labels.TAG_NODECLASS, "")
-            key = (class_name, one.instance_type, one.zone, one.capacity_type)
-            if key not in sizes:
-                sizes[key] = self._size(pool_name, class_name, one)
-            for name, amount in sizes[key].items():
-                taken[name] = taken.get(name, 0) + amount
-        return taken
+    def _taken_apart(self, pool_name: str, apart: Mapping[Size, int]) -> Resources:
+        """What instances of the NodePool take that are none of its nodes."""
+        return total(_times(self._of_size(size), number) for size, number in apart.items() if size[0] == pool_name)
 
-    def _is_node(self, instance: Instance, pool_name: str) -> bool:
-        """Whether it counts as a node of the NodePool, or a NodeClaim that is being deleted ends it."""
-        claims = self._view.snapshot.claims_by_instance.get(instance.id, ())
-        if any(c.metadata.deleting and labels.TERMINATION_FINALIZER in c.metadata.finalizers for c in claims):
-            return True
-        own = [c for c in claims if c.status.provider_id and c.pool_name == pool_name and not c.metadata.deleting]
-        if any(not claim.is_true("InstanceTerminating") for claim in own):
-            return True
-        nodes = () if claims else self._view.nodes.get(instance.provider_id, ())
-        return any(n.metadata.labels.get(labels.NODEPOOL) == pool_name and not n.metadata.deleting for n in nodes)
-
-    def _size(self, pool_name: str, class_name: str, instance: Instance) -> Resources:
+    def _of_size(self, size: Size) -> Resources:
+        pool_name, class_name, type_name, zone, capacity_type = size
         types = self._view.snapshot.types_for(pool_name, class_name)
-        kind = next((one for one in types if one.name == instance.instance_type), None)
-        known = kind.launched(instance.zone, instance.capacity_type) if kind is not None else None
-        return _capacity(known) if known is not None else Resources({"nodes": 1})
+        kind = next((one for one in types if one.name == type_name), None)
+        return _capacity(kind.launched(zone, capacity_type)) if kind is not None else Resources({"nodes": 1})
 
     # --- launches -------------------------------------------------------------------------------------------------
     def planned(self, pool_name: str, call: FleetRequest) -> None:
@@ -177,3 +164,35 @@ def _less(left: Resources, taken: Mapping[str, int]) -> Resources:
 
 def _times(amounts: Resources, number: int) -> Resources:
     return Resources({name: amount * number for name, amount in amounts.items()})
+
+
+# --- instances that are no node of their NodePool -------------------------------------------------------------------
+def _apart(view: View, id_: str) -> tuple[Size | None, None]:
+    """The size of a live instance that is no node of the NodePool that it was launched for (yet, or any more)."""
+    instance = view.snapshot.instances[id_]
+    tags, pool_name = instance.tags, instance.tags.get(labels.TAG_NODEPOOL, "")
+    if not instance.live or not pool_name or _is_node(view, instance, pool_name):
+        return None, None
+    class_name = tags.get(labels.TAG_NODECLASS, "")
+    return (pool_name, class_name, instance.instance_type, instance.zone, instance.capacity_type), None
+
+
+def _is_node(view: View, instance: Instance, pool_name: str) -> bool:
+    """Whether it counts as a node of the NodePool, or a NodeClaim that is being deleted ends it."""
+    claims = view.snapshot.claims_by_instance.get(instance.id, ())
+    if any(c.metadata.deleting and labels.TERMINATION_FINALIZER in c.metadata.finalizers for c in claims):
+        return True
+    own = [c for c in claims if c.status.provider_id and c.pool_name == pool_name and not c.metadata.deleting]
+    if any(not claim.is_true("InstanceTerminating") for claim in own):
+        return True
+    nodes = () if claims else view.nodes.get(instance.provider_id, ())
+    return any(n.metadata.labels.get(labels.NODEPOOL) == pool_name and not n.metadata.deleting for n in nodes)
+
+
+APART: Step[View, Size | None] = Step(
+    "instances apart",
+    "instances",
+    _apart,
+    speaks=lambda _: False,
+    counts=lambda size: () if size is None else ((size, 1),),
+)

@@ -137,7 +137,7 @@ BUGS = (
         "instances without a claim",
         "Limits forget instances whose claims went without their finalizer.",
         _LIMITS,
-        " - staying - replaced) - apart.get(name, 0)",
+        " - staying - replaced) - apart[name]",
         " - staying - replaced)",
         f"{_OF_LIMITS}::test_instances_count_when_their_claims_are_gone_and_others_wait_for_their_end",
     ),
