@@ -52,6 +52,9 @@ REQUESTS: Final[Mapping[tuple[str, str, str], set[Grant]]] = {
     ("runtime/certificates.py", "_announce", "PATCH"): {
         Grant("admissionregistration.k8s.io", hooks, "patch") for hooks in _HOOKS
     },
+    ("runtime/launch_secret.py", "_keep", "GET"): {Grant("", "secrets", "get", namespace=OWN)},
+    ("runtime/launch_secret.py", "_store", "PUT"): {Grant("", "secrets", "update", namespace=OWN)},
+    ("runtime/launch_secret.py", "_store", "POST"): {Grant("", "secrets", "create", namespace=OWN)},
     # /version as well, which is no resource.
     ("runtime/connecting.py", "_asked", "GET"): {Grant("", "services", "get", namespace=DNS)},
 }
