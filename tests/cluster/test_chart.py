@@ -22,7 +22,7 @@ from .charts import Helm, Objects
 
 pytestmark = pytest.mark.cluster
 
-SECRET = "kerf-webhook-cert"
+SECRET, KEY_SECRET = "kerf-webhook-cert", "kerf-launch-key"
 
 
 def rendered(helm: Helm, *values: str) -> Objects:
@@ -35,9 +35,11 @@ def controllers_environment(objects: Objects) -> set[str]:
     return {row["name"] for row in container["env"]}
 
 
-def may_write_secrets(objects: Objects) -> bool:
+def secrets_to_write(objects: Objects) -> set[str]:
+    """The names of the Secrets that the controller may read and replace; a rule without names is an error."""
     roles = (one for (kind, _), one in objects.items() if kind in ("Role", "ClusterRole"))
-    return any("secrets" in rule["resources"] for role in roles for rule in role["rules"])
+    rules = (rule for role in roles for rule in role["rules"] if "secrets" in rule["resources"])
+    return {name for rule in rules if rule["verbs"] != ["create"] for name in rule["resourceNames"]}
 
 
 def listed(objects: Objects) -> list[tuple[str, str]]:
@@ -123,16 +125,17 @@ def test_switches_that_are_off_reach_the_controller(helm: Helm) -> None:
 
 
 def test_the_charts_defaults_are_the_programs(helm: Helm) -> None:
-    """But for what only the chart knows: the webhook that it installs."""
+    """But for what only the chart knows: the webhook that it installs, the names of Secrets."""
     told = options(rendered(helm))
     webhook = {name: getattr(told, name) for name in ("webhook_service", "webhook_cert_secret")}
-    assert told == replace(parse([], {"CLUSTER_NAME": "test"}), **webhook)
+    own = {"launch_key_secret": KEY_SECRET}
+    assert told == replace(parse([], {"CLUSTER_NAME": "test"}), **webhook, **own)
 
 
 def test_by_default_the_controller_makes_the_certificate(helm: Helm) -> None:
     objects = rendered(helm)
     assert {"WEBHOOK_SERVICE", "WEBHOOK_CERT_SECRET", "WEBHOOK_CONFIGURATION"} <= controllers_environment(objects)
-    assert may_write_secrets(objects)
+    assert secrets_to_write(objects) == {SECRET, KEY_SECRET}
     assert mounted(objects) == SECRET
     assert not any(kind in ("Certificate", "Issuer") for kind, _ in objects)
     assert all("annotations" not in one["metadata"] for one in configurations(objects))
@@ -148,7 +151,7 @@ def test_cert_manager_makes_it_when_asked_to_and_the_controller_has_no_leave_to(
     wanted = {"cert-manager.io/inject-ca-from": "kerf/kerf-webhook", "team": "infra"}
     assert all(one["metadata"]["annotations"] == wanted for one in configurations(objects))
     assert not any(name.startswith("WEBHOOK_") for name in controllers_environment(objects))
-    assert not may_write_secrets(objects)
+    assert secrets_to_write(objects) == {KEY_SECRET}
 
 
 def test_an_issuer_of_the_users_own_signs_it(helm: Helm) -> None:
