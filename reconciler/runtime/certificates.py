@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from reconciler.ports import AlreadyExists, AlreadyGone, Conflict
+from reconciler.ports import AlreadyGone
+from reconciler.runtime.stored_secret import Requests, StoredSecret
 
 LIFETIME = timedelta(days=365)
 #: A certificate is replaced when less than this is left of it.
@@ -26,12 +27,6 @@ RENEW_BEFORE = timedelta(days=120)
 _SKEW = timedelta(minutes=5)
 _STRATEGIC = "application/strategic-merge-patch+json"
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/{}"
-
-
-class Requests(Protocol):
-    """What is needed of the Kubernetes client."""
-
-    def request(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +136,8 @@ class WebhookCertificate:
 
     def __init__(self, kube: Requests, *, namespace: str, service: str, secret: str, configuration: str) -> None:
         self._kube, self._namespace, self._service = kube, namespace, service
-        self._secret, self._configuration = secret, configuration
+        self._secret = StoredSecret(kube, namespace, secret, "kubernetes.io/tls")
+        self._configuration = configuration
 
     def keep(self, now: datetime) -> bool:
         """Make, renew and announce what needs it; whether anything was written. Raises PortError."""
@@ -152,31 +148,15 @@ class WebhookCertificate:
 
     def _bundle(self, now: datetime) -> tuple[Bundle, bool]:
         names = service_names(self._namespace, self._service)
-        collection = f"/api/v1/namespaces/{self._namespace}/secrets"
-        try:
-            secret = self._kube.request("GET", f"{collection}/{self._secret}")
-        except AlreadyGone:
-            secret = None
+        secret = self._secret.read()
         known = Bundle.of_secret(secret) if secret is not None else None
         if known is not None and known.serves(names, now):
             return known, False
         fresh = make(names, now)
         if known is not None:
             fresh = Bundle(fresh.ca + _first(known.ca), fresh.cert, fresh.key)
-        self._store(collection, secret, fresh)
+        self._secret.write(secret, fresh.data())
         return fresh, True
-
-    def _store(self, collection: str, secret: Mapping[str, Any] | None, bundle: Bundle) -> None:
-        if secret is not None:
-            body = {**secret, "data": bundle.data()}
-            self._kube.request("PUT", f"{collection}/{self._secret}", body)
-            return
-        meta = {"name": self._secret, "namespace": self._namespace}
-        body = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": meta}
-        try:
-            self._kube.request("POST", collection, {**body, "data": bundle.data()})
-        except AlreadyExists as error:
-            raise Conflict(str(error)) from error
 
     def _announce(self, path: str, ca: bytes) -> bool:
         try:

@@ -9,10 +9,11 @@ from datetime import timedelta
 from typing import Final
 
 from reconciler.ports import Clock
-from reconciler.runtime.certificates import Requests, WebhookCertificate
+from reconciler.runtime.certificates import WebhookCertificate
 from reconciler.runtime.launch_keys import LaunchKeys
 from reconciler.runtime.launch_secret import LaunchSecret
 from reconciler.runtime.options import Options
+from reconciler.runtime.stored_secret import Requests
 from reconciler.telemetry.logs import Logger
 from reconciler.telemetry.telemetry import Telemetry
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.ports import AlreadyExists, AlreadyGone, Conflict, PortError, Throttled, Unavailable
-from reconciler.runtime.certificates import Requests
+from reconciler.ports import Conflict, PortError, Throttled, Unavailable
 from reconciler.runtime.launch_keys import KEY_BYTES, LaunchKeys
+from reconciler.runtime.stored_secret import Requests, StoredSecret
 
 KEY, EARLIER_KEY = "key", "earlier-key"
 
@@ -62,9 +62,7 @@ class LaunchSecret:
         earlier_key_in_use: Callable[[], bool],
         replaced: Callable[[], None],
     ) -> None:
-        self._kube, self._keys, self._name = kube, keys, name
-        self._collection = f"/api/v1/namespaces/{namespace}/secrets"
-        self._meta = {"name": name, "namespace": namespace}
+        self._secret, self._keys = StoredSecret(kube, namespace, name, "Opaque"), keys
         self._leads, self._in_use, self._replaced = leads, earlier_key_in_use, replaced
 
     def keep(self) -> bool:
@@ -82,16 +80,13 @@ class LaunchSecret:
         return self._keys.current is not None
 
     def _keep(self) -> None:
-        try:
-            secret = self._kube.request("GET", f"{self._collection}/{self._name}")
-        except AlreadyGone:
-            secret = None
+        secret = self._secret.read()
         stored = _Stored.of(secret) if secret is not None else _Stored(None, None)
         wanted = self._wanted(stored)
         if wanted.current is None:
             return
         if wanted != stored and self._leads():
-            self._store(secret, wanted)
+            self._secret.write(secret, wanted.data())
             if secret is not None and stored.current is None:
                 self._replaced()
         elif stored.current is None:
@@ -112,13 +107,3 @@ class LaunchSecret:
         elif earlier is not None and used == current and not self._in_use():
             earlier = None
         return _Stored(current, None if earlier == current else earlier)
-
-    def _store(self, secret: Mapping[str, Any] | None, wanted: _Stored) -> None:
-        if secret is not None:
-            self._kube.request("PUT", f"{self._collection}/{self._name}", {**secret, "data": wanted.data()})
-            return
-        body = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": self._meta, "data": wanted.data()}
-        try:
-            self._kube.request("POST", self._collection, body)
-        except AlreadyExists as error:  # by another replica: its key counts
-            raise Conflict(str(error)) from error

@@ -45,16 +45,13 @@ LEASES: Final = {
 }
 #: Requests by path, by module, function and HTTP method.
 REQUESTS: Final[Mapping[tuple[str, str, str], set[Grant]]] = {
-    ("runtime/certificates.py", "_bundle", "GET"): {Grant("", "secrets", "get", namespace=OWN)},
-    ("runtime/certificates.py", "_store", "PUT"): {Grant("", "secrets", "update", namespace=OWN)},
-    ("runtime/certificates.py", "_store", "POST"): {Grant("", "secrets", "create", namespace=OWN)},
+    ("runtime/stored_secret.py", "read", "GET"): {Grant("", "secrets", "get", namespace=OWN)},
+    ("runtime/stored_secret.py", "write", "PUT"): {Grant("", "secrets", "update", namespace=OWN)},
+    ("runtime/stored_secret.py", "write", "POST"): {Grant("", "secrets", "create", namespace=OWN)},
     ("runtime/certificates.py", "_announce", "GET"): {Grant("admissionregistration.k8s.io", h, "get") for h in _HOOKS},
     ("runtime/certificates.py", "_announce", "PATCH"): {
         Grant("admissionregistration.k8s.io", hooks, "patch") for hooks in _HOOKS
     },
-    ("runtime/launch_secret.py", "_keep", "GET"): {Grant("", "secrets", "get", namespace=OWN)},
-    ("runtime/launch_secret.py", "_store", "PUT"): {Grant("", "secrets", "update", namespace=OWN)},
-    ("runtime/launch_secret.py", "_store", "POST"): {Grant("", "secrets", "create", namespace=OWN)},
     # /version as well, which is no resource.
     ("runtime/connecting.py", "_asked", "GET"): {Grant("", "services", "get", namespace=DNS)},
 }
