@@ -40,11 +40,23 @@ def pairs(view: View, waiting: Iterable[NodeClaim]) -> Mapping[str, Instance]:
     return chosen
 
 
+def turn(view: View, claim: NodeClaim, group: str) -> int:
+    """How many claims without an instance come before this one when spare instances of the group are dealt: those with
+    a valid mark, of these the ones that stay, then by name."""
+    waiting = (one for one in view.snapshot.claims_by_group.get(group, ()) if not one.assigned_instance)
+    own = _rank(view, claim)
+    return sum(_rank(view, other) < own for other in waiting)
+
+
+def _rank(view: View, claim: NodeClaim) -> tuple[bool, bool, str]:
+    marked = view.mark_of(claim).group
+    return not marked, marked and claim.metadata.deleting, claim.name
+
+
 def assign(progress: Progress, instance: Instance) -> Progress:
     """The claim with its instance: labels and the choice in the metadata, the machine in the status."""
     claim = progress.claim
-    types = progress.view.snapshot.types_for(claim.pool_name, claim.spec.node_class_ref.name)
-    sold = (t for t in types if t.name == instance.instance_type)
+    sold = (t for t in progress.view.types_of(claim) if t.name == instance.instance_type)
     kind = next((t.launched(instance.zone, instance.capacity_type) for t in sold), None)
     if claim.metadata.annotations.get(labels.INSTANCE) != instance.id:
         return _with_labels(progress, instance, kind)

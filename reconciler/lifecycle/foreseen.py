@@ -31,7 +31,7 @@ def prepare(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Plan:
     for claim in claims:
         alike.setdefault(equal_launch(claim), claim)
     for claim in list(alike.values())[:CALLS]:
-        request = planned(view, (claim,), 0, room, snapshot.types_for(claim.pool_name, claim.spec.node_class_ref.name))
+        request = planned(view, (claim,), 0, room, view.types_of(claim))
         if isinstance(request, FleetRequest):
             templates |= {template.name: template for template in request.templates}
     reason = Reason("Launch", f"for {len(claims)} node claims to come")

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from api import labels
 from api.v1.conditions import TRUE
 from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.assignment import turn
 from reconciler.lifecycle.outcomes import SETTLES, mismatched
 from reconciler.lifecycle.ownership import is_own, kept
 from reconciler.lifecycle.progress import Progress
@@ -85,7 +86,7 @@ def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
     group = view.group_of(claim)
     if not group:  # an instance that was launched for it all the same is an orphan
         return progress, True
-    spare = view.snapshot.spare(group)[_turn(view, claim, group) :]
+    spare = view.snapshot.spare(group)[turn(view, claim, group) :]
     if spare:
         return progress.with_claim(with_annotations(claim, {labels.INSTANCE: spare[0].id})), False
     since, failure = claim.metadata.deletion_timestamp, view.snapshot.launch_failures.get(group)
@@ -94,10 +95,3 @@ def adopt_or_release(progress: Progress) -> tuple[Progress, bool]:
     if since is not None and view.listed_after(since + SETTLES):
         return progress, True
     return progress.also(Plan(next_due=view.snapshot.now + _LOOK_AGAIN)), False
-
-
-def _turn(view: View, claim: NodeClaim, group: str) -> int:
-    """How many claims of the group come before this one: those that live, then by name."""
-    others = view.snapshot.claims_by_group.get(group, ())
-    waiting = [other for other in others if not other.assigned_instance and view.mark_of(other).group]
-    return sum((other.metadata.deleting, other.name) < (True, claim.name) for other in waiting)

@@ -33,7 +33,7 @@ from reconciler.model.claims import check
 from reconciler.model.cloud import FleetRequest, Instance
 from reconciler.model.instance_type import Catalogue
 from reconciler.model.launch_marks import MarkedLaunch
-from reconciler.model.plan import NOTHING, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
+from reconciler.model.plan import NOTHING, Event, LaunchInstances, PatchObject, Plan, Reason, Refusal, Source, joined
 from reconciler.model.replicas import coming
 from reconciler.model.snapshot import LaunchFailure
 
@@ -149,12 +149,15 @@ def _failure(view: View, claim: NodeClaim) -> LaunchFailure | None:
 
 def _no_capacity(claim: NodeClaim, message: str) -> Plan:
     """Given up at once: its pods are pending again, and what is out of stock is known by now."""
-    plan = act(deletion(claim, Reason("InsufficientCapacity", message), Source.NODE_CLAIMS))
-    return joined((plan, Plan(events=(warning(claim, "InsufficientCapacityError", message),))))
+    return _ended(claim, Reason("InsufficientCapacity", message), warning(claim, "InsufficientCapacityError", message))
 
 
 def _not_ready(claim: NodeClaim, message: str) -> Plan:
-    return act(deletion(claim, Reason("NodeClassNotReady", message), Source.NODE_CLAIMS))
+    return _ended(claim, Reason("NodeClassNotReady", message))
+
+
+def _ended(claim: NodeClaim, reason: Reason, *events: Event) -> Plan:
+    return Plan(actions=(deletion(claim, reason, Source.NODE_CLAIMS),), events=events)
 
 
 def _wait(view: View, claim: NodeClaim, reason: str, message: str) -> Plan:
@@ -276,7 +279,7 @@ def _gathers_until(group: Sequence[NodeClaim]) -> datetime | None:
 
 
 def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Room) -> Plan:
-    pool_name, types = members[0].pool_name, _types(view, members[0])
+    pool_name, types = members[0].pool_name, view.types_of(members[0])
     number = room.limits.number(members, types)
     if number < len(members):
         rest, soon = members[number:], room.limits.number(members, types, now=False) - number
@@ -296,10 +299,6 @@ def _new_group(view: View, members: Sequence[NodeClaim], attempt: int, room: Roo
     return joined(_wait(view, claim, request.reason, request.message) for claim in members)
 
 
-def _types(view: View, claim: NodeClaim) -> Catalogue:
-    return view.snapshot.types_for(claim.pool_name, claim.spec.node_class_ref.name)
-
-
 def _when_gone(view: View, claims: Iterable[NodeClaim]) -> Plan:
     """The wait of claims for which there is room as soon as nodes that are replaced, and lost instances, have ended."""
     text = "nodes that are being replaced, and instances that are none of its nodes, use the limits until they end"
@@ -311,8 +310,7 @@ def _beyond_limits(view: View, claim: NodeClaim) -> Plan:
     pool = view.snapshot.node_pools[claim.pool_name]
     limits = ", ".join(f"{name}: {amount}" for name, amount in sorted((pool.spec.limits or {}).items()))
     text = f"an instance for it would exceed the limits of NodePool {pool.name} ({limits})"
-    plan = act(deletion(claim, Reason(BEYOND_LIMITS, text), Source.NODE_CLAIMS))
-    return joined((plan, Plan(events=(warning(claim, BEYOND_LIMITS, text),))))
+    return _ended(claim, Reason(BEYOND_LIMITS, text), warning(claim, BEYOND_LIMITS, text))
 
 
 def planned(

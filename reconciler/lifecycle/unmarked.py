@@ -10,6 +10,7 @@ from typing import Final
 
 from api import labels
 from api.v1.nodeclaim import NodeClaim
+from reconciler.lifecycle.assignment import turn
 from reconciler.lifecycle.outcomes import SETTLES
 from reconciler.lifecycle.view import View
 from reconciler.lifecycle.writes import act
@@ -59,19 +60,13 @@ def _adoptable(view: View, claim: NodeClaim) -> bool:
         return _is_of(named, group) and len(snapshot.claims_by_instance.get(named.id, ())) == 1
     if claim.assigned_instance:
         return False
-    return _turn(view, claim, group) < len(snapshot.spare(group))
+    return turn(view, claim, group) < len(snapshot.spare(group))
 
 
 def _is_of(instance: Instance, group: str) -> bool:
     return (
         instance.live and instance.tags.get(labels.LAUNCH_GROUP) == group and labels.TAG_NODECLAIM not in instance.tags
     )
-
-
-def _turn(view: View, claim: NodeClaim, group: str) -> int:
-    """How many claims of the group come before this one: the marked ones, then by name."""
-    waiting = [one for one in view.snapshot.claims_by_group.get(group, ()) if not one.assigned_instance]
-    return sum((not view.mark_of(one).group, one.name) < (True, claim.name) for one in waiting)
 
 
 def _adoption(claim: NodeClaim) -> Plan:

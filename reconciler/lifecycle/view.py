@@ -10,6 +10,7 @@ from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model.cloud import Instance
+from reconciler.model.instance_type import Catalogue
 from reconciler.model.launch_marks import UNKNOWN_MARK, LaunchMark
 from reconciler.model.objects import Node
 from reconciler.model.plan import Source
@@ -53,6 +54,10 @@ class View:
 
     def class_of(self, claim: NodeClaim) -> EC2NodeClass | None:
         return self.snapshot.node_classes.get(claim.spec.node_class_ref.name)
+
+    def types_of(self, claim: NodeClaim) -> Catalogue:
+        """The types that the claim's NodePool can launch from its node class."""
+        return self.snapshot.types_for(claim.pool_name, claim.spec.node_class_ref.name)
 
     def claims_of_class(self, name: str) -> tuple[NodeClaim, ...]:
         """The claims that were launched from a node class, or are to be."""

@@ -243,8 +243,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _LAUNCH,
-                '    return joined((plan, Plan(events=(warning(claim, "InsufficientCapacityError", message),))))',
-                "    return plan",
+                'Reason("InsufficientCapacity", message), warning(claim, "InsufficientCapacityError", message))',
+                'Reason("InsufficientCapacity", message))',
             ),
         ),
     ),

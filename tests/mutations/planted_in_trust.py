@@ -88,9 +88,9 @@ BUGS = (
     _bug(
         "unmarked claims first",
         "A NodeClaim that others wrote is dealt an instance before the NodeClaims of the group.",
-        _UNMARKED,
-        "(not view.mark_of(one).group, one.name) < (True, claim.name)",
-        "one.name < claim.name",
+        "reconciler/lifecycle/assignment.py",
+        "return not marked, marked and claim.metadata.deleting, claim.name",
+        "return False, claim.metadata.deleting, claim.name",
         f"{_OF_UNMARKED}::test_a_marked_claim_that_still_waits_is_dealt_its_instance_first",
     ),
     _bug(
