@@ -71,7 +71,10 @@ class Keepers:
         changed: Callable[[], None],
         at_once: threading.Event,
     ) -> None:
-        """Keep the key until stopped. `changed` is called after each look that came off; `at_once` asks for a look."""
+        """Keep the key until stopped. `changed` is called when the keys have changed; `at_once` asks for a look.
+
+        Who stops this process sets `stop` first and then `at_once`.
+        """
         name = self.options.launch_key_secret
         if not name or not self.namespace:
             keys.use_own()
@@ -87,10 +90,11 @@ class Keepers:
         )
         while True:
             at_once.clear()
-            if self.stop.is_set():  # looked at after the clear: whoever stops this process sets `at_once` as well
+            if self.stop.is_set():
                 return
-            pause = self._key_once(secret)
-            changed()
+            version, pause = keys.version, self._key_once(secret)
+            if keys.version != version:
+                changed()
             at_once.wait(pause.total_seconds())
 
     def _key_once(self, secret: LaunchSecret) -> timedelta:
