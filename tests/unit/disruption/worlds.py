@@ -28,6 +28,7 @@ from reconciler.model.plan import Action, CreateNodeClaim, DeleteObject, PatchOb
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
+from tests.merge_patch import merged
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -349,17 +350,4 @@ class World:
 
 
 def _merged(value: Any, patch: Mapping[str, Any]) -> Any:
-    return msgspec.convert(_merge(encode(value), patch), type(value), strict=False)
-
-
-def _merge(data: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(data) if isinstance(data, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = _merge(result.get(key), value)
-    return result
+    return msgspec.convert(merged(encode(value), patch), type(value), strict=False)

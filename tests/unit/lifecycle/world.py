@@ -57,6 +57,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshot import LaunchFailure, Snapshot
 from reconciler.runtime.launch_keys import LaunchKeys
 from reconciler.runtime.marks import Marks
+from tests.merge_patch import merged
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CLUSTER = ClusterFacts(
@@ -369,19 +370,6 @@ class World:
         node = self.node(name)
         told = tuple(replace(c, status="True" if ready else "Unknown") for c in node.status.conditions)
         self.put(replace(node, status=replace(node.status, conditions=told)))
-
-
-def merged(old: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(old) if isinstance(old, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 def prepared(*claims: NodeClaim) -> World:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -18,19 +19,23 @@ def not_in(number: int) -> list[Pod]:
     return [w.pod(f"p{i}", affinity=w.node_affinity([("example.com/x", "NotIn", [f"v{i}"])])) for i in range(number)]
 
 
+def counted(monkeypatch: pytest.MonkeyPatch, method: str) -> Counter[str]:
+    """The number of calls of a method of templates, by its name."""
+    calls, original = Counter[str](), getattr(Template, method)
+
+    def counting(self: Template, *given: Any) -> Any:
+        calls[method] += 1
+        return original(self, *given)
+
+    monkeypatch.setattr(Template, method, counting)
+    return calls
+
+
 def test_pods_that_keep_away_from_one_value_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """24 such pods have 16 million subsets."""
-    joins = 0
-    join = Template.join
-
-    def counted(self: Template, *both: Any) -> Any:
-        nonlocal joins
-        joins += 1
-        return join(self, *both)
-
-    monkeypatch.setattr(Template, "join", counted)
+    calls = counted(monkeypatch, "join")
     assert not w.solved(w.pool(), not_in(24)).unplaced
-    assert joins < 24**2 * 4
+    assert calls["join"] < 24**2 * 4
 
 
 @pytest.mark.parametrize(
@@ -74,21 +79,13 @@ def test_a_pod_of_many_alternatives_is_read_in_linear_time(monkeypatch: pytest.M
 
 def test_alternatives_that_are_not_reached_cost_nothing_to_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first alternative of each pod has a node; only the bound of the price asks for the others, once."""
-    shapes = 0
-    shape = Template._shape
-
-    def counted(self: Template, *asked: Any) -> Any:
-        nonlocal shapes
-        shapes += 1
-        return shape(self, *asked)
-
-    monkeypatch.setattr(Template, "_shape", counted)
+    calls = counted(monkeypatch, "_shape")
     pods = [
         w.pod(f"p{i}", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}-{j}"])] for j in range(50))))
         for i in range(5)
     ]
     assert not w.solved(w.pool(), pods).unplaced
-    assert shapes < 50
+    assert calls["_shape"] < 50
 
 
 @pytest.mark.parametrize(
