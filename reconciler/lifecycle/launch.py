@@ -48,7 +48,7 @@ _TOO_LITTLE: Final = "the cluster's endpoint, or AWS's answer for the node class
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What calls leave to each other within one look."""
+    """The addresses and limits that are left for the next call of one look."""
 
     subnets: SubnetRoom
     limits: PoolLimits

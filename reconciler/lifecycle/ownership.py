@@ -29,8 +29,11 @@ def is_own(view: View, claim: NodeClaim, instance: Instance) -> bool:
 
 
 def holds(claim: NodeClaim) -> bool:
-    """Whether the instance that the claim names lives for it: not when Kerf does not serve it, or has let it go while
-    another finalizer keeps it. Of a claim that cannot be read, that is not known."""
+    """Whether a claim keeps the instance that it names from garbage collection.
+
+    Claims that Kerf does not serve do not, and neither do deleted claims that only a finalizer of others keeps. A claim
+    that cannot be read does.
+    """
     let_go = claim.metadata.deleting and labels.TERMINATION_FINALIZER not in claim.metadata.finalizers
     return bool(claim.metadata.unreadable) or (claim.managed and not let_go)
 
