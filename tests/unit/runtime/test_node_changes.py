@@ -50,3 +50,19 @@ def test_a_node_is_forgotten_when_it_goes_when_time_passes_and_when_the_clock_is
     changes = _noticed(NODE)
     changes.noticed(NODE, None, LATER)
     assert not changes.at(LATER)
+
+
+def test_nodes_are_forgotten_one_by_one_the_one_that_changed_first_before_the_others() -> None:
+    changes = NodeChanges()
+    changes.noticed(None, NODE, w.NOW)
+    changes.noticed(None, w.node("n2"), w.NOW + timedelta(seconds=1))
+    changes.noticed(NODE, replace(NODE, status=replace(NODE.status, allocatable={"cpu": "1"})), LATER)
+    assert changes.at(w.NOW + timedelta(seconds=1) + KEPT) == {"n1": LATER}
+
+
+def test_snapshots_get_the_same_table_until_a_node_changes() -> None:
+    changes = _noticed(NODE)
+    earlier = changes.at(LATER)
+    assert changes.at(LATER + timedelta(seconds=1)) is earlier
+    changes.noticed(NODE, replace(NODE, status=replace(NODE.status, allocatable={"cpu": "1"})), LATER)
+    assert (earlier, changes.at(LATER)) == ({"n1": w.NOW}, {"n1": LATER})
