@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -17,11 +18,15 @@ from typing import Any, Final
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from reconciler.sockets import listening, parse
+
 from .app import Metrics, Settings, create_app
 from .certificate import Certificate
 from .connections import Door, Limits
 from .worker import Worker
 
+#: Host and port.
+Address = tuple[str, int]
 GRACE_SECONDS: Final = 10
 _LIMITS: Final = Limits()
 #: An API server waits for a webhook 30 seconds at most.
@@ -40,11 +45,12 @@ _IN_MEMORY: Final = Path("/dev/shm")
 class Options:
     """How to serve. Without certificate files the server speaks plain HTTP, for tests and behind a proxy.
 
-    `health_bind` is the address of /healthz and /readyz over plain HTTP; empty: none. `bind` serves both, too.
+    `health_bind` is the address of /healthz and /readyz over plain HTTP; None: none. `bind` serves both, too. An
+    address is a host and a port; an empty host stands for all addresses, IPv6 and IPv4.
     """
 
-    bind: str = "0.0.0.0:8443"
-    health_bind: str = ""
+    bind: Address = ("", 8443)
+    health_bind: Address | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
     workers: int = 1
@@ -60,9 +66,16 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     """Read a command line (that of the process by default). Exits with a message when it is wrong."""
     standard = Options()
     parser = argparse.ArgumentParser(prog="kerf webhook", description="Kerf's admission webhook.")
-    parser.add_argument("--bind", default=standard.bind, help="address and port to listen on (default %(default)s)")
+    parser.add_argument(
+        "--bind",
+        type=_address,
+        default=standard.bind,
+        help="address and port to listen on, such as :8443 or [::1]:8443; no address: all, IPv6 and IPv4 (default "
+        f":{standard.bind[1]})",
+    )
     parser.add_argument(
         "--health-bind",
+        type=lambda text: _address(text) if text else None,
         default=standard.health_bind,
         help="address and port of /healthz and /readyz over plain HTTP; empty: none (default)",
     )
@@ -105,14 +118,21 @@ def run(options: Options | Sequence[str] | None = None, settings: Settings | Non
     """Serve until a signal ends the process. Takes options, a command line, or by default that of the process."""
     chosen = options if isinstance(options, Options) else parse_options(options)
     certificate = Certificate(chosen.cert_file, chosen.key_file) if chosen.cert_file and chosen.key_file else None
-    _Server(chosen, certificate, settings or Settings()).run()
+    try:
+        server = _Server(chosen, certificate, settings or Settings())
+    except (OSError, OverflowError) as error:
+        sys.exit(f"kerf webhook: cannot listen: {error}")
+    server.run()
 
 
 class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn, configured by our options and by nothing else: no configuration file, no environment."""
 
     def __init__(self, options: Options, certificate: Certificate | None, settings: Settings) -> None:
+        """Raises OSError when an address cannot be listened on."""
         self._options, self._settings = options, settings
+        #: Descriptors of listening sockets: those that gunicorn opens leave IPv4 to the kernel's settings.
+        self._bound: Final = [f"fd://{listening(*one).detach()}" for one in addresses(options)]
         self._metrics: Final = Metrics(certificate.ends if certificate else None)
         #: In the order of the addresses; the worker reads them.
         self.doors: Final = doors(options, certificate, settings)
@@ -121,6 +141,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     def load_config(self) -> None:
         for name, value in configuration(self._options).items():
             self.cfg.set(name, value)
+        self.cfg.set("bind", self._bound)
 
     def load(self) -> Flask:
         app = create_app(self._settings, self._metrics)
@@ -139,6 +160,11 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self._metrics.rejected.labels(str(status.value)).inc()
 
 
+def addresses(options: Options) -> tuple[Address, ...]:
+    """Where to listen: for reviews, then for probes if they have an address of their own."""
+    return (options.bind,) if options.health_bind is None else (options.bind, options.health_bind)
+
+
 def doors(options: Options, certificate: Certificate | None, settings: Settings) -> tuple[Door, ...]:
     """One for each address: that of the reviews, and that of the probes if there is one."""
     limits = Limits(
@@ -150,7 +176,7 @@ def doors(options: Options, certificate: Certificate | None, settings: Settings)
         body_bytes=settings.body_bytes,
     )
     reviews = Door(limits, certificate.context if certificate else None)
-    if not options.health_bind:
+    if options.health_bind is None:
         return (reviews,)
 
     def health(path: str) -> tuple[HTTPStatus, str]:
@@ -169,7 +195,6 @@ def doors(options: Options, certificate: Certificate | None, settings: Settings)
 def configuration(options: Options) -> Mapping[str, Any]:
     """gunicorn's settings for our options."""
     result: dict[str, Any] = {
-        "bind": [options.bind, *([options.health_bind] if options.health_bind else [])],
         "workers": options.workers,
         "threads": options.threads,
         "worker_class": Worker,
@@ -186,6 +211,13 @@ def configuration(options: Options) -> Mapping[str, Any]:
     if options.cert_file is not None:
         result |= {"certfile": str(options.cert_file), "keyfile": str(options.key_file)}
     return result
+
+
+def _address(text: str) -> Address:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _positive(text: str) -> int:

@@ -1,9 +1,9 @@
 """What the debug port answers, for who is called at night: status, stacks, a profile, the log level.
 
-It listens on the loopback address alone, and asks for a token, which only the controller's own user can read. So
-`kubectl exec` leads there, and neither the cluster's network nor another process of a node whose network the pod has.
-A web page in the browser of a user who forwards the port does not either: the Host must be a local one, the page has
-no token, and a change is a PUT.
+It listens on the loopback addresses alone (127.0.0.1 and ::1), and asks for a token, which only the controller's own
+user can read. So `kubectl exec` leads there, and neither the cluster's network nor another process of a node whose
+network the pod has. A web page in the browser of a user who forwards the port does not either: the Host must be a local
+one, the page has no token, and a change is a PUT.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from reconciler.runtime.health import JSON, TEXT, Answer, Asked, Server
 from reconciler.runtime.loudness import USUALLY, Loudness
 from reconciler.runtime.profiling import Profiler
 from reconciler.runtime.status import Status
+from reconciler.sockets import loopback
 
-#: The only address it listens on.
-HOST: Final = "127.0.0.1"
 _PROFILE_SECONDS: Final = 10.0
 Query = Mapping[str, str]
 
@@ -36,7 +35,7 @@ class DebugServer(Server):
     def __init__(self, port: int, asked: Mapping[Asked, Callable[[Query], Answer]], given: str = "") -> None:
         """Raises OSError (port taken, file not readable or writable), ValueError (no token in the file)."""
         token = debug_token.read(Path(given)) if given else debug_token.make()
-        super().__init__(port, {}, HOST, asked=asked, local=True, token=token)
+        super().__init__(port, {}, loopback, asked=asked, local=True, token=token)
         self._file: Path | None = None
         if given:
             return

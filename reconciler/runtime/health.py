@@ -5,6 +5,7 @@ Source: operations reference §5.1.
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,6 +17,7 @@ from urllib.parse import parse_qsl
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from reconciler.runtime.listening import WAIT_SECONDS, Listener
+from reconciler.sockets import everywhere
 
 #: What a path answers: status, content type, body.
 Answer = tuple[int, str, bytes]
@@ -43,13 +45,16 @@ def metrics(text: Callable[[], bytes]) -> Callable[[], Answer]:
 
 
 class Server:
-    """A small HTTP server in threads of its own. Port 0 takes any free one; `port` says which."""
+    """A small HTTP server in threads of its own. Port 0 takes any free one; `port` says which.
+
+    `listen` makes its sockets for a port; by default one that takes IPv6 and IPv4 on all addresses.
+    """
 
     def __init__(
         self,
         port: int,
         routes: Mapping[str, Callable[[], Answer]],
-        host: str = "",
+        listen: Callable[[int], tuple[socket.socket, ...]] = everywhere,
         *,
         asked: Mapping[Asked, Callable[[Mapping[str, str]], Answer]] = MappingProxyType({}),
         local: bool = False,
@@ -59,22 +64,24 @@ class Server:
         that no web page of another origin is (by a name that it has made point here). `token`: a request needs it, as
         `Authorization: Bearer TOKEN`; empty: none."""
         plain = {("GET", path): _without_query(route) for path, route in routes.items()}
-        self._server = Listener((host, port), _handler({**plain, **asked}, local=local, token=token))
-        self._thread = threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True)
-        self._thread.start()
+        handler = _handler({**plain, **asked}, local=local, token=token)
+        self._listeners = tuple(Listener(one, handler) for one in listen(port))
+        for one in self._listeners:
+            threading.Thread(target=one.serve_forever, name=f"http-{self.port}", daemon=True).start()
 
     @property
     def port(self) -> int:
-        return int(self._server.server_address[1])
+        return int(self._listeners[0].server_address[1])
 
     @property
-    def address(self) -> str:
-        """That it listens on; empty or 0.0.0.0: all."""
-        return str(self._server.server_address[0])
+    def addresses(self) -> tuple[str, ...]:
+        """On which it listens; `::` stands for all of IPv6 and IPv4."""
+        return tuple(str(one.server_address[0]) for one in self._listeners)
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        for one in self._listeners:
+            one.shutdown()
+            one.server_close()
 
 
 def _without_query(route: Callable[[], Answer]) -> Callable[[Mapping[str, str]], Answer]:

@@ -24,17 +24,17 @@ class Listener(ThreadingHTTPServer):
     """`handler` calls `begin` before it works on a request, `write` before it writes the answer, then `end`."""
 
     daemon_threads = True
-    #: With the library's 5 a burst of connections has the kernel drop the next one, which then takes a second or more.
-    request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, listening: socket.socket, handler: type[BaseHTTPRequestHandler]) -> None:
         self._lock = threading.RLock()
         #: The time since when each connection waits for its client, in seconds from anywhere, the oldest first.
         self._waiting: dict[Any, float] = {}
         self._working: set[Any] = set()
         #: Connections whose client reads the answer, the oldest first. An answer can be large.
         self._writing: dict[Any, None] = {}
-        super().__init__(address, handler)
+        super().__init__(listening.getsockname(), handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Start the thread of a connection. A server that is busy with as many requests closes it instead."""

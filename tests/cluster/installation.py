@@ -157,7 +157,7 @@ class Installation:
         """
         own = {"KUBECONFIG": str(self.account("kerf-webhook"))}
         flags = ("--cert-file", str(self._webhook_keys.certificate), "--key-file", str(self._webhook_keys.key))
-        bind = ("--bind", f"127.0.0.1:{self._webhook_port}")
+        bind = ("--bind", f":{self._webhook_port}")
         self._start("webhook", "webhook", *bind, *flags, environment=own)
         self.wait(self._webhook_answers, 30, "the webhook answers")
 
@@ -306,17 +306,17 @@ class Installation:
         leases = self.get("leases", "-n", NAMESPACE)
         return next((x["spec"].get("holderIdentity", "") for x in leases if x["metadata"]["name"] == LEASE), "")
 
-    def readiness(self, port: int = 0) -> tuple[int, str]:
+    def readiness(self, port: int = 0, host: str = "127.0.0.1") -> tuple[int, str]:
         """What a replica, by default the first, answers when it is asked whether it is ready; (0, "") for nothing."""
-        return _asked(port or self.health_port, "/readyz")
+        return _asked(port or self.health_port, "/readyz", host=host)
 
-    def metrics(self, port: int = 0) -> str:
+    def metrics(self, port: int = 0, host: str = "127.0.0.1") -> str:
         """All that a replica, by default the first, tells Prometheus; empty while nobody answers."""
-        return _asked(port or self.metrics_port, "/metrics")[1]
+        return _asked(port or self.metrics_port, "/metrics", host=host)[1]
 
-    def webhook_metrics(self) -> str:
+    def webhook_metrics(self, host: str = "127.0.0.1") -> str:
         """The same of the webhook, whose certificate is for the API server; empty while nobody answers."""
-        return _asked(self._webhook_port, "/metrics", context=ssl._create_unverified_context())[1]
+        return _asked(self._webhook_port, "/metrics", host=host, context=ssl._create_unverified_context())[1]
 
     def metric(self, name: str) -> float:
         """The sum of the series whose text begins so; 0 also while nobody answers."""
@@ -364,8 +364,8 @@ class Installation:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
 
-def _asked(port: int, path: str, *, context: ssl.SSLContext | None = None) -> tuple[int, str]:
-    url = f"{'http' if context is None else 'https'}://127.0.0.1:{port}{path}"
+def _asked(port: int, path: str, *, host: str, context: ssl.SSLContext | None = None) -> tuple[int, str]:
+    url = f"{'http' if context is None else 'https'}://{host}:{port}{path}"
     try:
         with urllib.request.urlopen(url, timeout=5, context=context) as answer:
             return answer.status, answer.read().decode()

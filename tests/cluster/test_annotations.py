@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.ipv6 import HAS_IPV6
 from tests.unit.api.manifests import BASES, placed
 
 from .control_plane import ControlPlane
@@ -26,6 +27,7 @@ REQUEST: Final = "kerf.sh/launch-request"
 NOTES: Final = {REQUEST: '{"image": "ami-1"}', "kerf.sh/launch-group": "g1", "example.com/team": "web"}
 REFUSED: Final = 'admission webhook "annotations.webhook.kerf.sh" denied the request: '
 RESOURCES: Final = {"NodeClaim": "nodeclaim", "NodePool": "nodepool", "EC2NodeClass": "ec2nodeclass"}
+HOSTS: Final = ("127.0.0.1", "[::1]") if HAS_IPV6 else ("127.0.0.1",)
 REVIEWS: Final = 'kerf_webhook_reviews_total{outcome="%s",path="%s"'
 
 
@@ -82,6 +84,12 @@ def manifest(kind: str, name: str, notes: Any) -> str:
 
 def live(kerf: Installation, kind: str, name: str) -> Any:
     return json.loads(kerf.kubectl("get", RESOURCES[kind], name, "-o", "json"))
+
+
+def test_the_webhook_answers_over_ipv6_as_over_ipv4(kerf: Installation) -> None:
+    names = {host: [row.partition(" ")[0] for row in kerf.webhook_metrics(host).splitlines()] for host in HOSTS}
+    assert len(names) == 1 + HAS_IPV6
+    assert all("kerf_webhook_certificate_expiry_timestamp_seconds" in rows for rows in names.values())
 
 
 def merge(**metadata: Any) -> str:

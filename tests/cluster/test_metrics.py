@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.telemetry.listing import CONDITIONS, DETAILS
+from tests.ipv6 import HAS_IPV6
 from tests.metric_lives import Served, missing, served, unlike_the_table, unlisted
 
 from .control_plane import ControlPlane
@@ -65,3 +66,9 @@ def test_every_event_that_was_written_is_in_the_table(kerf: Installation, lived:
     assert unlisted(written) == set()
     assert {("NodeClaim", "Launched", "Normal"), ("Pod", "Nominated", "Normal")} <= written
     assert sum(sample.value for sample in lived["kerf_events_total"] if sample.labels["outcome"] == "written") > 0
+
+
+@pytest.mark.skipif(not HAS_IPV6, reason="this machine has no IPv6")
+def test_probes_and_metrics_answer_over_ipv6_as_over_ipv4(kerf: Installation) -> None:
+    assert kerf.readiness(host="[::1]") == kerf.readiness() == (200, "ok\n")
+    assert kerf.metrics(host="[::1]").count("\n") > 100

@@ -111,8 +111,8 @@ def _webhook_arguments(port: int, certificate: Path, key: Path) -> list[str]:
     assert found is not None
     arguments = [line.strip().removeprefix("- ") for line in found[1].splitlines()]
     ours = {
-        "0.0.0.0:{{ .Values.webhook.port }}": f"127.0.0.1:{port}",
-        "0.0.0.0:{{ .Values.webhook.healthPort }}": "127.0.0.1:0",
+        ":{{ .Values.webhook.port }}": f"127.0.0.1:{port}",
+        ":{{ .Values.webhook.healthPort }}": "127.0.0.1:0",
         "{{ .Values.webhook.connectionsPerClient }}": "500",
         "/certs/tls.crt": str(certificate),
         "/certs/tls.key": str(key),

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from reconciler.cli.app import app
 from reconciler.runtime import debug_token
-from reconciler.runtime.debugging import HOST, DebugServer
+from reconciler.runtime.debugging import DebugServer
 from reconciler.runtime.health import TEXT, Server
+from reconciler.sockets import loopback
 
 ASKED = {
     ("GET", "/debug/threads"): lambda query: (200, TEXT, b"threads\n"),
@@ -38,7 +39,7 @@ def server() -> Iterator[DebugServer]:
 
 
 def status(server: Server, method: str = "GET", path: str = "/debug/threads", **headers: str) -> int:
-    connection = http.client.HTTPConnection(HOST, server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     connection.request(method, path, headers=headers)
     found = connection.getresponse().status
     connection.close()
@@ -46,7 +47,7 @@ def status(server: Server, method: str = "GET", path: str = "/debug/threads", **
 
 
 def threads(server: Server) -> tuple[int, str]:
-    done = CliRunner().invoke(app, ["debug", "threads", "--url", f"http://{HOST}:{server.port}"])
+    done = CliRunner().invoke(app, ["debug", "threads", "--url", f"http://127.0.0.1:{server.port}"])
     return done.exit_code, done.output
 
 
@@ -73,7 +74,7 @@ def test_kerf_names_the_token_when_it_has_none(server: DebugServer) -> None:
 
 def test_a_controller_of_an_earlier_version_is_asked_as_before(folder: Path) -> None:
     """It has no token, and looks at no header."""
-    earlier = Server(0, {}, HOST, asked=ASKED, local=True)
+    earlier = Server(0, {}, loopback, asked=ASKED, local=True)
     try:
         assert threads(earlier) == (0, "threads\n")
         debug_token.write(debug_token.path(earlier.port), "left-behind")

@@ -26,7 +26,9 @@ from reconciler.runtime.loudness import Loudness
 from reconciler.runtime.profiling import Busy, Profiler
 from reconciler.runtime.status import Replica, Status
 from reconciler.sandbox.world import World
+from reconciler.sockets import loopback
 from reconciler.telemetry.logs import Threshold, make_logger
+from tests.ipv6 import LOOPBACK
 
 from .loops import Decider, controller, node
 
@@ -42,7 +44,7 @@ class Night:
         self.loudness = Loudness(self.threshold, make_logger(self.threshold, self.stream))
         self.replica, self.late = REPLICA, False
         asked = debugging.routes(self.status, self.loudness, self.loop.telemetry.turns.as_json)
-        self.server = Server(0, {}, debugging.HOST, asked=asked, local=True)
+        self.server = Server(0, {}, loopback, asked=asked, local=True)
         self.url = f"http://127.0.0.1:{self.server.port}"
 
     def status(self) -> Status:
@@ -227,8 +229,8 @@ def test_a_page_of_another_origin_gets_no_answer_and_changes_nothing(night: Nigh
     assert night.ask("PUT", path, Host="localhost:8082")[0] == 200
 
 
-def test_it_listens_on_the_loopback_address_alone(night: Night) -> None:
-    assert night.server.address == "127.0.0.1"
+def test_it_listens_on_the_loopback_addresses_alone(night: Night) -> None:
+    assert night.server.addresses == LOOPBACK
 
 
 # --- threads and profiles ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from reconciler.runtime.health import TEXT, Answer, Server, check, metrics
+from reconciler.sockets import loopback
 
 
 class Probe:
@@ -30,7 +31,7 @@ def probe() -> Probe:
 def server(probe: Probe) -> Iterator[Server]:
     registry = CollectorRegistry()
     Counter("seen", "Seen.", registry=registry).inc()
-    made = Server(0, {"/readyz": check(probe), "/metrics": metrics(lambda: generate_latest(registry))}, "127.0.0.1")
+    made = Server(0, {"/readyz": check(probe), "/metrics": metrics(lambda: generate_latest(registry))}, loopback)
     yield made
     made.close()
 
@@ -66,7 +67,7 @@ def test_who_hangs_up_before_the_answer_is_nothing_to_tell_of(capfd: pytest.Capt
         answered.set()
         return 200, TEXT, bytes(8_000_000)
 
-    server = Server(0, {"/metrics": late, "/livez": lambda: (200, TEXT, b"ok")}, "127.0.0.1")
+    server = Server(0, {"/metrics": late, "/livez": lambda: (200, TEXT, b"ok")}, loopback)
     with socket.create_connection(("127.0.0.1", server.port)) as scraper:
         # Closed with a reset: what is written afterwards fails at once.
         scraper.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -12,11 +12,12 @@ import pytest
 
 from reconciler.runtime import listening
 from reconciler.runtime.health import TEXT, Answer, Server
+from reconciler.sockets import loopback
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server(0, {"/healthz": lambda: (200, TEXT, b"ok")}, "127.0.0.1")
+    made = Server(0, {"/healthz": lambda: (200, TEXT, b"ok")}, loopback)
     yield made
     made.close()
 
@@ -72,7 +73,7 @@ def still_open(connection: socket.socket) -> bool:
 
 
 def test_clients_that_do_not_read_their_answer_keep_no_scrape_out(capfd: pytest.CaptureFixture[str]) -> None:
-    server = Server(0, {"/metrics": lambda: (200, TEXT, bytes(8_000_000))}, "127.0.0.1")
+    server = Server(0, {"/metrics": lambda: (200, TEXT, bytes(8_000_000))}, loopback)
     others = [plain(server, b"GET /metrics HTTP/1.1\r\n\r\n") for _ in range(2 * listening.REQUESTS)]
     for _ in range(3):
         assert status(server, "/metrics") == 200
@@ -90,7 +91,7 @@ def test_so_many_answers_are_worked_on_at_once(monkeypatch: pytest.MonkeyPatch) 
         over.wait(10)
         return 200, TEXT, b"ok"
 
-    server = Server(0, {"/long": long}, "127.0.0.1")
+    server = Server(0, {"/long": long}, loopback)
     others = [plain(server, b"GET /long HTTP/1.1\r\n\r\n") for _ in range(listening.REQUESTS)]
     for _ in others:
         assert begun.acquire(timeout=10)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.ipv6 import LOOPBACK
 from tests.unit.api.manifests import NODEPOOL, changed
 from webhook import Settings
 from webhook.certificate import Certificate
@@ -34,7 +35,7 @@ ANSWER_SECONDS = 20.0
 class Server:
     """A webhook process, its ports and its certificate files."""
 
-    def __init__(self, folder: Path, *options: str, threads: int = 4) -> None:
+    def __init__(self, folder: Path, *options: str, threads: int = 4, host: str = "127.0.0.1") -> None:
         self.cert_file, self.key_file = folder / "tls.crt", folder / "tls.key"
         with socket.socket() as probe, socket.socket() as other:
             probe.bind(("127.0.0.1", 0))
@@ -42,8 +43,8 @@ class Server:
             self.port: int = probe.getsockname()[1]
             self.health_port: int = other.getsockname()[1]
         self.use(*self_signed("first"))
-        command = [sys.executable, "-m", "webhook", "--bind", f"127.0.0.1:{self.port}", "--threads", str(threads)]
-        health = ["--health-bind", f"127.0.0.1:{self.health_port}"]
+        command = [sys.executable, "-m", "webhook", "--bind", f"{host}:{self.port}", "--threads", str(threads)]
+        health = ["--health-bind", f"{host}:{self.health_port}"]
         files = ["--cert-file", str(self.cert_file), "--key-file", str(self.key_file)]
         self.log = folder / "log"
         with self.log.open("wb") as log:
@@ -106,9 +107,9 @@ def served_name(connection: http.client.HTTPSConnection) -> str:
 
 
 @contextmanager
-def served(folder: Path, *options: str, threads: int = 4) -> Iterator[Server]:
+def served(folder: Path, *options: str, threads: int = 4, host: str = "127.0.0.1") -> Iterator[Server]:
     """A webhook that answers, and ends as it should afterwards."""
-    running = Server(folder, *options, threads=threads)
+    running = Server(folder, *options, threads=threads, host=host)
     try:
         running.wait()
         yield running
@@ -246,7 +247,7 @@ def test_the_certificate_is_loaded_only_when_it_changed(tmp_path: Path) -> None:
 def test_the_command_line() -> None:
     assert parse_options([]) == Options()
     found = parse_options(["--bind", "[::]:9443", "--cert-file", "a", "--key-file", "b", "--workers", "2"])
-    assert found == Options(bind="[::]:9443", cert_file=Path("a"), key_file=Path("b"), workers=2)
+    assert found == Options(bind=("::", 9443), cert_file=Path("a"), key_file=Path("b"), workers=2)
     assert configuration(found)["certfile"] == "a"
     assert configuration(found)["control_socket_disable"] is True
     assert "certfile" not in configuration(Options())
@@ -257,17 +258,37 @@ def test_the_health_port_answers_its_two_paths_and_no_other(server: Server) -> N
     assert answers == {"/healthz": 200, "/readyz": 200, "/metrics": 404, "/validate": 404}
 
 
-def probed(server: Server, path: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", server.health_port, timeout=ANSWER_SECONDS)
+def probed(server: Server, path: str, address: str = "127.0.0.1") -> int:
+    connection = http.client.HTTPConnection(address, server.health_port, timeout=ANSWER_SECONDS)
     connection.request("GET", path)
     return connection.getresponse().status
+
+
+def test_without_an_address_reviews_and_probes_are_answered_over_ipv6_and_ipv4(tmp_path: Path) -> None:
+    with served(tmp_path, host="") as server:
+        for address in LOOPBACK:
+            assert probed(server, "/readyz", address) == 200
+            unverified = ssl._create_unverified_context()
+            connection = http.client.HTTPSConnection(address, server.port, timeout=ANSWER_SECONDS, context=unverified)
+            assert ask(connection, "/validate", review(NODEPOOL))["allowed"]
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        done = subprocess.run(
+            [sys.executable, "-m", "webhook", "--bind", taken], cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("kerf webhook: cannot listen: [Errno 98] Address already in use")
+    assert taken.partition(":")[2] in done.stderr
 
 
 def test_a_certificate_that_cannot_be_read_is_not_ready_but_alive(tmp_path: Path) -> None:
     files = tmp_path / "tls.crt", tmp_path / "tls.key"
     for file in files:
         file.write_text("no certificate")
-    options = Options(health_bind="127.0.0.1:0", cert_file=files[0], key_file=files[1])
+    options = Options(health_bind=("127.0.0.1", 0), cert_file=files[0], key_file=files[1])
     _, health = doors(options, Certificate(*files), Settings())
     assert health.respond is not None
     status, text = health.respond("/readyz")
@@ -286,6 +307,9 @@ def test_a_certificate_that_cannot_be_read_is_not_ready_but_alive(tmp_path: Path
         ["--workers", "x"],
         ["--log-level", "loud"],
         ["extra"],
+        ["--bind", "8443"],
+        ["--bind", "::1:8443"],
+        ["--health-bind", "[::1]:99999"],
     ],
 )
 def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
