@@ -199,7 +199,15 @@ class Cloud(Protocol):
     """EC2 and its neighbours. Every request has a time-out; errors as above."""
 
     def region(self) -> Region:
-        """Types, where they are offered, and prices, for the whole region. Slow; the runtime refreshes it rarely."""
+        """Types and where they are offered, for the whole region. Slow; the runtime refreshes it rarely."""
+        ...
+
+    def on_demand_prices(self) -> Mapping[str, int]:
+        """In millionths of the region's currency per hour, by type; empty where there is no price list to ask."""
+        ...
+
+    def spot_prices(self) -> Mapping[tuple[str, str], int]:
+        """The same by type and zone, now."""
         ...
 
     def cluster(self) -> ClusterFacts:

@@ -15,6 +15,7 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.aws.cloud import AwsCloud
 from reconciler.model.cloud import ClassFacts, ClusterFacts, Region
 from reconciler.model.settings import Settings
+from reconciler.runtime import looking
 from reconciler.runtime.controller import Controller
 from reconciler.sandbox.cloud import SandboxCloud
 from reconciler.sandbox.ec2 import Machine
@@ -76,7 +77,7 @@ class _BorrowedFacts(SandboxCloud):
 
     def region(self) -> Region:
         if self._region is None:
-            self._region = self._aws.region()
+            self._region = looking.region(self._aws)
         return self._region
 
     def cluster(self) -> ClusterFacts:

@@ -1,14 +1,13 @@
 """The Cloud port over boto3: the reconciler's whole view of AWS, put together from one module per service.
 
 Nothing here decides. Reads are complete (all pages) or fail; writes are one call each; what AWS answers is told as
-facts or as an error that says what to do next. Remembered between calls are prices, the names of launch templates, the
-roles that IAM did not know a moment ago, and (in `Answers`) what parameters said of images, which instance profiles
-were found, and what a look at a node class had learned when it failed.
+facts or as an error that says what to do next. Remembered between calls are the names of launch templates, the roles
+that IAM did not know a moment ago, and (in `Answers`) what parameters said of images, which instance profiles were
+found, and what a look at a node class had learned when it failed.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -52,12 +51,11 @@ from reconciler.model.cloud import (
     ZonalShift,
 )
 from reconciler.model.inventory import PROFILE, Resource
-from reconciler.ports import Invalid, PortError
+from reconciler.ports import Invalid
 from reconciler.telemetry.logs import Logger, silent
 from reconciler.telemetry.precedence import GiveWay, at_once
 
 Problem = tuple[str, str]
-Spot = Mapping[tuple[str, str], int]
 #: What a look at a node class has learned is good for its repetition for so long, should it fail.
 ATTEMPT_SECONDS: Final = 60.0
 _ATTEMPT: Final = "attempt"
@@ -69,9 +67,9 @@ class AwsCloud:
     """AWS in one region, for one cluster. Implements `reconciler.ports.Cloud`; safe for many threads.
 
     `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
-    chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` hears of prices that
-    could not be read; `give_way` is called before each small step of a long computation; `pace` is what requests to EC2
-    keep to (default: its usual one); `on_client` is handed each client of boto3 that is made. Without
+    chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` gets a version of
+    Kubernetes that is not known; `give_way` is called before each small step of a long computation; `pace` is what
+    requests to EC2 keep to (default: its usual one); `on_client` is handed each client of boto3 that is made. Without
     `reserved_capacity` nobody asks for capacity reservations. What a public parameter says of the latest image is
     remembered for about `image_refresh`.
     """
@@ -116,32 +114,28 @@ class AwsCloud:
         self._queue = Queue(self._clients, interruption_queue, queue_wait_seconds)
         self._profiles = profiles.Maker()
         self._terminations = Terminations(lambda: self._clients.get("ec2"))
-        self._prices_lock = threading.Lock()
-        self._on_demand: dict[str, int] = {}
-        self._spot: dict[tuple[str, str], int] = {}
 
     # --- what is the same for everyone ------------------------------------------------------------------------------
     def region(self) -> Region:
-        """Types, zones and prices. Failing prices never fail it: old ones, then estimates, take their place."""
         ec2 = self._clients.get("ec2")
-        infos, zones, on_demand, spot = together(
-            [
-                lambda: types.read_types(ec2),
-                lambda: types.read_offerings(ec2),
-                lambda: self._read_on_demand(),
-                lambda: self._read_spot(ec2),
-            ]
-        )
+        infos, zones = together([lambda: types.read_types(ec2), lambda: types.read_offerings(ec2)])
         offered = {name: zones[name] for name in infos if name in zones}
-        on_demand = prices.filled_up(on_demand, {name: infos[name] for name in offered})
         return Region(
             name=self._clients.region,
             types={name: infos[name] for name in offered},
             zones_by_type=offered,
-            on_demand=on_demand,
-            spot=spot or _as_on_demand(offered, on_demand),
+            on_demand={},
+            spot={},
             zones=tuple(sorted({zone for places in offered.values() for zone in places})),
         )
+
+    def on_demand_prices(self) -> Mapping[str, int]:
+        if self._known.isolated_vpc or not prices.has_price_list(self._clients.region):
+            return {}
+        return prices.read_on_demand(self._clients)
+
+    def spot_prices(self) -> Mapping[tuple[str, str], int]:
+        return prices.read_spot(self._clients.get("ec2"))
 
     def cluster(self) -> ClusterFacts:
         facts = read_cluster(self._clients, self._known)
@@ -273,28 +267,6 @@ class AwsCloud:
         self._queue.delete(message)
 
     # --- parts ------------------------------------------------------------------------------------------------------
-    def _read_on_demand(self) -> Mapping[str, int]:
-        """New prices over the old ones."""
-        if not self._known.isolated_vpc and prices.has_price_list(self._clients.region):
-            fresh = self._or_nothing(lambda: prices.read_on_demand(self._clients))
-            with self._prices_lock:
-                self._on_demand = {**self._on_demand, **fresh}
-        return self._on_demand
-
-    def _read_spot(self, ec2: Any) -> Spot:
-        fresh = self._or_nothing(lambda: prices.read_spot(ec2))
-        with self._prices_lock:
-            self._spot = {**self._spot, **fresh}
-            return self._spot
-
-    def _or_nothing(self, read: Callable[[], Mapping[Any, int]]) -> Mapping[Any, int]:
-        """Prices that cannot be had now are not worth failing for; an operator should know, though."""
-        try:
-            return read()
-        except PortError as error:
-            self._logger.error("prices could not be read, old or estimated ones are used", error=error)
-            return {}
-
     def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem], ask: Ask) -> Any:
         try:
             return self._images.read(node_class.spec.ami_selector_terms, version, ask)
@@ -318,8 +290,3 @@ class AwsCloud:
 def _note(problems: dict[str, Problem], condition: str, found: Sequence[object], reason: str, message: str) -> None:
     if not found:
         problems.setdefault(condition, (reason, message))
-
-
-def _as_on_demand(zones: Mapping[str, frozenset[str]], on_demand: Mapping[str, int]) -> Spot:
-    """Without any spot price, spot is taken to cost what on-demand costs: never less than the truth."""
-    return {(name, zone): on_demand[name] for name in zones if name in on_demand for zone in sorted(zones[name])}

@@ -1,7 +1,7 @@
 """Prices: on-demand from the Price List service, spot from EC2's price history, both as integers.
 
 All prices are in millionths of a US dollar per hour (in China: of a yuan). The Price List service lives in few
-regions and is easily out of reach; then the prices known so far, or the project's own estimates, take their place.
+regions and is easily out of reach: what then takes the place of its prices, `reconciler.ec2.prices` says.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from typing import Any, Final
 from reconciler.aws.clients import Clients, pages
 from reconciler.aws.errors import translated
 from reconciler.aws.parallel import each
-from reconciler.ec2 import prices as estimates
-from reconciler.model.cloud import InstanceTypeInfo
 from reconciler.ports import Unavailable
 
 MICRO: Final = 1_000_000
@@ -120,13 +118,3 @@ def micro_dollars(text: str) -> int:
         return int((price * MICRO).to_integral_value()) if 0 <= price <= MOST_DOLLARS else 0
     except (InvalidOperation, TypeError, ValueError):
         return 0
-
-
-def filled_up(on_demand: Mapping[str, int], types: Mapping[str, InstanceTypeInfo]) -> dict[str, int]:
-    """The prices of all these types: where AWS told none, the project's own estimate if it has one."""
-    prices: dict[str, int] = {}
-    for name, info in types.items():
-        price = on_demand.get(name) or estimates.on_demand(name, info.vcpus, info.memory_mib)
-        if price:
-            prices[name] = price
-    return prices

@@ -129,6 +129,12 @@ class ShippedTypes:
     def region(self) -> Region:
         return catalogue.region(self.zones)
 
+    def on_demand_prices(self) -> dict[str, int]:
+        return {}  # they come with the region
+
+    def spot_prices(self) -> dict[tuple[str, str], int]:
+        return {}
+
     def cluster(self) -> ClusterFacts:
         return ClusterFacts(name="", endpoint="", kubernetes_version=_VERSION, region=self.zones[0][:-1])
 

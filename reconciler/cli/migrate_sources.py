@@ -130,6 +130,12 @@ class _Remembered:
     def region(self) -> Region:
         return Region(self.zones[0][:-1] if self.zones else "", {}, {}, {}, {}, self.zones)
 
+    def on_demand_prices(self) -> dict[str, int]:
+        return {}
+
+    def spot_prices(self) -> dict[tuple[str, str], int]:
+        return {}
+
     def cluster(self) -> ClusterFacts:
         return ClusterFacts(name="", endpoint="")
 

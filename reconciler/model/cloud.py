@@ -72,7 +72,8 @@ class InstanceTypeInfo:
 class Region:
     """What is the same for every NodeClass: types, where each is offered, and prices.
 
-    `on_demand` maps type to price; `spot` maps (type, zone) to price; both in millionths of a dollar per hour.
+    `on_demand` maps type to price; `spot` maps (type, zone) to price; both in millionths of a dollar (in China: of a
+    yuan) per hour.
     """
 
     name: str

@@ -11,10 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2.formulas import Unresolvable
+from reconciler.ec2.prices import priced
 from reconciler.ec2.validation import CONDITION
 from reconciler.model.cloud import ClassFacts, DryRun, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
+from reconciler.runtime.inbox import PricesRead, RegionRead
 from reconciler.runtime.learned import LearnedMemory, Machine
 
 #: How often a class is resolved while machines come or go, or are wanted, or while it is not Ready.
@@ -63,8 +65,43 @@ class Catalogues:
         self._learned_at: datetime | None = None
         #: What AWS last said of a launch that was tried dry, by class name.
         self.dry_runs: dict[str, DryRun] = {}
+        #: Types, zones and prices; None until types are known, and prices or that they cannot be read.
         self.region: Region | None = None
+        self._types: Region | None = None
+        self._on_demand: dict[str, int] = {}
+        self._spot: dict[tuple[str, str], int] = {}
+        self._awaited: set[str] = set()
 
+    # --- the region -------------------------------------------------------------------------------------------------
+    def await_prices(self, *keys: str) -> None:
+        """Nothing is built before prices of each of these keys are read, or have failed to be read."""
+        self._awaited.update(keys)
+
+    def read(self, news: RegionRead | PricesRead) -> None:
+        """Take in the region's types and zones, or prices. A price that AWS no longer gives stays as it was."""
+        if isinstance(news, RegionRead):
+            self._types = news.region
+        else:
+            self._on_demand.update(news.on_demand)
+            self._spot.update(news.spot)
+            self._awaited.discard(news.key)
+        self._renew_region()
+
+    def failed(self, key: str) -> None:
+        """A question to AWS has failed. If it was for prices, types get estimates until it is answered."""
+        if key in self._awaited:
+            self._awaited.discard(key)
+            self._renew_region()
+
+    def _renew_region(self) -> None:
+        """Equal regions keep their identity, so that nothing is built again for them."""
+        if self._types is None or self._awaited:
+            return
+        region = priced(self._types, self._on_demand, self._spot)
+        if region != self.region:
+            self.region = region
+
+    # --- node classes -----------------------------------------------------------------------------------------------
     def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime) -> None:
         """Take in an answer. Equal facts keep their identity, so that nothing is built again for them."""
         facts, before = self._marked(facts), self._known.get(name)

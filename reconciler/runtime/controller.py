@@ -226,6 +226,7 @@ class Controller:
                 self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
         elif isinstance(item, ChoreFailed):
             self.telemetry.chore_failed(item.key, item.error)
+            self.state.catalogues.failed(item.key)
         else:
             self.state.take(item, now)
 

@@ -108,6 +108,16 @@ class RegionRead:
 
 
 @dataclass(frozen=True, slots=True)
+class PricesRead:
+    """On-demand or spot prices, by the keys that Region has; the other mapping is empty. `key` is the chore's."""
+
+    key: str
+    at: datetime
+    on_demand: Mapping[str, int] = field(default_factory=dict)
+    spot: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterRead:
     facts: ClusterFacts
     at: datetime
@@ -164,6 +174,7 @@ News = (
     | Inventoried
     | Resolved
     | RegionRead
+    | PricesRead
     | ClusterRead
     | Received
     | Proposed

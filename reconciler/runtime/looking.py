@@ -6,19 +6,20 @@ but for what only its memory holds: what is out of stock, whom it nominated wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2 import catalogue
+from reconciler.ec2.prices import priced
 from reconciler.model import kinds
 from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Region, ZonalShift
 from reconciler.model.kinds import Kind
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Clock, Forbidden, Listing
+from reconciler.ports import Clock, Forbidden, Listing, PortError
 from reconciler.runtime.inbox import ClusterRead, Examined, Listed, RegionRead, Resolved, ShiftsRead
 from reconciler.runtime.state import State
 
@@ -34,6 +35,10 @@ class Describes(Protocol):
 
     def region(self) -> Region: ...
 
+    def on_demand_prices(self) -> Mapping[str, int]: ...
+
+    def spot_prices(self) -> Mapping[tuple[str, str], int]: ...
+
     def cluster(self) -> ClusterFacts: ...
 
     def impairments(self) -> Sequence[Impairment]: ...
@@ -41,6 +46,17 @@ class Describes(Protocol):
     def zonal_shifts(self, cluster: ClusterFacts) -> Sequence[ZonalShift]: ...
 
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts: ...
+
+
+def region(cloud: Describes) -> Region:
+    """With prices: those that cannot be read are estimated. Raises PortError when types cannot be read."""
+    on_demand: Mapping[str, int] = {}
+    spot: Mapping[tuple[str, str], int] = {}
+    with suppress(PortError):
+        on_demand = cloud.on_demand_prices()
+    with suppress(PortError):
+        spot = cloud.spot_prices()
+    return priced(cloud.region(), on_demand, spot)
 
 
 def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Snapshot:
@@ -52,7 +68,7 @@ def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Sna
         state.take(Listed(kind, found.items, found.resource_version, now), now)
     cluster = cloud.cluster()
     state.take(ClusterRead(cluster, now), now)
-    state.take(RegionRead(cloud.region(), now), now)
+    state.take(RegionRead(region(cloud), now), now)
     with suppress(Forbidden):  # who looks need not be allowed all that the controller is
         state.take(Examined(cloud.impairments(), now), now)
     if settings.zonal_shift:

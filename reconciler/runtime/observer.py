@@ -30,6 +30,7 @@ from reconciler.runtime.inbox import (
     Inbox,
     Inventoried,
     News,
+    PricesRead,
     Received,
     RegionRead,
     Resolved,
@@ -47,6 +48,8 @@ INVENTORIES_EVERY = timedelta(minutes=30)
 #: Receiving waits for messages by itself (long polling); without threads there is a pause between two looks.
 QUEUE_EVERY_INLINE = timedelta(seconds=10)
 STEPS = Steps(timedelta(seconds=1), timedelta(seconds=60))
+#: Keys of the chores that read prices.
+ON_DEMAND_PRICES, SPOT_PRICES = "on-demand prices", "spot prices"
 _AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
@@ -77,6 +80,7 @@ class Observer:
         self._busy: set[str] = set()
         self._asked: dict[str, datetime] = {}
         self._backoff = Backoff(STEPS)
+        state.catalogues.await_prices(ON_DEMAND_PRICES, SPOT_PRICES)
 
     def run_due(self, now: datetime) -> bool:
         """Ask what is due; whether anything was."""
@@ -99,6 +103,8 @@ class Observer:
     def _chores(self, now: datetime) -> Iterator[Chore]:
         state = self._state
         yield Chore("region", self._every("region", REGION_EVERY, now), self._read_region)
+        for prices, ask in ((ON_DEMAND_PRICES, self._read_on_demand), (SPOT_PRICES, self._read_spot)):
+            yield Chore(prices, self._every(prices, REGION_EVERY, now), ask)
         yield Chore("cluster", self._every("cluster", CLUSTER_EVERY, now), self._read_cluster)
         yield Chore("instances", self._every("instances", self._pace(), now), self._describe)
         if state.synced:  # before that nobody knows which instances are ours
@@ -144,6 +150,12 @@ class Observer:
 
     def _read_region(self, at: datetime) -> News:
         return RegionRead(self._cloud.region(), at)
+
+    def _read_on_demand(self, at: datetime) -> News:
+        return PricesRead(ON_DEMAND_PRICES, at, on_demand=self._cloud.on_demand_prices())
+
+    def _read_spot(self, at: datetime) -> News:
+        return PricesRead(SPOT_PRICES, at, spot=self._cloud.spot_prices())
 
     def _read_cluster(self, at: datetime) -> News:
         return ClusterRead(self._cloud.cluster(), at)

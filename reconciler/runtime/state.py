@@ -43,6 +43,7 @@ from reconciler.runtime.inbox import (
     Inventoried,
     Listed,
     News,
+    PricesRead,
     Proposed,
     Received,
     RegionRead,
@@ -199,8 +200,8 @@ class State:
         self.catalogues.resolved(news.name, news.uid, news.facts, news.at)
 
     @_take.register
-    def _(self, news: RegionRead, now: datetime) -> None:
-        self.catalogues.region = news.region
+    def _(self, news: RegionRead | PricesRead, now: datetime) -> None:
+        self.catalogues.read(news)
 
     @_take.register
     def _(self, news: ClusterRead, now: datetime) -> None:
@@ -338,7 +339,7 @@ class State:
         self._interruptions.pop(message_id, None)
 
     def settle(self, key: str, uid: str, until: datetime) -> None:
-        """A deed was accepted; it is not asked again until then, though the watch may not show it yet."""
+        """An action was accepted; it is not asked again until then, though the watch may not show it yet."""
         self._promises.settle(key, uid, until)
 
     def held_until(self, key: str, uid: str, subjects: tuple[str, ...], now: datetime) -> datetime | None:

@@ -127,7 +127,7 @@ def _types() -> Iterator[tuple[str, tuple[InstanceTypeInfo, int]]]:
 
 
 def _price(info: InstanceTypeInfo) -> int:
-    price = prices.on_demand(info.name, info.vcpus, info.memory_mib)
+    price = prices.on_demand_estimate(info.name, info.vcpus, info.memory_mib)
     if price is None:
         raise ValueError(f"no price of {info.name} is known")
     return price

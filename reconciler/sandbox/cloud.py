@@ -52,7 +52,13 @@ class SandboxCloud:
         self._made: dict[str, datetime] = {}
 
     def region(self) -> Region:
-        return self._request("region", "", lambda: self._ec2.region)
+        return self._request("region", "", lambda: replace(self._ec2.region, on_demand={}, spot={}))
+
+    def on_demand_prices(self) -> Mapping[str, int]:
+        return self._request("on_demand_prices", "", lambda: self._ec2.region.on_demand)
+
+    def spot_prices(self) -> Mapping[tuple[str, str], int]:
+        return self._request("spot_prices", "", lambda: self._ec2.region.spot)
 
     def cluster(self) -> ClusterFacts:
         facts = ClusterFacts(

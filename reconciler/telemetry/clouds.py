@@ -47,6 +47,12 @@ class MeasuredCloud:
     def region(self) -> Region:
         return self._measured("GetInstanceTypes", self._cloud.region)
 
+    def on_demand_prices(self) -> Mapping[str, int]:
+        return self._measured("GetOnDemandPrices", self._cloud.on_demand_prices)
+
+    def spot_prices(self) -> Mapping[tuple[str, str], int]:
+        return self._measured("GetSpotPrices", self._cloud.spot_prices)
+
     def cluster(self) -> ClusterFacts:
         return self._measured("GetCluster", self._cloud.cluster)
 

@@ -200,7 +200,7 @@ def _image(one: ResolvedImage) -> Image:
 def _with_types_of(region: Region, claims: Iterable[Manifest]) -> Region:
     """The region with the types of these claims too, as far as their labels describe them."""
     types = {info.name: info for info in map(_type, claims) if info.name not in region.types}
-    costs = {name: prices.on_demand(name, info.vcpus, info.memory_mib) or 0 for name, info in types.items()}
+    costs = {name: prices.on_demand_estimate(name, info.vcpus, info.memory_mib) or 0 for name, info in types.items()}
     spot = {(name, zone): spot_price(costs[name], name, zone) for name in types for zone in region.zones}
     return replace(
         region,

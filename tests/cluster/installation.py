@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from reconciler.aws.cloud import AwsCloud
 from reconciler.model.cloud import Region
+from reconciler.runtime import looking
 
 from . import grants, record
 from .bootstrapper import Bootstrapper
@@ -329,12 +330,11 @@ class Installation:
     def region(self) -> Region:
         """Types and prices that this AWS quotes, asked once."""
         if self._region is None:
-            self._region = AwsCloud(
-                cluster_name=CLUSTER_NAME,
-                region=self.aws.region,
-                session=self.aws.session(),
-                endpoint_url=self.aws.endpoint_url,
-            ).region()
+            aws = self.aws
+            cloud = AwsCloud(
+                cluster_name=CLUSTER_NAME, region=aws.region, session=aws.session(), endpoint_url=aws.endpoint_url
+            )
+            self._region = looking.region(cloud)
         return self._region
 
     def price(self, instance_type: str, zone: str, capacity_type: str) -> int:

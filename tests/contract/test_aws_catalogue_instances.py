@@ -16,10 +16,16 @@ from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.pace import Pace
 from reconciler.aws.types import read_offerings, read_types
 from reconciler.ec2 import prices as estimates
+from reconciler.ec2.catalogue import build
 from reconciler.model.cloud import Instance
 from reconciler.ports import AlreadyGone, Forbidden, Invalid, TemplateMissing, Throttled, Unavailable
+from reconciler.runtime import looking
+from reconciler.runtime.inbox import PricesRead, RegionRead
+from reconciler.runtime.state import State
 from reconciler.telemetry.logs import make_logger
 from tests.cluster.moto_aws import MotoAws
+from tests.unit.ec2.ec2_facts import SETTINGS
+from tests.unit.lifecycle.world import NOW
 
 from .cloud_accounts import MotoAccount, aws_cloud
 from .launches import listed, request
@@ -169,29 +175,37 @@ def test_222_the_endpoint_is_the_one_that_is_set_else_what_eks_says(aws: MotoAws
 
 
 def test_214_prices_that_cannot_be_read_are_those_known_and_pages_are_read_to_the_end(aws: MotoAws) -> None:
-    cloud = aws_cloud(aws)
-    truth = cloud.region()
+    cloud, state = aws_cloud(aws), State(SETTINGS, build=build, interpret=lambda message: None)
+    prices = cloud.on_demand_prices()
     assert len(aws.calls("GetProducts")) >= 2
+    state.take(RegionRead(cloud.region(), NOW), NOW)
+    state.take(PricesRead("on-demand prices", NOW, prices), NOW)
     aws.fail("GetProducts", "AccessDeniedException", times=2 * BOTH)
-    assert cloud.region().on_demand == truth.on_demand
+    with pytest.raises(Forbidden):
+        cloud.on_demand_prices()
     aws.clear_faults()
+    assert state.catalogues.region is not None
+    assert state.catalogues.region.on_demand == prices
 
 
-def test_214_what_was_told_once_is_kept_where_there_is_no_estimate_either() -> None:
+def test_214_a_price_that_aws_gave_once_is_kept_where_there_is_no_estimate_either() -> None:
     kind = "dl2q.24xlarge"
-    assert estimates.on_demand(kind, 96, 786432) is None
+    assert estimates.on_demand_estimate(kind, 96, 786432) is None
     with MotoAws(families=("dl2q", "m5")) as aws:
-        cloud = aws_cloud(aws)
-        truth = cloud.region().on_demand
-        assert kind in truth
-        aws.fail("GetProducts", "AccessDeniedException", times=2 * BOTH)
-        assert cloud.region().on_demand == truth
+        cloud, state = aws_cloud(aws), State(SETTINGS, build=build, interpret=lambda message: None)
+        prices = cloud.on_demand_prices()
+        assert kind in prices
+        state.take(RegionRead(cloud.region(), NOW), NOW)
+        for told in (prices, {name: price for name, price in prices.items() if name != kind}):
+            state.take(PricesRead("on-demand prices", NOW, told), NOW)
+            assert state.catalogues.region is not None
+            assert state.catalogues.region.on_demand == prices
 
 
 def test_214_in_an_isolated_vpc_nobody_asks_for_the_price_list_and_spot_is_read(aws: MotoAws) -> None:
     cloud = aws_cloud(aws, isolated_vpc=True)
     aws.clear_calls()
-    known = cloud.region()
+    known = looking.region(cloud)
     assert aws.calls("GetProducts") == []
     assert aws.calls("DescribeSpotPriceHistory")
     assert known.on_demand["m5.large"] > 0

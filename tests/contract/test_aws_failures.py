@@ -9,6 +9,7 @@ from api.v1.ec2nodeclass import ConnectionTracking, EC2NodeClass, EC2NodeClassSp
 from api.v1.meta import ObjectMeta
 from reconciler.aws.cloud import AwsCloud
 from reconciler.ports import Forbidden, Invalid, Throttled, Unavailable
+from reconciler.runtime import looking
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud
@@ -71,13 +72,16 @@ def test_instances_are_listed_over_all_pages(aws: MotoAws, real: MotoAccount) ->
 
 
 @pytest.mark.only_real(PRICES)
-def test_prices_survive_a_price_list_that_is_out_of_reach(aws: MotoAws) -> None:
+def test_prices_that_cannot_be_read_are_an_error_and_estimated_meanwhile(aws: MotoAws) -> None:
     cloud = aws_cloud(aws)
-    truth = cloud.region()
-    aws.fail("GetProducts", "AccessDeniedException", times=2 * BOTH)
-    aws.fail("DescribeSpotPriceHistory", "UnauthorizedOperation", status=403, times=2)
-    assert cloud.region() == truth  # what was known is kept
-    fresh = aws_cloud(aws).region()  # a new process knows nothing: spot at the on-demand price
+    for _ in range(2):
+        aws.fail("GetProducts", "AccessDeniedException", times=BOTH)
+        aws.fail("DescribeSpotPriceHistory", "UnauthorizedOperation", status=403)
+    with pytest.raises(Forbidden):
+        cloud.on_demand_prices()
+    with pytest.raises(Forbidden):
+        cloud.spot_prices()
+    fresh = looking.region(cloud)  # spot at the on-demand price
     assert fresh.on_demand["m5.large"] > 0
     assert fresh.spot["m5.large", "us-west-2a"] == fresh.on_demand["m5.large"]
     aws.clear_faults()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
+from reconciler.runtime import looking
 
 from .cloud_accounts import Account
 from .launches import ZONES, node_class, request, resolved
 
 
 def test_the_region_says_what_is_offered_where_and_for_how_much(account: Account) -> None:
-    region = account.cloud.region()
+    region = looking.region(account.cloud)
     info = region.types["m5.large"]
     assert (info.name, info.architectures[0], info.vcpus, info.memory_mib) == ("m5.large", "x86_64", 2, 8192)
     assert (info.max_interfaces, info.ipv4_per_interface) == (3, 10)

@@ -24,7 +24,7 @@ def price(instance_type: str) -> int:
     """On-demand, in millionths of a dollar per hour."""
     info = INSTANCE_TYPES[instance_type]
     vcpus, memory = info["VCpuInfo"]["DefaultVCpus"], info["MemoryInfo"]["SizeInMiB"]
-    known = estimates.on_demand(instance_type, vcpus, memory)
+    known = estimates.on_demand_estimate(instance_type, vcpus, memory)
     return known or FALLBACK_PER_VCPU * vcpus + FALLBACK_PER_GIB * memory // 1024
 
 

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from reconciler.aws.prices import (
-    filled_up,
     has_price_list,
     micro_dollars,
     on_demand_prices,
     price_list_region,
     spot_prices,
 )
-from reconciler.model.cloud import InstanceTypeInfo
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -76,14 +74,3 @@ def test_where_the_price_list_answers(region: str, home: str) -> None:
 def test_govcloud_has_no_price_list() -> None:
     assert not has_price_list("us-gov-west-1")
     assert has_price_list("us-west-2")
-
-
-def test_missing_prices_are_estimated_and_unknown_ones_left_out() -> None:
-    types = {
-        name: InstanceTypeInfo(name=name, architectures=("x86_64",), vcpus=2, memory_mib=8192)
-        for name in ("m5.large", "m5.xlarge", "zz99.large")
-    }
-    prices = filled_up({"m5.large": 123}, types)
-    assert prices["m5.large"] == 123
-    assert prices["m5.xlarge"] > 0
-    assert "zz99.large" not in prices

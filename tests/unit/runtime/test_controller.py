@@ -200,7 +200,8 @@ class OddCloud:
 
     def region(self) -> Region:
         found: Region = self._cloud.region()
-        return replace(found, types={**found.types, "x1.odd": None})  # type: ignore[dict-item]
+        odd = replace(found.types["m5.large"], memory_mib=None)  # type: ignore[arg-type]
+        return replace(found, types={**found.types, "m5.large": odd})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cloud, name)

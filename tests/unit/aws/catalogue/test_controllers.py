@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.ec2nodeclass import ResolvedReservation
-from reconciler.aws.prices import filled_up, has_price_list, on_demand_prices, price_list_region, spot_prices
+from reconciler.aws.prices import has_price_list, on_demand_prices, price_list_region, spot_prices
 from reconciler.disruption.expiration import expire
 from reconciler.ec2.catalogue import build
+from reconciler.ec2.prices import priced
 from reconciler.model import kinds
 from reconciler.model.memory import Memory
 from reconciler.model.plan import DeleteObject, TagInstance, TerminateInstance
@@ -24,7 +25,7 @@ from reconciler.runtime.state import State
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import World as Sandbox
 from tests.unit.aws.test_aws_prices import product, spot_row
-from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, facts, info, node_class, region
+from tests.unit.ec2.ec2_facts import SETTINGS, ZONES, facts, node_class, region
 from tests.unit.lifecycle.nodes import launched
 from tests.unit.lifecycle.world import World, node_claim, prepared, running
 from tests.unit.runtime.clocks import SetBack
@@ -121,8 +122,8 @@ def test_213_where_there_is_nothing_to_tag_nothing_is_written(trouble: str) -> N
 
 # --- prices -----------------------------------------------------------------------------------------------------
 def test_214_prices_that_aws_does_not_tell_are_those_known_else_our_own() -> None:
-    types = {name: info(name) for name in ("m5.large", "c5.large")}
-    assert filled_up({"m5.large": 1}, types) == {"m5.large": 1, "c5.large": 85_000}
+    sold = changed(region("m5.large", "c5.large"), on_demand={})
+    assert priced(sold, {"m5.large": 96_000}, {}).on_demand == {"m5.large": 96_000, "c5.large": 85_000}
     pages = [product("m5.large", "0.1"), product("c5.large", "0.2")]
     assert on_demand_prices(pages) == {"m5.large": 100_000, "c5.large": 200_000}
 
