@@ -120,6 +120,8 @@ LAUNCH_GROUP = f"{KERF}/launch-group"
 LAUNCH_REQUEST = f"{KERF}/launch-request"
 #: On a NodeClaim: the mark of Kerf's own key over group and request (docs/decisions/0009-launch-marks.md).
 LAUNCH_MARK = f"{KERF}/launch-mark"
+#: On the lease: the version of the cluster that its holder selects images for.
+KUBERNETES_VERSION = f"{KERF}/kubernetes-version"
 INSTANCE = f"{KERF}/instance"
 COMMAND = f"{KERF}/command"
 COMMAND_FAILED = f"{KERF}/command-failed"

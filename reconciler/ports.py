@@ -137,7 +137,8 @@ class Watch(Protocol):
 class Lease:
     """A coordination.k8s.io/v1 Lease; `resource_version` guards the next write ("" to create it).
 
-    `uid` is the server's word: writes leave it out.
+    `uid` is the server's word: writes leave it out. `kubernetes_version` is an annotation: the version of the cluster
+    that the holder selects images for.
     """
 
     holder: str
@@ -147,6 +148,7 @@ class Lease:
     transitions: int = 0
     resource_version: str = ""
     uid: str = ""
+    kubernetes_version: str = ""
 
 
 class Kube(Protocol):

@@ -11,7 +11,7 @@ import socket
 from typing import Final
 
 #: With a short queue a burst of connections has the kernel drop the next one, which then takes a second or more.
-_BACKLOG: Final = 2048
+BACKLOG: Final = 128
 _ALL: Final = ("", "*", "::")
 #: What a kernel without IPv6 answers, and one on which it is switched off.
 _NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT)
@@ -29,21 +29,22 @@ def parse(text: str) -> tuple[str, int]:
     return host[1:-1] if bracketed else host, int(port)
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens. Port 0 takes any free one. Raises OSError, OverflowError (no such port).
+def listening(host: str, port: int, backlog: int = BACKLOG) -> socket.socket:
+    """A socket that listens, with a queue of so many connections. Port 0 takes any free one.
 
-    An empty host, `*` and `::` stand for all addresses of both families, `0.0.0.0` for all IPv4 addresses.
+    An empty host, `*` and `::` stand for all addresses of both families, `0.0.0.0` for all IPv4 addresses. Raises
+    OSError, OverflowError (no such port).
     """
     if host not in _ALL:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=backlog)
     try:
         if socket.has_dualstack_ipv6():
-            return socket.create_server(("::", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True)
+            return socket.create_server(("::", port), family=socket.AF_INET6, backlog=backlog, dualstack_ipv6=True)
     except OSError as error:
         if error.errno not in _NO_IPV6:
             raise
-    return socket.create_server(("", port), backlog=_BACKLOG)
+    return socket.create_server(("", port), backlog=backlog)
 
 
 def everywhere(port: int) -> tuple[socket.socket, ...]:

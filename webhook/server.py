@@ -38,6 +38,8 @@ _HEALTH_LIMITS: Final = Limits(
 _HEALTH_PATHS: Final = ("/healthz", "/readyz")
 #: A review leaves next to no circles behind: they are looked for after so many objects, not after every 700.
 _GARBAGE: Final = 50_000
+#: Connections that wait to be accepted; gunicorn's own default.
+_BACKLOG: Final = 2048
 _IN_MEMORY: Final = Path("/dev/shm")
 
 
@@ -132,7 +134,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         """Raises OSError when an address cannot be listened on."""
         self._options, self._settings = options, settings
         #: Descriptors of listening sockets: those that gunicorn opens leave IPv4 to the kernel's settings.
-        self._bound: Final = [f"fd://{listening(*one).detach()}" for one in addresses(options)]
+        self._bound: Final = [f"fd://{listening(*one, _BACKLOG).detach()}" for one in addresses(options)]
         self._metrics: Final = Metrics(certificate.ends if certificate else None)
         #: In the order of the addresses; the worker reads them.
         self.doors: Final = doors(options, certificate, settings)

@@ -9,6 +9,7 @@ found, and what a look at a node class had learned when it failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -29,7 +30,7 @@ from reconciler.aws import (
 )
 from reconciler.aws.answers import Answer, Answers, Ask, Key, just_under
 from reconciler.aws.clients import Clients
-from reconciler.aws.cluster_facts import KnownFacts, check_version, read_cluster
+from reconciler.aws.cluster_facts import KnownFacts, ServerFacts, check_version, read_cluster
 from reconciler.aws.images import ImageReader, UnsupportedAlias
 from reconciler.aws.interruptions import Queue
 from reconciler.aws.launch_templates import LaunchTemplates
@@ -66,12 +67,12 @@ _COUNTED: Final = frozenset({"describe_subnets", "describe_capacity_reservations
 class AwsCloud:
     """AWS in one region, for one cluster. Implements `reconciler.ports.Cloud`; safe for many threads.
 
-    `endpoint_url` replaces the address of every service; `session` is a boto3 Session (default: the usual credential
-    chain). `queue_wait_seconds` is how long `receive` waits for a first message. `logger` gets a version of
-    Kubernetes that is not known; `give_way` is called before each small step of a long computation; `pace` is what
-    requests to EC2 keep to (default: its usual one); `on_client` is handed each client of boto3 that is made. Without
-    `reserved_capacity` nobody asks for capacity reservations. What a public parameter says of the latest image is
-    remembered for about `image_refresh`.
+    `server` is asked whenever the cluster's facts are. `endpoint_url` replaces the address of every service; `session`
+    is a boto3 Session (default: the usual credential chain). `queue_wait_seconds` is how long `receive` waits for a
+    first message. `logger` gets a version of Kubernetes that is not known; `give_way` is called before each small step
+    of a long computation; `pace` is what requests to EC2 keep to (default: its usual one); `on_client` is handed each
+    client of boto3 that is made. Without `reserved_capacity` nobody asks for capacity reservations. What a public
+    parameter says of the latest image is remembered for about `image_refresh`.
     """
 
     def __init__(
@@ -81,12 +82,11 @@ class AwsCloud:
         region: str,
         cluster_endpoint: str = "",
         ca_bundle: str = "",
+        server: Callable[[], ServerFacts] = ServerFacts,
         interruption_queue: str = "",
         isolated_vpc: bool = False,
         eks_control_plane: bool = False,
         reserved_capacity: bool = True,
-        dns_ip: str = "",
-        kubernetes_version: str = "",
         session: Any | None = None,
         endpoint_url: str | None = None,
         queue_wait_seconds: int = 20,
@@ -96,15 +96,13 @@ class AwsCloud:
         on_client: Callable[[Any], None] = lambda client: None,
         image_refresh: timedelta = timedelta(0),
     ) -> None:
-        self._logger, self._give_way = logger or silent(), give_way
+        self._logger, self._give_way, self._server = logger or silent(), give_way, server
         self._clients = Clients(region, session, endpoint_url, pace or Pace(), on_client)
         self._reserved_capacity = reserved_capacity
         self._known = KnownFacts(
             name=cluster_name,
             endpoint=cluster_endpoint,
             ca_bundle=ca_bundle,
-            dns_ip=dns_ip,
-            kubernetes_version=kubernetes_version,
             eks_control_plane=eks_control_plane,
             isolated_vpc=isolated_vpc,
         )
@@ -138,7 +136,14 @@ class AwsCloud:
         return prices.read_spot(self._clients.get("ec2"))
 
     def cluster(self) -> ClusterFacts:
-        facts = read_cluster(self._clients, self._known)
+        server = self._server()
+        known = replace(
+            self._known,
+            ca_bundle=self._known.ca_bundle or server.ca_bundle,
+            dns_ip=server.dns_ip,
+            kubernetes_version=server.kubernetes_version,
+        )
+        facts = read_cluster(self._clients, known)
         check_version(facts.kubernetes_version, self._logger)
         return facts
 

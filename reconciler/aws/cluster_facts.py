@@ -18,8 +18,17 @@ NEWEST: Final = (1, 36)
 
 
 @dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the API server shows of the cluster; an empty text is unknown."""
+
+    ca_bundle: str = ""
+    dns_ip: str = ""
+    kubernetes_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class KnownFacts:
-    """What the settings and the API server have said already; an empty text is unknown."""
+    """What the settings and the API server say; an empty text is unknown."""
 
     name: str
     endpoint: str = ""

@@ -16,6 +16,7 @@ import msgspec
 from kubernetes import config
 from kubernetes.client import Configuration
 
+from api import labels
 from reconciler.kube.decoding import KindDecoder, OnPoison
 from reconciler.kube.transport import READ_SECONDS, Transport, Watched, readable
 from reconciler.kube.watching import HttpWatch
@@ -254,6 +255,7 @@ class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
 class _LeaseMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     uid: str = ""
+    annotations: dict[str, str] | None = None
 
 
 class _Lease(msgspec.Struct, frozen=True):
@@ -273,11 +275,14 @@ def _lease(raw: bytes) -> Lease:
         transitions=spec.lease_transitions or 0,
         resource_version=found.metadata.resource_version,
         uid=found.metadata.uid,
+        kubernetes_version=(found.metadata.annotations or {}).get(labels.KUBERNETES_VERSION, ""),
     )
 
 
 def _lease_manifest(namespace: str, name: str, lease: Lease) -> dict[str, Any]:
-    meta = {"name": name, "namespace": namespace}
+    meta: dict[str, Any] = {"name": name, "namespace": namespace}
+    if lease.kubernetes_version:
+        meta["annotations"] = {labels.KUBERNETES_VERSION: lease.kubernetes_version}
     if lease.resource_version:
         meta["resourceVersion"] = lease.resource_version
     spec = {

@@ -16,7 +16,7 @@ from reconciler.ec2.validation import CONDITION
 from reconciler.model.cloud import ClassFacts, DryRun, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
-from reconciler.runtime.inbox import PricesRead, RegionRead
+from reconciler.runtime.inbox import ChoreFailed, PricesRead, RegionRead
 from reconciler.runtime.learned import LearnedMemory, Machine
 
 #: How often a class is resolved while machines come or go, or are wanted, or while it is not Ready.
@@ -77,21 +77,21 @@ class Catalogues:
         """Nothing is built before prices of each of these keys are read, or have failed to be read."""
         self._awaited.update(keys)
 
-    def read(self, news: RegionRead | PricesRead) -> None:
-        """Take in the region's types and zones, or prices. A price that AWS no longer gives stays as it was."""
+    def read(self, news: RegionRead | PricesRead | ChoreFailed) -> None:
+        """Take in the region's types and zones, prices, or that AWS has not answered: then types get estimates.
+
+        A price that AWS no longer gives stays as it was.
+        """
         if isinstance(news, RegionRead):
             self._types = news.region
         else:
-            self._on_demand.update(news.on_demand)
-            self._spot.update(news.spot)
+            if isinstance(news, PricesRead):
+                self._on_demand.update(news.on_demand)
+                self._spot.update(news.spot)
+            elif news.key not in self._awaited:
+                return
             self._awaited.discard(news.key)
         self._renew_region()
-
-    def failed(self, key: str) -> None:
-        """A question to AWS has failed. If it was for prices, types get estimates until it is answered."""
-        if key in self._awaited:
-            self._awaited.discard(key)
-            self._renew_region()
 
     def _renew_region(self) -> None:
         """Equal regions keep their identity, so that nothing is built again for them."""
@@ -102,12 +102,15 @@ class Catalogues:
             self.region = region
 
     # --- node classes -----------------------------------------------------------------------------------------------
-    def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime) -> None:
-        """Take in an answer. Equal facts keep their identity, so that nothing is built again for them."""
+    def resolved(self, name: str, uid: str, facts: ClassFacts, at: datetime, *, current: bool = True) -> None:
+        """Take in an answer. Equal facts keep their identity, so that nothing is built again for them.
+
+        An answer that is not `current` rests on something that has changed since: AWS is asked again at once.
+        """
         facts, before = self._marked(facts), self._known.get(name)
         if before is not None and before.uid == uid and before.facts == facts:
             facts = before.facts
-        self._known[name] = _Known(uid, facts, at)
+        self._known[name] = _Known(uid, facts, at, stale=not current)
         self._renew_view()
 
     def full(self, subnets: Iterable[str], until: datetime) -> None:
@@ -161,11 +164,11 @@ class Catalogues:
         if name in self._known:
             self.dry_runs[name] = found
 
-    def look_again(self, name: str) -> None:
-        """Something of this class was changed by us: its facts are due at once."""
-        known = self._known.get(name)
-        if known is not None:
-            self._known[name] = _Known(known.uid, known.facts, known.at, stale=True)
+    def look_again(self, name: str = "") -> None:
+        """Something that this class ("": all classes) rests on has changed: its facts are due at once."""
+        for each in [name] if name else list(self._known):
+            if (known := self._known.get(each)) is not None:
+                self._known[each] = replace(known, stale=True)
 
     def forget(self, name: str) -> None:
         self._known.pop(name, None)

@@ -14,6 +14,7 @@ from botocore.utils import InstanceMetadataRegionFetcher
 
 from reconciler.aws.clients import Clients
 from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.cluster_facts import ServerFacts
 from reconciler.aws.pace import Pace
 from reconciler.kube.client import KubeClient
 from reconciler.kube.transport import Watched
@@ -71,18 +72,16 @@ def cloud(
     on_client: Callable[[Any], None] = lambda client: None,
 ) -> AwsCloud:
     """AWS, with what the API server knows about the cluster. Raises PortError, SettingsError."""
-    asked = partial(_asked, kube, clock)
     return AwsCloud(
         cluster_name=options.cluster_name,
         region=options.region or _region(),
         cluster_endpoint=options.cluster_endpoint,
-        ca_bundle=options.cluster_ca_bundle or kube.ca_bundle,
+        ca_bundle=options.cluster_ca_bundle,
+        server=_Server(kube, clock),
         interruption_queue=options.interruption_queue,
         isolated_vpc=options.isolated_vpc,
         eks_control_plane=options.eks_control_plane,
         reserved_capacity=options.feature_gates.reserved_capacity,
-        dns_ip=_dns_ip(asked),
-        kubernetes_version=version_of(asked("/version")),
         endpoint_url=options.aws_endpoint_url or None,
         give_way=give_way,
         pace=pace,
@@ -90,6 +89,25 @@ def cloud(
         logger=log,
         image_refresh=options.ami_refresh_interval,
     )
+
+
+class _Server:
+    """Facts that the API server shows, read at each call: they change while a controller lives. Raises PortError.
+
+    They are read at the start, too, so that a server out of reach is an error there. The first call takes these.
+    """
+
+    def __init__(self, kube: KubeClient, clock: Clock) -> None:
+        self._kube, self._asked = kube, partial(_asked, kube, clock)
+        self._first: ServerFacts | None = self._read()
+
+    def __call__(self) -> ServerFacts:
+        found, self._first = self._first or self._read(), None
+        return found
+
+    def _read(self) -> ServerFacts:
+        version = version_of(self._asked("/version"))
+        return ServerFacts(self._kube.ca_bundle, _dns_ip(self._asked), version)
 
 
 def version_of(told: Mapping[str, str]) -> str:

@@ -224,11 +224,10 @@ class Controller:
             with reconciling(item.reconcile_id):
                 absorb(replace(item, at=min(item.at, now)), self.state)
                 self._tell(partial(self.telemetry.done, item.action, item.outcome, item.value, item.error, known))
-        elif isinstance(item, ChoreFailed):
+            return
+        if isinstance(item, ChoreFailed):
             self.telemetry.chore_failed(item.key, item.error)
-            self.state.catalogues.failed(item.key)
-        else:
-            self.state.take(item, now)
+        self.state.take(item, now)
 
     def _not_taken(self, item: News, error: Exception, now: datetime) -> None:
         """A bug. What is half done is not relied on, and what it was about is not done again and again."""

@@ -99,6 +99,8 @@ class Resolved:
     uid: str
     facts: ClassFacts
     at: datetime
+    #: The version of the cluster that images were asked for; "" for unknown.
+    kubernetes_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,13 @@ class PricesRead:
 class ClusterRead:
     facts: ClusterFacts
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class VersionNoted:
+    """The Kubernetes version that another replica, which leads, has written on the lease."""
+
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +185,7 @@ News = (
     | RegionRead
     | PricesRead
     | ClusterRead
+    | VersionNoted
     | Received
     | Proposed
     | ChoreFailed

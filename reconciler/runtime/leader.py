@@ -46,9 +46,14 @@ class Leader:
         name: str,
         identity: str,
         on_error: Callable[[Exception], None] = lambda error: None,
+        kubernetes_version: Callable[[], str] = str,
+        on_version: Callable[[str], None] = lambda version: None,
     ) -> None:
+        """`kubernetes_version` is what the lease is to bear while we hold it. `on_version` gets what another holder has
+        written there, whenever that changes."""
         self._kube, self._clock, self._namespace, self._name = kube, clock, namespace, name
-        self._identity, self._on_error = identity, on_error
+        self._identity, self._on_error, self._version = identity, on_error, kubernetes_version
+        self._on_version, self._others_version = on_version, ""
         self._sighting = Sighting(clock)
         #: When we renewed it last, in seconds of the monotonic clock; None until we have led.
         self._renewed: float | None = None
@@ -85,6 +90,9 @@ class Leader:
         lease = self._kube.get_lease(self._namespace, self._name)
         self._sighting.see(lease)
         mine = lease is not None and lease.holder == self._identity
+        if lease is not None and not mine and lease.kubernetes_version != self._others_version:
+            self._others_version = lease.kubernetes_version
+            self._on_version(self._others_version)
         if not mine and self._sighting.left():
             self._renewed = None if self._renewed is None else -math.inf
             return False
@@ -94,7 +102,8 @@ class Leader:
 
     def _wanted(self, lease: Lease | None, mine: bool) -> Lease:
         now = self._clock.now()
-        own = Lease(self._identity, now, now, int(DURATION.total_seconds()))
+        version = self._version() or self._others_version
+        own = Lease(self._identity, now, now, int(DURATION.total_seconds()), kubernetes_version=version)
         if lease is None:
             return own
         if mine:

@@ -37,6 +37,7 @@ from reconciler.runtime.inbox import (
     ShiftsRead,
 )
 from reconciler.runtime.state import State
+from reconciler.runtime.versions import CONFIRMED_AFTER
 
 #: How often instances are described while some come or go, and while nothing does (a source is stale after 90 s).
 INSTANCES_BUSY, INSTANCES_IDLE = timedelta(seconds=5), timedelta(seconds=60)
@@ -105,7 +106,8 @@ class Observer:
         yield Chore("region", self._every("region", REGION_EVERY, now), self._read_region)
         for prices, ask in ((ON_DEMAND_PRICES, self._read_on_demand), (SPOT_PRICES, self._read_spot)):
             yield Chore(prices, self._every(prices, REGION_EVERY, now), ask)
-        yield Chore("cluster", self._every("cluster", CLUSTER_EVERY, now), self._read_cluster)
+        often = CLUSTER_EVERY if state.known_cluster.version.settled else CONFIRMED_AFTER
+        yield Chore("cluster", self._every("cluster", often, now), self._read_cluster)
         yield Chore("instances", self._every("instances", self._pace(), now), self._describe)
         if state.synced:  # before that nobody knows which instances are ours
             yield self._examining(now)
@@ -116,12 +118,12 @@ class Observer:
         if state.settings.interruption_queue and self._may_act():  # who receives a message hides it from the leader
             pause = QUEUE_EVERY_INLINE if self._pool is None else timedelta(0)
             yield Chore("queue", self._every("queue", pause, now), self._receive)
-        if state.settings.zonal_shift and state.cluster_facts is not None:
-            ask = partial(self._read_shifts, state.cluster_facts)
+        if state.settings.zonal_shift and state.known_cluster.facts is not None:
+            ask = partial(self._read_shifts, state.known_cluster.facts)
             yield Chore("zonal shifts", self._every("zonal shifts", SHIFTS_EVERY, now), ask)
-        if state.cluster_facts is not None:
+        if state.known_cluster.facts is not None:
             for node_class in state.cluster.objects(kinds.NODE_CLASS).values():
-                yield self._resolving(node_class, state.cluster_facts, now)
+                yield self._resolving(node_class, state.known_cluster.facts, now)
 
     def _pace(self) -> timedelta:
         return INSTANCES_BUSY if self._state.restless else INSTANCES_IDLE
@@ -138,7 +140,7 @@ class Observer:
     def _resolving(self, node_class: EC2NodeClass, cluster: ClusterFacts, now: datetime) -> Chore:
         def ask(at: datetime) -> News:
             facts = self._cloud.resolve(node_class, cluster)
-            return Resolved(node_class.name, node_class.metadata.uid, facts, at)
+            return Resolved(node_class.name, node_class.metadata.uid, facts, at, cluster.kubernetes_version)
 
         due = self._state.catalogues.due_at(node_class, now, idle=self._idle(now))
         return Chore(f"class/{node_class.name}", due or _AT_ONCE, ask)

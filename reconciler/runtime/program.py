@@ -19,6 +19,7 @@ from reconciler.runtime.announcing import Announcer
 from reconciler.runtime.clock import SteadyClock, SystemClock
 from reconciler.runtime.connecting import NAMESPACE_FILE, Where
 from reconciler.runtime.controller import Controller
+from reconciler.runtime.inbox import VersionNoted
 from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
 from reconciler.runtime.keepers import Keepers
 from reconciler.runtime.launch_keys import LaunchKeys
@@ -240,7 +241,12 @@ class Process:
         def failed(error: Exception) -> None:
             self._telemetry.trouble("leader election failed", "", error)
 
-        return Leader(self._kube, self._clock, own.namespace, own.name, self._identity, failed)
+        def noted(version: str) -> None:
+            self._controller.inbox.put(VersionNoted(version))
+
+        at = (own.namespace, own.name, self._identity)
+        counted = lambda: self._controller.state.known_cluster.version.counted  # noqa: E731
+        return Leader(self._kube, self._clock, *at, failed, counted, noted)
 
     def _karpenter_leases(self) -> set[LeaseName]:
         """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import singledispatchmethod
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,7 @@ from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds, pods
 from reconciler.model.accounts import NO_ACCOUNTS
 from reconciler.model.backoff import Steps
-from reconciler.model.cloud import ClusterFacts, Interruption, Message
+from reconciler.model.cloud import Interruption, Message
 from reconciler.model.cluster import Cluster
 from reconciler.model.ends import HELD
 from reconciler.model.kinds import Kind, Ref
@@ -36,6 +36,7 @@ from reconciler.runtime.fleet import Fleet
 from reconciler.runtime.freshness import Freshness
 from reconciler.runtime.inbox import (
     Changed,
+    ChoreFailed,
     ClusterRead,
     Described,
     Examined,
@@ -50,8 +51,10 @@ from reconciler.runtime.inbox import (
     Removed,
     Resolved,
     ShiftsRead,
+    VersionNoted,
     Withheld,
 )
+from reconciler.runtime.interruptions import Interruptions
 from reconciler.runtime.inventories import Inventories
 from reconciler.runtime.launch_keys import LaunchKeys
 from reconciler.runtime.marks import Marks
@@ -59,12 +62,12 @@ from reconciler.runtime.node_changes import NodeChanges
 from reconciler.runtime.noticing import grace_of, makes_room
 from reconciler.runtime.promises import Promises
 from reconciler.runtime.shifts import ZonalShifts, by_name, lies_there
+from reconciler.runtime.versions import KnownCluster
 
 #: Of what pods hold up (an eviction that is refused, a deletion before which some had come), and of all that failed.
 EVICTION_STEPS = Steps(timedelta(milliseconds=100), timedelta(seconds=10))
 ACTION_STEPS = Steps(timedelta(milliseconds=500), timedelta(seconds=60))
 PROPOSALS_KEPT = timedelta(minutes=2)
-INTERRUPTIONS_KEPT = timedelta(minutes=10)
 #: After its batch has closed a pod has been looked at by then.
 LOOKED_AT_WITHIN = timedelta(seconds=10)
 
@@ -93,9 +96,8 @@ class State:
         self.settings = settings
         self.cluster, self.fleet, self.batch = Cluster(), Fleet(), BatchWindow()
         self.catalogues = Catalogues(settings, build, unbuilt)
-        self.inventories, self._node_changes = Inventories(), NodeChanges()
+        self.inventories, self._node_changes, self.known_cluster = Inventories(), NodeChanges(), KnownCluster()
         self.marks = Marks(keys or LaunchKeys.of_the_process(settings.cluster_name))
-        self.cluster_facts: ClusterFacts | None = None
         self.evictions, self.actions, self.freshness = Backoff(EVICTION_STEPS), Backoff(ACTION_STEPS), Freshness()
         self.proposals: tuple[Proposal, ...] = ()
         self.kept: Mapping[str, Reason] = {}
@@ -103,12 +105,12 @@ class State:
         #: last asked, None for one that is gone.
         self.under_way: tuple[Action, ...] = ()
         self.changes: dict[Ref, Any | None] = {}
-        self._interpret, self._witness, self._watched = interpret, witness, kinds.watched(settings)
+        self._witness, self._watched = witness, kinds.watched(settings)
         self._listed, self._shifts = set[str](), ZonalShifts()
         self._ailments = Ailments(ailing)
-        self._interruptions: dict[str, tuple[Interruption, datetime]] = {}
+        self._interruptions = Interruptions(interpret)
         self._promises, self._accounts = Promises(), NO_ACCOUNTS
-        self._now: datetime | None = None
+        self._now = datetime.min.replace(tzinfo=UTC)
         self._restless: set[str] = set()
 
     @property
@@ -140,13 +142,12 @@ class State:
 
     def notice(self, now: datetime) -> None:
         """Keep everything that lasts for some time as far from now as it was, when the clock was set back."""
-        back, self._now = (self._now or now) - now, now
+        back, self._now = max(self._now, now) - now, now
         if back <= timedelta(0):
             return
         short = (self.batch, self.evictions, self.actions, self.fleet, self._promises, self.marks)
-        for kept in (*short, self.catalogues, self.inventories, self._node_changes):
+        for kept in (*short, self.catalogues, self.inventories, self._node_changes, self._interruptions):
             kept.set_back(back)
-        self._interruptions = {id_: (one, at - back) for id_, (one, at) in self._interruptions.items()}
         self.proposals = ()
 
     @singledispatchmethod
@@ -197,22 +198,22 @@ class State:
 
     @_take.register
     def _(self, news: Resolved, now: datetime) -> None:
-        self.catalogues.resolved(news.name, news.uid, news.facts, news.at)
+        current = self.known_cluster.agrees(news.kubernetes_version)
+        self.catalogues.resolved(news.name, news.uid, news.facts, news.at, current=current)
 
     @_take.register
-    def _(self, news: RegionRead | PricesRead, now: datetime) -> None:
+    def _(self, news: RegionRead | PricesRead | ChoreFailed, now: datetime) -> None:
         self.catalogues.read(news)
 
     @_take.register
-    def _(self, news: ClusterRead, now: datetime) -> None:
-        self.cluster_facts = news.facts
+    def _(self, news: ClusterRead | VersionNoted, now: datetime) -> None:
+        if self.known_cluster.take(news):
+            self.catalogues.look_again()
 
     @_take.register
     def _(self, news: Received, now: datetime) -> None:
         for message in news.messages:
-            interruption = self._interpret(message) or Interruption("no_op", (), message)
-            self._interruptions[message.id] = (interruption, now)
-            self.fleet.interrupted(interruption, now)
+            self.fleet.interrupted(self._interruptions.received(message, now), now)
 
     @_take.register
     def _(self, news: Proposed, now: datetime) -> None:
@@ -336,7 +337,7 @@ class State:
         self._promises.planned(plan)
 
     def message_deleted(self, message_id: str) -> None:
-        self._interruptions.pop(message_id, None)
+        self._interruptions.deleted(message_id)
 
     def settle(self, key: str, uid: str, until: datetime) -> None:
         """An action was accepted; it is not asked again until then, though the watch may not show it yet."""
@@ -361,7 +362,7 @@ class State:
         return self.cluster.snapshot(
             now=now,
             settings=self.settings,
-            cluster=self.cluster_facts,
+            cluster=self.known_cluster.facts,
             class_facts=self.catalogues.facts,
             resolved_at=self.catalogues.resolved_at,
             dry_runs=self.catalogues.dry_runs,
@@ -373,7 +374,7 @@ class State:
             shifted=self._shifted(now),
             impairments=self._ailments.at(now),
             examined_at=self._ailments.examined_at,
-            interruptions=tuple(i for _, (i, _) in sorted(self._interruptions.items())),
+            interruptions=self._interruptions.at(now),
             inventories=self.inventories.told(),
             batch=self.batch.at(now),
             nominated_until=MappingProxyType(self._promises.nominated),
@@ -396,6 +397,4 @@ class State:
     def _forget_old(self, now: datetime) -> None:
         self._promises.forget_old(now)
         self.freshness.forget_later_than(now)
-        kept = {i: one for i, one in self._interruptions.items() if now - one[1] <= INTERRUPTIONS_KEPT}
-        self._interruptions = kept
         self.proposals = tuple(p for p in self.proposals if p.made_at and now - p.made_at <= PROPOSALS_KEPT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from api.v1.ec2nodeclass import ALIAS_FAMILIES, EC2NodeClass, SelectorTerm
 from reconciler.model.cloud import CapacityReservation, Image, SecurityGroup, Subnet
@@ -40,20 +41,23 @@ def security_groups(cluster: str) -> tuple[Tagged, ...]:
     )
 
 
+@cache
 def images(version: str) -> tuple[Tagged, ...]:
     """The two latest releases of each family's images for a Kubernetes version, newest first."""
-    rows = []
+    rows, later = [], (int(version.partition(".")[2]) - _FIRST_MINOR) % 1000
     for number, (alias, family) in enumerate(ALIAS_FAMILIES.items(), 1):
         for release, created in (("v20260101", "2025-12-28"), ("v20251201", "2025-11-28")):
             for code, (variant, architecture) in enumerate(_variants(alias), 1):
                 name = f"{family.lower()}-{version}-{variant or 'core'}-{architecture}-{release}"
-                key = number * 1000 + code * 10 + (1 if release == "v20260101" else 0)
+                key = later * 100_000 + number * 1000 + code * 10 + (1 if release == "v20260101" else 0)
                 image = Image(f"ami-{key:017x}", name, architecture, f"{created}T00:00:00Z", variant=variant)
                 image = replace(image, windows_build=_BUILDS.get(alias, ""))
                 rows.append(Tagged(image, {"family": alias, "release": release, "Name": name}))
     return tuple(rows)
 
 
+#: IDs of images are counted from this minor version of Kubernetes on.
+_FIRST_MINOR = 34
 _BUILDS = {"windows2019": "10.0.17763", "windows2022": "10.0.20348", "windows2025": "10.0.26100"}
 
 

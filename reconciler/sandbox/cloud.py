@@ -40,7 +40,8 @@ class SandboxCloud:
 
     def __init__(self, ec2: Ec2, clock: VirtualClock, faults: Faults, cluster_name: str) -> None:
         self._ec2, self._clock, self._faults, self._name = ec2, clock, faults, cluster_name
-        self._images = account.images(VERSION)
+        #: Of the control plane.
+        self.kubernetes_version = VERSION
         self._groups = account.security_groups(cluster_name)
         self._subnets = account.subnets(cluster_name, ec2.region.zones)
         #: Instance profiles by name: (role, path, tags).
@@ -67,14 +68,14 @@ class SandboxCloud:
             ca_bundle="c2FuZGJveA==",
             dns_ip="10.100.0.10",
             service_cidr="10.100.0.0/16",
-            kubernetes_version=VERSION,
+            kubernetes_version=self.kubernetes_version,
             region=self._ec2.region.name,
             account="123456789012",
         )
         return self._request("cluster", "", lambda: facts)
 
     def resolve(self, node_class: EC2NodeClass, cluster: ClusterFacts) -> ClassFacts:
-        return self._request("resolve", node_class.name, lambda: self._resolved(node_class))
+        return self._request("resolve", node_class.name, lambda: self._resolved(node_class, cluster.kubernetes_version))
 
     def instances(self) -> Sequence[Instance]:
         return self._request("instances", "", lambda: [one for one in self._ec2.describe() if self._ours(one)])
@@ -180,11 +181,11 @@ class SandboxCloud:
             and {labels.TAG_NODEPOOL, labels.TAG_NODECLASS} <= tags.keys()
         )
 
-    def _resolved(self, node_class: EC2NodeClass) -> ClassFacts:
+    def _resolved(self, node_class: EC2NodeClass, version: str) -> ClassFacts:
         spec = node_class.spec
         subnets = [one.thing for one in account.select(self._subnets, spec.subnet_selector_terms)]
         groups = [one.thing for one in account.select(self._groups, spec.security_group_selector_terms)]
-        images = account.images_of(self._images, node_class)
+        images = account.images_of(account.images(version), node_class)
         problems = {}
         if not subnets:
             problems["SubnetsReady"] = ("SubnetsNotFound", "SubnetSelector did not match any Subnets")

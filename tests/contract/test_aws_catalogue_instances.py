@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from api import labels
 from api.v1.ec2nodeclass import NetworkInterface
 from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.cluster_facts import ServerFacts
 from reconciler.aws.pace import Pace
 from reconciler.aws.types import read_offerings, read_types
 from reconciler.ec2 import prices as estimates
@@ -140,7 +141,7 @@ def test_209_a_queue_that_is_missing_or_may_not_be_read_is_an_error(aws: MotoAws
 
 
 def versioned(aws: MotoAws, version: str, **more: Any) -> AwsCloud:
-    return aws_cloud(aws, kubernetes_version=version, **more)
+    return aws_cloud(aws, server=lambda: ServerFacts(kubernetes_version=version), **more)
 
 
 def test_221_the_version_is_the_api_servers_or_with_an_eks_control_plane_what_eks_says(aws: MotoAws) -> None:

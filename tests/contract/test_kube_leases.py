@@ -59,6 +59,15 @@ def test_lease_that_was_deleted_is_made_anew_by_the_first_who_writes(cluster: Cl
     assert cluster.kube.get_lease(SPACE, name) == anew
 
 
+def test_a_lease_bears_the_version_that_its_holder_goes_by(cluster: Cluster, name: str) -> None:
+    held = cluster.kube.put_lease(SPACE, name, Lease("one", acquired=NOW, renewed=NOW, kubernetes_version="1.35"))
+    assert cluster.kube.get_lease(SPACE, name) == held
+    assert held.kubernetes_version == "1.35"
+    later = cluster.kube.put_lease(SPACE, name, replace(held, kubernetes_version="1.36"))
+    assert cluster.kube.get_lease(SPACE, name) == later
+    assert later.kubernetes_version == "1.36"
+
+
 def test_writing_a_lease_leaves_out_what_is_not_said(cluster: Cluster, name: str) -> None:
     held = cluster.kube.put_lease(SPACE, name, Lease("one", acquired=NOW, renewed=NOW))
     bare = cluster.kube.put_lease(SPACE, name, Lease("one", resource_version=held.resource_version))

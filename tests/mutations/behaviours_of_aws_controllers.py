@@ -130,9 +130,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Prices that cannot be read now are forgotten.",
         (
             Edit(
-                "reconciler/aws/cloud.py",
-                "self._on_demand = {**self._on_demand, **fresh}",
-                "self._on_demand = {**fresh}",
+                "reconciler/runtime/catalogues.py",
+                "self._on_demand.update(news.on_demand)",
+                "self._on_demand = dict(news.on_demand)",
             ),
         ),
     ),

@@ -221,3 +221,17 @@ def test_a_holder_whose_clock_is_wrong_is_watched_by_ours() -> None:
     assert not two.step()
     clock.sleep(1)
     assert two.step()
+
+
+def test_the_version_on_the_lease_outlives_the_leader_and_reaches_the_next_one() -> None:
+    world, noted = World(), list[str]()
+    one = Leader(world.kube, world.clock, "default", NAME, "one", kubernetes_version=lambda: "1.36")
+    other = Leader(world.kube, world.clock, "default", NAME, "other", on_version=noted.append)
+    assert one.step()
+    for _ in range(2):
+        assert not other.step()
+    assert noted == ["1.36"]
+    one.release()
+    assert other.step()  # it does not know a version of its own yet
+    assert lease(world).kubernetes_version == "1.36"
+    assert noted == ["1.36"]

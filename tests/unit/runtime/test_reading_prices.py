@@ -11,6 +11,7 @@ import pytest
 from reconciler.model.cloud import Region
 from reconciler.ports import Throttled
 from reconciler.runtime.controller import Controller
+from reconciler.runtime.inbox import ChoreFailed
 from reconciler.runtime.observer import REGION_EVERY
 from reconciler.sandbox.faults import Call, Faults
 from reconciler.sandbox.world import World
@@ -75,7 +76,7 @@ def test_nothing_is_known_of_types_before_their_prices_are_read_or_have_failed()
     life = Life()
     life.loop.state.catalogues.await_prices("other prices")
     assert life.run(60) is None
-    life.loop.state.catalogues.failed("other prices")
+    life.loop.state.catalogues.read(ChoreFailed("other prices", Throttled("slow down"), life.world.clock.now()))
     assert life.run(1) == life.truth
 
 

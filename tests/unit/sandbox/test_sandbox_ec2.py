@@ -10,6 +10,7 @@ import pytest
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
 from reconciler.ports import AlreadyGone, Cloud, IdempotencyMismatch, Kube
+from reconciler.runtime import looking
 from reconciler.sandbox.clock import START
 from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
@@ -39,7 +40,7 @@ def test_adapters_are_the_ports() -> None:
 
 
 def test_region_sells_real_types_with_prices() -> None:
-    region = World().cloud.region()
+    region = looking.region(World().cloud)
     assert len(region.types) >= 110
     assert region.on_demand["m5.large"] == 96000
     assert region.types["m5.large"].memory_mib == 8192

@@ -1,0 +1,92 @@
+"""The planted bugs of facts from outside that change: versions, prices, and addresses to listen on."""
+
+from __future__ import annotations
+
+from tests.mutations.bug import Bug, Edit
+
+_VERSIONS, _CATALOGUES, _STATE = (f"reconciler/runtime/{name}.py" for name in ("versions", "catalogues", "state"))
+_PRICES, _SOCKETS = "reconciler/ec2/prices.py", "reconciler/sockets.py"
+_OF_VERSIONS, _OF_UPGRADE, _OF_READING = (
+    f"tests/unit/runtime/test_{name}.py" for name in ("versions", "upgrade", "reading_prices")
+)
+_OF_PRICES, _OF_SOCKETS = "tests/unit/ec2/test_prices.py", "tests/unit/test_sockets.py"
+
+
+def _bug(name: str, breaks: str, file: str, old: str, new: str, test: str) -> Bug:
+    return Bug(name, breaks, (Edit(file, old, new),), (test,))
+
+
+BUGS = (
+    _bug(
+        "first answer counts",
+        "One API server that is ahead replaces every node.",
+        _VERSIONS,
+        "at - self._first.at >= CONFIRMED_AFTER and not",
+        "not",
+        f"{_OF_UPGRADE}::test_one_answer_of_a_server_that_is_ahead_moves_no_node",
+    ),
+    _bug(
+        "version goes down",
+        "API servers that are behind replace every node twice.",
+        _VERSIONS,
+        " and not (self._confirmed and _is_lower(version, self.counted)):",
+        ":",
+        f"{_OF_UPGRADE}::test_a_server_that_is_behind_moves_no_node_back",
+    ),
+    _bug(
+        "any version on the lease",
+        "A lease makes replicas look for images of a version that is not there.",
+        _VERSIONS,
+        "if self.counted and _number(self._noted) == _next(self.counted):",
+        "if self.counted:",
+        f"{_OF_VERSIONS}::test_another_replica_takes_the_next_version_from_the_leader",
+    ),
+    _bug(
+        "classes keep their images",
+        "A new version counts, and nobody asks for its images before the next refresh.",
+        _STATE,
+        "        if self.known_cluster.take(news):\n            self.catalogues.look_again()\n",
+        "        self.known_cluster.take(news)\n",
+        f"{_OF_UPGRADE}::test_nodes_drift_to_images_of_the_next_version_under_budgets",
+    ),
+    _bug(
+        "prices not awaited",
+        "The first pods are placed by estimates.",
+        _CATALOGUES,
+        "if self._types is None or self._awaited:",
+        "if self._types is None:",
+        f"{_OF_READING}::test_nothing_is_known_of_types_before_their_prices_are_read_or_have_failed",
+    ),
+    _bug(
+        "estimates in dollars",
+        "A type without a known price looks seven times as cheap in China.",
+        _PRICES,
+        "round(guessed.get(name, 0) * level)",
+        "guessed.get(name, 0)",
+        f"{_OF_PRICES}::test_a_missing_price_is_estimated_at_the_level_of_the_known_ones",
+    ),
+    _bug(
+        "level by the mean",
+        "One price that is far off moves all estimates.",
+        _PRICES,
+        "    ordered = sorted(values)\n    return ordered[len(ordered) // 2]\n",
+        "    found = list(values)\n    return sum(found, Fraction(0)) / len(found)\n",
+        f"{_OF_PRICES}::test_one_price_that_is_far_off_does_not_move_the_level",
+    ),
+    _bug(
+        "IPv6 alone",
+        "A socket for all addresses refuses IPv4.",
+        _SOCKETS,
+        "dualstack_ipv6=True",
+        "dualstack_ipv6=False",
+        f"{_OF_SOCKETS}::test_all_addresses_are_those_of_both_families",
+    ),
+    _bug(
+        "no IPv6 no listener",
+        "A kernel without IPv6 gets no listener at all.",
+        _SOCKETS,
+        "        if error.errno not in _NO_IPV6:\n            raise\n",
+        "        raise\n",
+        f"{_OF_SOCKETS}::test_an_address_that_is_switched_off_is_left_out",
+    ),
+)
