@@ -132,25 +132,34 @@ def write_files(folder: Path, names: tuple[str, ...], now: datetime) -> Bundle:
 
 
 class WebhookCertificate:
-    """Keeps Secret and configurations as they should be. `keep` may run as often as one likes, in the leader only."""
+    """Keeps Secret and configurations as they should be. `keep` may run as often as one likes, in every replica.
+
+    The webhook's pods wait for the Secret, and installers for the pods, also while a Karpenter controller leads: so any
+    replica makes it. Only the leader replaces one.
+    """
 
     def __init__(self, kube: Requests, *, namespace: str, service: str, secret: str, configuration: str) -> None:
         self._kube, self._namespace, self._service = kube, namespace, service
         self._secret = StoredSecret(kube, namespace, secret, "kubernetes.io/tls")
         self._configuration = configuration
 
-    def keep(self, now: datetime) -> bool:
+    def keep(self, now: datetime, *, leads: bool = True) -> bool:
         """Make, renew and announce what needs it; whether anything was written. Raises PortError."""
-        bundle, written = self._bundle(now)
+        bundle, written = self._bundle(now, leads)
+        if bundle is None:
+            return False
         for which in ("validating", "mutating"):
             written |= self._announce(_CONFIGURATIONS.format(which, self._configuration), bundle.ca)
         return written
 
-    def _bundle(self, now: datetime) -> tuple[Bundle, bool]:
+    def _bundle(self, now: datetime, leads: bool) -> tuple[Bundle | None, bool]:
+        """What the Secret holds; None when that is for the leader to replace."""
         names = service_names(self._namespace, self._service)
         secret = self._secret.read()
         known = Bundle.of_secret(secret) if secret is not None else None
         if known is not None and known.serves(names, now):
+            return known, False
+        if secret is not None and not leads:
             return known, False
         fresh = make(names, now)
         if known is not None:

@@ -48,15 +48,18 @@ class Keepers:
             secret=options.webhook_cert_secret,
             configuration=options.webhook_configuration,
         )
+        due, led = self.clock.monotonic(), False
         while not self.stop.is_set():
-            self.stop.wait(self._certificate_once(keeper).total_seconds())
+            leads = self.leads()
+            if self.clock.monotonic() >= due or (leads and not led):
+                due = self.clock.monotonic() + self._certificate_once(keeper, leads).total_seconds()
+            led = leads
+            self.stop.wait(CERTIFICATES_AGAIN.total_seconds())
 
-    def _certificate_once(self, keeper: WebhookCertificate) -> timedelta:
+    def _certificate_once(self, keeper: WebhookCertificate, leads: bool) -> timedelta:
         """When to look again."""
-        if not self.leads():
-            return CERTIFICATES_AGAIN
         try:
-            if keeper.keep(self.clock.now()):
+            if keeper.keep(self.clock.now(), leads=leads):
                 self.log.info("wrote the webhook's certificate", Secret={"name": self.options.webhook_cert_secret})
         except Exception as error:  # the webhook's trouble must not become the controller's
             self.telemetry.trouble("keeping the webhook's certificate failed", "", error)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from reconciler.ports import AlreadyGone
 from reconciler.runtime.certificates import (
     LIFETIME,
@@ -20,6 +22,12 @@ from reconciler.runtime.certificates import (
     service_names,
     write_files,
 )
+from reconciler.runtime.keepers import Keepers
+from reconciler.runtime.options import Options
+from reconciler.sandbox.clock import VirtualClock
+from reconciler.sandbox.world import World
+from reconciler.telemetry.logs import silent
+from reconciler.telemetry.telemetry import Telemetry
 
 NOW = datetime.now(UTC)
 SECRET = "/api/v1/namespaces/kerf/secrets/cert"
@@ -128,3 +136,65 @@ def test_a_client_that_trusts_the_ca_can_connect(tmp_path: Path) -> None:
         with socket.create_connection(listener.getsockname()) as plain:
             client.wrap_socket(plain, server_hostname="localhost").close()
         thread.join(5)
+
+
+# --- replicas that do not lead ----------------------------------------------------------------------------------
+def test_a_replica_that_does_not_lead_makes_and_announces_it() -> None:
+    """A Karpenter controller may lead for as long as it likes: an installer waits for the webhook's pods meanwhile."""
+    api = Objects()
+    api.webhooks(VALIDATING, "hook")
+    api.webhooks(MUTATING, "hook")
+    assert keeper(api).keep(NOW, leads=False)
+    bundle = Bundle.of_secret(api.objects[SECRET])
+    assert bundle is not None
+    assert api.bundles(VALIDATING) == api.bundles(MUTATING) == [base64.b64encode(bundle.ca).decode()]
+    assert not keeper(api).keep(NOW, leads=True)
+
+
+@pytest.mark.parametrize("data", [None, {"tls.crt": "eA=="}], ids=["one that ends soon", "one that is malformed"])
+def test_only_the_leader_replaces_one(data: dict[str, str] | None) -> None:
+    api = Objects()
+    keeper(api).keep(NOW)
+    before = api.objects[SECRET] = {**api.objects[SECRET], **({} if data is None else {"data": data})}
+    later = NOW + LIFETIME - timedelta(days=1)
+    assert not keeper(api).keep(later, leads=False)
+    assert api.objects[SECRET] == before
+    assert keeper(api).keep(later)
+    assert api.objects[SECRET] != before
+
+
+class Passing(threading.Event):
+    """Time passes while a thread waits for it; it is set after so many seconds."""
+
+    def __init__(self, clock: VirtualClock, seconds: float) -> None:
+        super().__init__()
+        self.clock, self.until = clock, clock.monotonic() + seconds
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.clock.sleep(timeout or 0)
+        if self.clock.monotonic() >= self.until:
+            self.set()
+        return self.is_set()
+
+
+def test_a_replica_that_waits_looks_once_an_hour_and_one_that_begins_to_lead_at_once() -> None:
+    world, looks = World(), list[float]()
+    clock, began = world.clock, world.clock.monotonic()
+
+    class Watched(Objects):
+        def request(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
+            if (method, path) == ("GET", SECRET):
+                looks.append(clock.monotonic() - began)
+            return super().request(method, path, body, **more)
+
+    options = Options(
+        cluster_name="c", webhook_service="hook", webhook_cert_secret="cert", webhook_configuration="kerf"
+    )
+    telemetry = Telemetry.quiet(world.kube, clock)
+    leads_from = began + 5000
+
+    def leads() -> bool:
+        return clock.monotonic() >= leads_from
+
+    Keepers(Watched(), clock, options, "kerf", silent(), telemetry, leads, Passing(clock, 9000)).certificates()
+    assert looks == [0, 3600, 5000, 8600]
