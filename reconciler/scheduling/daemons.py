@@ -28,6 +28,16 @@ from reconciler.scheduling.requirements_of import (
 )
 
 _SOFT = Toleration(operator="Exists", effect="PreferNoSchedule")
+#: The tolerations that the DaemonSet controller adds to each pod, whatever its template has.
+_ADDED = tuple(
+    Toleration(key=f"node.kubernetes.io/{name}", operator="Exists", effect=effect)
+    for effect, names in (
+        ("NoExecute", ("not-ready", "unreachable")),
+        ("NoSchedule", ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")),
+    )
+    for name in names
+)
+_ON_THE_HOST = Toleration(key="node.kubernetes.io/network-unavailable", operator="Exists", effect="NoSchedule")
 #: What a new node will be by the time daemon pods look at it.
 _GROWN_UP = Requirements(requirement(key, IN, ("true",)) for key in (labels.REGISTERED, labels.INITIALIZED))
 
@@ -109,7 +119,7 @@ def _daemon(key: str, daemon_set: DaemonSet, living: Pod | None) -> Daemon:
     return Daemon(
         key,
         requests,
-        pod.spec.tolerations,
+        (*pod.spec.tolerations, *_ADDED, *((_ON_THE_HOST,) if pod.spec.host_network else ())),
         tuple(base & term_requirements(term) for term in terms),
         host_ports(pod),
         replace(pod, metadata=replace(pod.metadata, namespace=daemon_set.metadata.namespace)),

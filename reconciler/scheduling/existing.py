@@ -27,7 +27,9 @@ def account_of(assignment: Assignment, cls: PodClass, closed: int) -> NodesAccou
     """Over all places of a solve; `closed` is how many state nodes take no pods at all."""
     places, need = assignment.places, assignment.columns.vector(cls.requests)
     left = np.ones(len(places.targets), dtype=np.bool_)
-    rows: list[tuple[str, int]] = [("takes no pods: going, cordoned or not readable", closed)] if closed else []
+    rows: list[tuple[str, int]] = (
+        [("takes no pods: it terminates, is not initialized in time or cannot be read", closed)] if closed else []
+    )
     roomless, lacking = left, False
     for text, good in _rules(assignment, cls):
         lost = int((left & ~good).sum())
@@ -48,6 +50,7 @@ def account_of(assignment: Assignment, cls: PodClass, closed: int) -> NodesAccou
 def _rules(assignment: Assignment, cls: PodClass) -> Iterator[tuple[str, Bools]]:
     places, demand = assignment.places, cls.rungs[-1].demand
     yield LEFT_OUT, places.open
+    yield "is cordoned", places.uncordoned(demand.tolerations)
     yield "has a taint that it does not tolerate", places.tolerating(demand.tolerations)
     for key in sorted(demand.requirements):
         yield (

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from api.requirements import DOES_NOT_EXIST, NOT_IN, Requirement, Requirements
+from api.v1.meta import Taint
 from reconciler.model.objects import Pod, Toleration
 from reconciler.scheduling.attachments import Attached
 from reconciler.scheduling.claims import pod_mark
@@ -21,6 +22,9 @@ from reconciler.scheduling.targets import Target
 from reconciler.scheduling.types import Bools, Columns, Ints
 from reconciler.scheduling.volumes import Attachment
 
+#: The kube-scheduler refuses a node with `spec.unschedulable` to pods that do not tolerate this taint, even while the
+#: node does not have it yet.
+CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _ABSENCE = (NOT_IN, DOES_NOT_EXIST)
 T = TypeVar("T")
 #: The distinct values that targets have of something, and each target's place in them.
@@ -42,13 +46,15 @@ class Places:
     """`free` is [targets, columns]; `open` [targets] says which may be used; `at` and `at_node` give the places of a
     target's key and of its Node's name.
 
-    `marked` are the places that were made for a pod, by its mark.
+    `cordoned` [targets] are those that take only pods that tolerate CORDON. `marked` are the places that were made for
+    a pod, by its mark.
     """
 
     targets: Sequence[Target]
     free: Ints
     open: Bools
     settling: Bools
+    cordoned: Bools
     attached: Attached
     at: Mapping[str, int]
     at_node: Mapping[str, int]
@@ -66,6 +72,7 @@ class Places:
             np.array([t.free for t in targets], dtype=np.int64).reshape(len(targets), len(columns.names)),
             np.ones(len(targets), dtype=np.bool_),
             np.array([t.settling for t in targets], dtype=np.bool_),
+            np.array([t.cordoned for t in targets], dtype=np.bool_),
             Attached.of(targets),
             {target.key: place for place, target in enumerate(targets)},
             {target.state.node.name: place for place, target in enumerate(targets) if target.state.node is not None},
@@ -80,7 +87,10 @@ class Places:
         uid = pod.metadata.uid
         promised = self.at.get(promises.get(uid, ""))
         found = [*((promised,) if promised is not None else ()), *self.marked.get(pod_mark(uid), ())]
-        return [place for place in found if self.open[place]]
+        return [place for place in found if self.open[place] and self._reachable(place, pod.spec.tolerations)]
+
+    def _reachable(self, place: int, tolerations: tuple[Toleration, ...]) -> bool:
+        return not self.cordoned[place] or tolerates_all(tolerations, (CORDON,))
 
     def kept_for(self, pods: Iterable[Pod], promises: Mapping[str, str]) -> tuple[Places, dict[str, str]]:
         """The same without the places of these pods; and the target of each that has one, by the pod's key."""
@@ -118,13 +128,17 @@ class Places:
         return good & self.attaching(volumes)
 
     def tolerating(self, tolerations: tuple[Toleration, ...]) -> Bools:
-        """Which targets have no taint but those that are tolerated."""
+        """Which targets have no taint but those that are tolerated; a cordon counts as one."""
         known = self._known.tolerating.get(tolerations)
         if known is None:
             codes = _codes(self.targets, lambda target: target.taints)
-            known = _spread(codes, lambda taints: tolerates_all(tolerations, taints))
+            known = _spread(codes, lambda taints: tolerates_all(tolerations, taints)) & self.uncordoned(tolerations)
             self._known.tolerating[tolerations] = known
         return known
+
+    def uncordoned(self, tolerations: tuple[Toleration, ...]) -> Bools:
+        """Which targets are not cordoned; all of them when that is tolerated."""
+        return np.logical_or(~self.cordoned, tolerates_all(tolerations, (CORDON,)))
 
     def attaching(self, volumes: Iterable[Requirements]) -> Bools:
         """Which targets have the labels for one of the volumes' alternatives."""

@@ -34,7 +34,7 @@ class Site:
     `attachable` how many volumes it can attach, by driver.
 
     `marks` name the pods that it was made for, until it is initialised. Of one that is `open` (a claim of which nobody
-    knows yet what it becomes) only the marks count.
+    knows yet what it becomes) only the marks count. A `cordoned` one takes only pods that tolerate `places.CORDON`.
     """
 
     state: StateNode
@@ -45,6 +45,7 @@ class Site:
     possible: Requirements = EMPTY
     hostname: str = ""
     taints: tuple[Taint, ...] = ()
+    cordoned: bool = False
     allocatable: Resources = field(default_factory=Resources)
     settles: datetime | None = None
     attachable: Mapping[str, int] = field(default_factory=dict)
@@ -133,7 +134,7 @@ def _open_site(state: StateNode, snapshot: Snapshot) -> Site | None:
     """None when no pod may go there, the node is late with its initialization, or it or its claim is not readable."""
     if any(one is not None and one.metadata.unreadable for one in (state.node, state.claim)):
         return None
-    if state.deleting or (state.node is not None and state.node.spec.unschedulable):
+    if state.deleting:
         return None
     late = late_at(state.claim) if state.claim is not None else None
     if late is not None and late <= snapshot.now:
@@ -161,6 +162,7 @@ def _read(state: StateNode, snapshot: Snapshot) -> Site:
         possible=Requirements.of_labels(own),
         hostname=hostname,
         taints=state.taints,
+        cordoned=state.node is not None and state.node.spec.unschedulable,
         allocatable=state.allocatable,
         settles=_settles(state, snapshot),
         attachable=_attachable(state, snapshot),

@@ -38,6 +38,7 @@ from reconciler.scheduling.edits import (
 from reconciler.scheduling.funnel import Funnel
 from reconciler.scheduling.groups import ANTI
 from reconciler.scheduling.misses import FAR_FROM_IT, open_to, without_each
+from reconciler.scheduling.places import CORDON
 from reconciler.scheduling.types import NO_PRICE, Ints
 
 #: So many of each side are worth a trial; of one requirement so many values.
@@ -155,7 +156,7 @@ def _on_nodes(cls: PodClass, assignment: Assignment) -> Iterator[PodEdit]:
 
 def _passing(taint: Taint) -> bool:
     """Whether a taint says something about the moment, and is nothing to tolerate."""
-    return labels.is_ephemeral_taint(taint.key, taint.effect) or taint.key == labels.DISRUPTED_TAINT
+    return labels.is_ephemeral_taint(taint.key, taint.effect) or taint.key in (labels.DISRUPTED_TAINT, CORDON.key)
 
 
 def _any(cls: PodClass) -> Iterator[PodEdit]:

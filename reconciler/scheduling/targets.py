@@ -33,7 +33,7 @@ class Target:
     Once it is initialised the kube-scheduler has had its say, and the marks count no more. While it is `settling`
     (within its pool's consolidateAfter) consolidation moves nothing there. `attached` are the volumes of who is there,
     `attachable` is how many there can be, by driver. A `crowded` one lacks room or a host port for pods of
-    DaemonSets that are still missing.
+    DaemonSets that are still missing. A `cordoned` one takes only pods that tolerate `places.CORDON`.
     """
 
     key: str
@@ -48,6 +48,7 @@ class Target:
     attached: frozenset[Attachment] = frozenset()
     attachable: Mapping[str, int] = field(default_factory=dict)
     crowded: bool = False
+    cordoned: bool = False
 
     def domains(self, key: str) -> tuple[str | None, ...]:
         """The values that a label may have; `(None,)` when the node has none."""
@@ -167,6 +168,7 @@ class Surveyor:
             there.attached,
             site.attachable,
             bool((left < 0).any()) or clash(coming, there.ports),
+            site.cordoned,
         )
 
 

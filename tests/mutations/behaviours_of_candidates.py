@@ -215,7 +215,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/sites.py",
-                "    if state.deleting or (state.node is not None and state.node.spec.unschedulable):",
+                "    if state.deleting:",
                 "    if state.claim is None or state.deleting:",
             ),
         ),

@@ -14,7 +14,6 @@ from tests.oracle.features import FEATURES, hard
 from tests.oracle.sketch import bound
 
 _SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
-_CORDON_TOLERATED: Final = ("", "node.kubernetes.io/unschedulable")
 _TOPOLOGY: Final = ("InterPodAffinity", "PodTopologySpread")
 
 
@@ -49,13 +48,6 @@ def _open_domain(case: Case) -> bool:
     return case.difference.direction == BLAMED and case.difference.message.startswith("spread")
 
 
-def _cordoned(case: Case) -> bool:
-    tolerations = case.spec.get("tolerations", [])
-    tolerated = any(one.get("key", "") in _CORDON_TOLERATED for one in tolerations)
-    cordoned = any(node["spec"].get("unschedulable") for node in case.world["nodes"])
-    return case.difference.direction == MISSED and tolerated and cordoned
-
-
 PENDING: tuple[Rule, ...] = (
     Rule(
         "daemon pods of new nodes",
@@ -69,6 +61,5 @@ PENDING: tuple[Rule, ...] = (
     Rule("room for a daemon pod", "is kept on a node that the pod cannot come to", _room_kept),
     Rule("company that ends", "a new node is planned beside a pod that is gone by then", _company_ends),
     Rule("open domains", "a spread counts pods of new nodes in a domain that these may not get", _open_domain),
-    Rule("cordoned nodes", "are no place for pods that tolerate them", _cordoned),
     Rule("short grace, and more", "the exception is not seen beside another difference", _several_reasons),
 )

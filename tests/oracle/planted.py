@@ -70,7 +70,7 @@ MISREADINGS: tuple[Misreading, ...] = (
         "if False:\n        result",
     ),
     # nodes
-    _misread("cordoned nodes take pods", _SITES, "(state.node is not None and state.node.spec.unschedulable)", "False"),
+    _misread("cordoned nodes take pods", _SITES, "state.node is not None and state.node.spec.unschedulable", "False"),
     _misread(
         "nominated pods do not count",
         _SITES,

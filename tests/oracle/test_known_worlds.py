@@ -35,7 +35,6 @@ NOT_PLANNED: Final = {
 #: Open disagreements. An entry goes with its fix.
 OPEN: Final = {
     "NodeDeclaredFeatures",
-    "TaintToleration: a pod that tolerates the taint of a cordoned node may run there",
     "VolumeRestrictions: an EBS volume in two pods of one node",
     "spread: a cordoned node without its taint counts even under nodeTaintsPolicy Honor",
 }

@@ -108,7 +108,7 @@ def test_a_node_without_the_label_is_refused() -> None:
     assert len(solution.new_nodes) == 1
 
 
-def test_excluded_tainted_and_cordoned_nodes_are_no_targets() -> None:
+def test_excluded_and_tainted_nodes_are_no_targets() -> None:
     taint = [{"key": labels.DISRUPTED_TAINT, "effect": "NoSchedule"}]
     assert not w.solved(w.pool(), w.node("n", taints=taint), w.pod("p")).placed
     snapshot = w.world(w.pool(), w.node("n"), w.pod("p"))
