@@ -7,7 +7,8 @@ and a label only where all outcomes agree. The pods that it was made for fit it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from reconciler.model.boundaries import broken
 from reconciler.model.instance_type import OFFERING_LABELS
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot, StateNode
+from reconciler.scheduling.arrivals import Arrivals
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.ports import HostPort, clash
 from reconciler.scheduling.sites import NOBODY, Needs, Residents, Site, residents, site_of
@@ -32,8 +34,8 @@ class Target:
 
     Once it is initialised the kube-scheduler has had its say, and the marks count no more. While it is `settling`
     (within its pool's consolidateAfter) consolidation moves nothing there. `attached` are the volumes of who is there,
-    `attachable` is how many there can be, by driver. A `crowded` one lacks room or a host port for pods of
-    DaemonSets that are still missing. A `cordoned` one takes only pods that tolerate `places.CORDON`.
+    `attachable` is how many there can be, by driver. `awaited` are the DaemonSets whose pods are still to come there.
+    A `cordoned` one takes only pods that tolerate `places.CORDON`.
     """
 
     key: str
@@ -47,7 +49,7 @@ class Target:
     settling: bool
     attached: frozenset[Attachment] = frozenset()
     attachable: Mapping[str, int] = field(default_factory=dict)
-    crowded: bool = False
+    awaited: tuple[Daemon, ...] = ()
     cordoned: bool = False
 
     def domains(self, key: str) -> tuple[str | None, ...]:
@@ -56,6 +58,11 @@ class Target:
             return (self.hostname,)
         row = self.possible.get(key)
         return tuple(sorted(row.values)) if row is not None and row.values else (None,)
+
+    def domain(self, key: str) -> str | None:
+        """The value of a label; None when it has none, or may have several."""
+        found = self.domains(key)
+        return found[0] if len(found) == 1 else None
 
 
 def tried(target: Target) -> tuple[bool, str, str]:
@@ -77,9 +84,10 @@ class Surveyor:
         daemons: Sequence[Daemon],
         sites: Mapping[str, Site],
         residents: Mapping[str, Residents],
+        arrivals: Arrivals,
     ) -> None:
         self._snapshot, self._columns, self._tables, self._daemons = snapshot, columns, tables, daemons
-        self._sites, self._residents = sites, residents
+        self._sites, self._residents, self._arrivals = sites, residents, arrivals
         self._shares = _Shares(columns, daemons)
         self._needs = Needs()
         #: The nodes that could not be read so far, by key.
@@ -89,7 +97,9 @@ class Surveyor:
         """The same with nodes more."""
         added = {key: site for key, state in new.items() if (site := site_of(state, self._snapshot)) is not None}
         sites = {**self._sites, **added}
-        return Surveyor(self._snapshot, self._columns, self._tables, self._daemons, sites, self._residents)
+        return Surveyor(
+            self._snapshot, self._columns, self._tables, self._daemons, sites, self._residents, self._arrivals
+        )
 
     def targets(self, keys: Iterable[str] | None = None) -> list[Target]:
         """The places of these keys (by default of all), in the order in which they are tried."""
@@ -103,12 +113,14 @@ class Surveyor:
         if site is None:
             return None
         there = residents(self._snapshot, site.name, self._needs, moving)
-        return next(self._targets([(key, site, there)]), None)
+        return next(self._targets([(key, site, there)], moving), None)
 
     def _on(self, site: Site) -> Residents:
         return NOBODY if site.state.node is None else self._residents.get(site.name, NOBODY)
 
-    def _targets(self, found: Iterable[tuple[str, Site, Residents]]) -> Iterator[Target]:
+    def _targets(
+        self, found: Iterable[tuple[str, Site, Residents]], moving: frozenset[str] = frozenset()
+    ) -> Iterator[Target]:
         """What is there; what nobody can reckon with takes no pods."""
         standing: list[tuple[str, Site, Residents]] = []
         shares: list[Ints] = []
@@ -129,7 +141,7 @@ class Surveyor:
             return
         rooms = self._rooms([site for _, site, _ in standing], [there for *_, there in standing], np.array(shares))
         for (key, site, there), free in zip(standing, rooms, strict=True):
-            yield self._standing(key, site, there, free)
+            yield self._standing(key, site, there, free, moving)
 
     def _rooms(self, sites: Sequence[Site], there: Sequence[Residents], shares: Ints) -> Ints:
         """Allocatable less what runs there less what daemon sets will still bring, [sites, columns]."""
@@ -149,12 +161,20 @@ class Surveyor:
         possible, free = opened
         coming = (d for d in self._daemons if d.ports and d.accepts(site.taints) and d.terms_for(possible))
         ports = tuple(port for daemon in coming for port in daemon.ports)
-        return Target(key, site.state, possible, site.taints, free, ports, site.marks, site.name, False)
+        awaited = tuple(daemon for daemon in self._daemons if daemon.fits_labels(possible, site.taints))
+        target = Target(key, site.state, possible, site.taints, free, ports, site.marks, site.name, False)
+        if self._arrivals.exacting(awaited):
+            awaited = self._arrivals.coming(awaited, target.domain, self._columns.most(), ())
+        return replace(target, awaited=awaited)
 
-    def _standing(self, key: str, site: Site, there: Residents, left: Ints) -> Target:
+    def _standing(self, key: str, site: Site, there: Residents, left: Ints, moving: frozenset[str]) -> Target:
         """`left` may be negative. Then a pod that asks for none of that resource still has a place."""
         settling = site.settles is not None and self._snapshot.now < site.settles
-        coming = tuple(self._shares.ports_to_come(site, there))
+        awaited = self._shares.missing(site, there)
+        coming = tuple(port for daemon in awaited for port in daemon.ports)
+        if awaited and ((left < 0).any() or clash(coming, there.ports) or self._arrivals.exacting(awaited)):
+            awaited, left = self._arriving(site, there, awaited, left, moving)
+            coming = tuple(port for daemon in awaited for port in daemon.ports)
         return Target(
             key,
             site.state,
@@ -167,9 +187,21 @@ class Surveyor:
             settling,
             there.attached,
             site.attachable,
-            bool((left < 0).any()) or clash(coming, there.ports),
+            awaited,
             site.cordoned,
         )
+
+    def _arriving(
+        self, site: Site, there: Residents, missing: tuple[Daemon, ...], left: Ints, moving: frozenset[str]
+    ) -> tuple[tuple[Daemon, ...], Ints]:
+        """The missing DaemonSets whose pods come, and the free resources without a share for the others."""
+        vector = self._columns.vector
+        free = vector(site.allocatable) - vector(there.used or {})
+        coming = self._arrivals.coming(missing, partial(_domain, site), free, there.ports, moving)
+        share = self._shares.on(site) - sum(
+            (vector(daemon.requests) for daemon in missing if daemon not in coming), vector({})
+        )
+        return coming, free - np.maximum(share - vector(there.daemon_used), 0)
 
 
 class _Shares:
@@ -180,16 +212,20 @@ class _Shares:
         self._daemons = [(daemon, columns.vector(daemon.requests)) for daemon in daemons]
         self._keys = sorted({key for daemon in daemons for key in daemon.terms[0]})
         self._known: dict[object, tuple[Sequence[Daemon], Ints]] = {}
+        #: By the identity of the daemon sets that run there, which `_known` keeps, and the keys of those there are.
+        self._missing: dict[tuple[int, tuple[str, ...]], tuple[Daemon, ...]] = {}
 
     def on(self, site: Site) -> Ints:
         return self._fitting(site)[1]
 
-    def ports_to_come(self, site: Site, there: Residents) -> Iterator[HostPort]:
-        """The host ports of daemon sets whose pods are not on the node yet."""
-        running = {name for name, _ in there.daemons}
-        for daemon in self._fitting(site)[0]:
-            if daemon.ports and daemon.key not in running:
-                yield from daemon.ports
+    def missing(self, site: Site, there: Residents) -> tuple[Daemon, ...]:
+        """The daemon sets whose pods run on such nodes and are not on this one yet."""
+        fitting, running = self._fitting(site)[0], tuple(name for name, _ in there.daemons)
+        known = self._missing.get((id(fitting), running))
+        if known is None:
+            known = tuple(daemon for daemon in fitting if daemon.key not in running)
+            self._missing[id(fitting), running] = known
+        return known
 
     def _fitting(self, site: Site) -> tuple[Sequence[Daemon], Ints]:
         """The daemon sets that run there, and what they take together."""
@@ -200,6 +236,12 @@ class _Shares:
             shares = sum((share for _, share in fitting), self._nothing)
             known = self._known[look] = [daemon for daemon, _ in fitting], shares
         return known
+
+
+def _domain(site: Site, key: str) -> str | None:
+    """The value that a label of the node has; None when it has none."""
+    row = site.possible.get(key)
+    return site.hostname if key == labels.HOSTNAME else min(row.values, default=None) if row is not None else None
 
 
 def _asked_for(claim: NodeClaim, snapshot: Snapshot) -> bool:

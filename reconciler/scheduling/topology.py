@@ -161,35 +161,17 @@ class Topology:
 
     def _on_coming_nodes(self, group: Group) -> Iterator[str]:
         for target in (target for target in self._targets if target.state.node is None):
-            domain = _settled(target, group.key)
+            domain = target.domain(group.key)
             if domain is not None and group.admits_node(target.possible, target.taints):
                 yield domain
 
     def _awaited(self, group: Group, daemon: Daemon) -> Iterator[str]:
-        """The domains of nodes on which a pod of the DaemonSet will run and does not yet.
-
-        None will where there is no room, or where anti-affinity, its own or of other pods, keeps it away from those.
-        """
-        keeping_away = [shun for _, shun in self._tallies.shunning([daemon.pod])]
-        kept_from = [*self._kept_from(daemon)]
+        """The domains of nodes on which a pod of the DaemonSet will run and does not yet."""
         for target in self._targets:
-            domain, node = _settled(target, group.key), target.state.node
-            if domain is None or target.crowded or not daemon.fits_labels(target.possible, target.taints):
-                continue
-            if node is not None and self._tallies.runs(daemon, node.name):
-                continue
-            if any(shun.counts.get(_settled(target, shun.group.key) or "") for shun in keeping_away):
-                continue
-            if any(counts.get(_settled(target, key) or "") for key, counts in kept_from):
-                continue
-            if group.kind != SPREAD or group.admits_node(target.possible, target.taints):
-                yield domain
-
-    def _kept_from(self, daemon: Daemon) -> Iterator[tuple[str, dict[str, int]]]:
-        """For each anti-affinity term of a DaemonSet its topology key, and the pods that it selects by domain."""
-        for term in required_anti_affinity(daemon.pod):
-            tally = self._tallies.of(*term_group(daemon.pod, term, ANTI, self._tallies.namespaces))
-            yield term.topology_key, less(tally.counts, tally.homes, self._moving)
+            if target.awaited and daemon in target.awaited:
+                domain = target.domain(group.key)
+                if domain is not None and (group.kind != SPREAD or group.admits_node(target.possible, target.taints)):
+                    yield domain
 
     def selecting(self) -> Callable[[Pod], tuple[Group, ...]]:
         """Who says which groups count a pod of its namespace and labels; groups that come later are not known to it."""
@@ -215,12 +197,6 @@ class _Selecting:
             good = [entry for entry in (*self._any, *entries) if entry[1].selects(namespace, own)]
             self._known[key] = tuple(group for _, group in sorted(good, key=lambda entry: entry[0]))
         return self._known[key]
-
-
-def _settled(target: Target, key: str) -> str | None:
-    """The value that a target has of a label; None when it has none, or may have several."""
-    found = target.domains(key)
-    return found[0] if len(found) == 1 else None
 
 
 def _keys(pod: Pod, constraint: TopologySpreadConstraint) -> frozenset[str]:

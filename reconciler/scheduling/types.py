@@ -67,6 +67,10 @@ class Columns:
             found[places] = np.clip(values, 0, MOST)
         return found.reshape(rows, width)
 
+    def most(self) -> Ints:
+        """More than anything requests, of each resource."""
+        return np.full(len(self.names), MOST, dtype=np.int64)
+
     def unknown(self, amounts: Mapping[str, int]) -> list[str]:
         """Resources asked for that nothing in this world has."""
         return sorted(name for name, value in amounts.items() if value > 0 and name not in self._at)

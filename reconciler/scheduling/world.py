@@ -21,6 +21,7 @@ from reconciler.model.objects import Pod
 from reconciler.model.plan import INTERNAL_ERROR, Reason
 from reconciler.model.snapshot import Snapshot, StateNode
 from reconciler.scheduling import census
+from reconciler.scheduling.arrivals import Arrivals
 from reconciler.scheduling.daemons import Daemon, daemons_of
 from reconciler.scheduling.default_spread import DefaultSpread
 from reconciler.scheduling.joining import NOT_INITIALIZED, late_pools, nodes_left
@@ -108,10 +109,11 @@ def survey(snapshot: Snapshot, turn: Turn | None = None) -> Ground:
     tables = Tables(snapshot, columns)
     ignore_devices = snapshot.settings.ignore_dra_requests
     daemons = daemons_of(snapshot.daemon_sets, counted.newest_daemon_pod, ignore_devices=ignore_devices)
-    surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents)
     there = [(s, s.node) for s in snapshot.state_nodes.values() if s.node is not None]
     coming = {node.name: s.taints for s, node in there if not s.initialized}
     tallies = Tallies(counted, [node for s, node in there if not s.deleting], coming, daemons)
+    arrivals = Arrivals(columns, daemons, tallies)
+    surveyor = Surveyor(snapshot, columns, tables, daemons, found, residents, arrivals)
     pools, problems = _pools(snapshot, columns, tables, daemons, late_pools(turn))
     places = Places.of(surveyor.targets(), columns)
     unread = {**unread_sites(turn), **surveyor.unread}

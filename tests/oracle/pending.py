@@ -28,13 +28,6 @@ def _daemons_of_new_nodes(case: Case) -> bool:
     return case.difference.direction == MISSED or case.difference.plugin == "PodTopologySpread"
 
 
-def _room_kept(case: Case) -> bool:
-    """The node has no room for a missing DaemonSet pod, or something else keeps it away."""
-    specs = [one["spec"]["template"]["spec"] for one in case.world["daemonSets"]]
-    kept = ("podAntiAffinity" in spec.get("affinity", {}) or "hostPort" in str(spec) for spec in specs)
-    return case.difference.direction == MISSED and (len(specs) > 1 or any(kept))
-
-
 def _short(case: Case) -> bool:
     return case.difference.direction == DAEMON
 
@@ -58,7 +51,6 @@ PENDING: tuple[Rule, ...] = (
     Rule(
         "room of a new node", "a type without room for its DaemonSet pods is planned for pods that ask nothing", _short
     ),
-    Rule("room for a daemon pod", "is kept on a node that the pod cannot come to", _room_kept),
     Rule("company that ends", "a new node is planned beside a pod that is gone by then", _company_ends),
     Rule("open domains", "a spread counts pods of new nodes in a domain that these may not get", _open_domain),
     Rule("short grace, and more", "the exception is not seen beside another difference", _several_reasons),

@@ -175,9 +175,9 @@ MISREADINGS: tuple[Misreading, ...] = (
     ),
     _misread(
         "a daemon pod comes to any node",
-        _TOPOLOGY,
-        "if domain is None or target.crowded or not daemon.fits_labels(target.possible, target.taints):",
-        "if domain is None or not daemon.fits_labels(target.possible, target.taints):",
+        "reconciler/scheduling/arrivals.py",
+        "if not lacks and self._admitted(daemon, found, domain_of, moving):",
+        "if True:",
     ),
     _misread(
         "terminating pods keep no pod away",
