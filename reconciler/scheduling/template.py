@@ -48,6 +48,7 @@ _Ask = tuple[bytes, tuple[HostPort, ...], int]
 class Shape:
     """Types (as places in the table) with an offering under the requirements, cheapest first, then by name.
 
+    Those without room for the pods of their DaemonSets are left out, also for pods that request nothing.
     `room` [types, columns] is allocatable less the daemons' share; `price` [types] the cheapest offering's;
     `price_at` [table] the same by place in the table, NO_PRICE where the type is out.
     """
@@ -138,6 +139,7 @@ class Template:
             for row in np.flatnonzero(here):
                 held[int(row)].extend(daemon.ports)
         self.overhead = shares
+        self._holds_daemons: Bools = np.all(self.table.allocatable >= shares, axis=1)
         self.daemon_ports = tuple(tuple(ports) for ports in held)
         self.has_daemon_ports = any(held)
 
@@ -182,13 +184,21 @@ class Template:
             known = self._shapes[requirements] = self._shape(requirements)
         return known
 
-    def _shape(self, requirements: Requirements) -> Shape:
+    def offered(self) -> NDArray[np.intp]:
+        """The types with an offering under the pool's requirements, whether or not they hold their DaemonSets' pods."""
+        return np.flatnonzero(self._type_mask(self.requirements) & (self._least(self.requirements) < NO_PRICE))
+
+    def _least(self, requirements: Requirements) -> Ints:
+        """The price of each type's cheapest offering."""
         markets = self.table.market_mask(requirements)
         if not markets.any() or not len(self.table.types):
-            price = np.full(len(self.table.types), NO_PRICE, dtype=np.int64)
-        else:
-            price = self.table.price[:, markets].min(axis=1)
-        good = np.flatnonzero(self._type_mask(requirements) & (price < NO_PRICE))
+            return np.full(len(self.table.types), NO_PRICE, dtype=np.int64)
+        least: Ints = self.table.price[:, markets].min(axis=1)
+        return least
+
+    def _shape(self, requirements: Requirements) -> Shape:
+        price = self._least(requirements)
+        good = np.flatnonzero(self._type_mask(requirements) & (price < NO_PRICE) & self._holds_daemons)
         order = good[np.argsort(price[good], kind="stable")]
         room = self.table.allocatable[order] - self.overhead[order]
         price_at = np.full_like(price, NO_PRICE)

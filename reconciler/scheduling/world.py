@@ -242,10 +242,10 @@ def _late(pool: NodePool, snapshot: Snapshot) -> PodRefusal | None:
 
 def _emptiness(template: Template) -> PodRefusal | None:
     text = "NodePool requirements filtered out all compatible available instance types"
-    shape = template.shape(template.requirements)
-    if not len(shape.types):
+    types = template.offered()
+    if not len(types):
         return PodRefusal(NO_TYPES, text)
-    if template.strict_min_values and template.shortfall(shape.types):
+    if template.strict_min_values and template.shortfall(types):
         return PodRefusal(NO_TYPES, f"{text} due to minValues incompatibility")
     return None
 

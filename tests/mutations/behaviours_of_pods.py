@@ -223,8 +223,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling/template.py",
-                "price = self.table.price[:, markets].min(axis=1)",
-                "price = self.table.price.min(axis=1)",
+                "least: Ints = self.table.price[:, markets].min(axis=1)",
+                "least: Ints = self.table.price.min(axis=1)",
             ),
         ),
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.oracle.difference import BLAMED, DAEMON, MISSED
+from tests.oracle.difference import BLAMED, MISSED
 from tests.oracle.draws_nodes import SOON
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
@@ -28,10 +28,6 @@ def _daemons_of_new_nodes(case: Case) -> bool:
     return case.difference.direction == MISSED or case.difference.plugin == "PodTopologySpread"
 
 
-def _short(case: Case) -> bool:
-    return case.difference.direction == DAEMON
-
-
 def _company_ends(case: Case) -> bool:
     ending = any(pod["metadata"].get("deletionTimestamp") == SOON for pod in case.world["pods"])
     return case.difference.direction == BLAMED and case.difference.message.startswith("affinity") and ending
@@ -47,9 +43,6 @@ PENDING: tuple[Rule, ...] = (
         "a spread over zones does not foresee those of a DaemonSet of some instance types only, nor those of a plan "
         "that differs each time it is made; a pod with a new node may fit on an existing one when it moves alone",
         _daemons_of_new_nodes,
-    ),
-    Rule(
-        "room of a new node", "a type without room for its DaemonSet pods is planned for pods that ask nothing", _short
     ),
     Rule("company that ends", "a new node is planned beside a pod that is gone by then", _company_ends),
     Rule("open domains", "a spread counts pods of new nodes in a domain that these may not get", _open_domain),

@@ -97,3 +97,33 @@ def test_a_pod_that_cannot_come_is_no_company() -> None:
     agent = w.daemon_set("agent", labels={"app": "agent"}, ports=HTTP)
     assert w.solved(w.node("n"), agent, near).placed
     assert w.solved(w.node("n"), agent, w.pod("other", node="n", ports=HTTP), near).unplaced
+
+
+# --- new nodes ------------------------------------------------------------------------------------------------------
+#: A pod that requests neither cpu nor memory.
+NOTHING: Any = ("0", "0")
+
+
+def test_a_type_without_room_for_its_daemon_pods_is_planned_for_no_pod() -> None:
+    """`small` has 2 cpu, `default` 4."""
+    agent = w.daemon_set("agent", "3")
+    (bare,) = w.solved(w.pool(), w.pod("p", *NOTHING)).new_nodes
+    (beside,) = w.solved(w.pool(), agent, w.pod("p", *NOTHING)).new_nodes
+    assert "small" in bare.instance_types
+    assert not {"small"} & {*beside.instance_types}
+
+
+def test_without_any_such_type_the_refusal_says_why() -> None:
+    agent = w.daemon_set("agent", "64")
+    refusal = w.solved(w.pool(), agent, w.pod("p", *NOTHING)).unplaced["default/p"]
+    assert "no instance type has enough resources for" in refusal.pools["default"]
+    assert "beside its daemon sets" in refusal.pools["default"]
+
+
+def test_such_types_count_for_no_min_values() -> None:
+    """The NodePool itself has no problem: types for other pods may do."""
+    rows = [{"key": labels.INSTANCE_TYPE, "operator": "In", "values": ["small", "default"], "minValues": 2}]
+    solution = w.solved(w.pool(requirements=rows), w.daemon_set("agent", "3"), w.pod("p", *NOTHING))
+    assert solution.unplaced.keys() == {"default/p"}
+    assert not solution.pool_problems
+    assert w.solved(w.pool(requirements=rows), w.daemon_set("agent", "1"), w.pod("p", *NOTHING)).new_nodes
