@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from api import labels
 from reconciler.model import objects
 from reconciler.model.cloud import Instance
@@ -46,6 +48,23 @@ class PodIndex(Mapping[str, objects.Pod]):
     def expected_on(self, node_name: str) -> Iterable[objects.Pod]:
         """Pods for which the kube-scheduler keeps room on a node, in no particular order."""
         return self.nominated.get(node_name, {}).values()
+
+
+def bound_to(index: PodIndex, homes: Mapping[str, str]) -> PodIndex:
+    """The index as it is when the pods with these keys run on these nodes; `homes` maps keys to names of nodes."""
+    moved = {
+        key: replace(index[key], spec=replace(index[key].spec, node_name=name))
+        for key, name in homes.items()
+        if key in index
+    }
+    on_nodes = {name: dict(found) for name, found in index.by_node.items()}
+    nominated = {name: dict(found) for name, found in index.nominated.items()}
+    for key, pod in moved.items():
+        on_nodes.get(index[key].spec.node_name, {}).pop(key, None)
+        nominated.get(index[key].status.nominated_node_name, {}).pop(key, None)
+        on_nodes.setdefault(pod.spec.node_name, {})[key] = pod
+    pending = {key: pod for key, pod in index.pending.items() if key not in moved}
+    return PodIndex({**index.by_key, **moved}, on_nodes, pending, nominated)
 
 
 class InstanceIndex(Mapping[str, Instance]):

@@ -72,10 +72,12 @@ def solve_apart(
 def _solved(snapshot: Snapshot, pods: Sequence[Pod], ground: Ground, accounts: int, spend: int, only: str) -> Solution:
     try:
 
-        def solved(gone: Sequence[Pod], improved: bool) -> Solution:
-            improve = snapshot.settings.improve if improved else timedelta()
-            work = Work(budget(len(pods)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
-            return solve(snapshot, pods, gone=gone, improve=improve, ground=ground, accounts=accounts, work=work)
+        def solved(
+            world: Snapshot, asked: Sequence[Pod], ground: Ground, gone: Sequence[Pod], *, improved: bool
+        ) -> Solution:
+            improve = world.settings.improve if improved else timedelta()
+            work = Work(budget(len(asked)), luxury=int(improve.total_seconds() * _STEPS_A_SECOND))
+            return solve(world, asked, gone=gone, improve=improve, ground=ground, accounts=accounts, work=work)
 
         solution = patiently(snapshot, pods, ground, solved)
         work = Work(budget(len(pods)) // _FOR_FIXES)

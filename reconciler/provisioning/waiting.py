@@ -6,16 +6,17 @@ those that are gone in time. A pod that has a place only without them waits for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from reconciler.model import pods
+from reconciler.model.indexes import bound_to
 from reconciler.model.objects import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solution import PodRefusal, Solution
-from reconciler.scheduling.world import Ground
+from reconciler.scheduling.world import Ground, survey
 
 #: A node takes about so long from its NodeClaim to its first pod: EC2 starts the instance, the kubelet gets ready.
 LAUNCH: Final = timedelta(minutes=1)
@@ -44,20 +45,30 @@ def in_the_way(snapshot: Snapshot, asked: Sequence[Pod], ground: Ground) -> tupl
     )
 
 
-def patiently(
-    snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, solved: Callable[[Sequence[Pod], bool], Solution]
-) -> Solution:
-    """The solution, in which pods wait for those that are gone soon.
+class Solved(Protocol):
+    """Gives the solution for some pods, without those that are `gone`; `improved`: with work on a cheaper answer."""
 
-    `solved` gives the solution without some pods; the flag asks for work on a cheaper answer.
-    """
+    def __call__(
+        self, snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, gone: Sequence[Pod], /, *, improved: bool
+    ) -> Solution: ...
+
+
+def patiently(snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, solved: Solved) -> Solution:
+    """The solution, in which pods wait for those that are gone soon."""
     gone = in_the_way(snapshot, asked, ground)
-    now = solved((), not gone)
+    now = solved(snapshot, asked, ground, (), improved=not gone)
     if not gone or not (now.new_nodes or now.unplaced):
         return now
-    then = solved(gone, True)
-    if now.placed.keys() - then.placed.keys():
-        return solved((), True)
+    then = solved(snapshot, asked, ground, gone, improved=True)
+    if not now.placed.keys() - then.placed.keys():
+        return _waiting(snapshot, asked, gone, now, then)
+    if not now.new_nodes or not snapshot.settings.ignore_dra_requests:
+        return solved(snapshot, asked, ground, (), improved=True)
+    return _after_binding(snapshot, asked, ground, gone, now, solved)
+
+
+def _waiting(snapshot: Snapshot, asked: Iterable[Pod], gone: Sequence[Pod], now: Solution, then: Solution) -> Solution:
+    """The solution `then`, when pods are gone: pods that have a place only then wait for it."""
     virtual = {pod.key for pod in asked if pods.virtual(pod)}
     waiting = {key: node for key, node in then.placed.items() if key not in now.placed and key not in virtual}
     refused = {key: _refusal(snapshot, gone, node) for key, node in waiting.items()}
@@ -67,6 +78,32 @@ def patiently(
         unplaced={**then.unplaced, **refused},
         order=tuple(key for key in then.order if key not in waiting),
     )
+
+
+def _after_binding(
+    snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, gone: Sequence[Pod], now: Solution, solved: Solved
+) -> Solution:
+    """The solution where some pods have a place only while others terminate, such as those that must be near these.
+
+    The kube-scheduler binds them at once. New nodes are for a time when they run and the others are gone.
+    """
+    names = {key: state.node.name for key, state in snapshot.state_nodes.items() if state.node is not None}
+    homes = {pod.key: names[now.placed[pod.key]] for pod in asked if _binds(pod, now.placed, names)}
+    later = replace(snapshot, pods=bound_to(snapshot.pods, homes))
+    rest = [pod for pod in asked if pod.key not in homes]
+    fresh = replace(survey(later), pools=ground.pools, problems=ground.problems)
+    then = solved(later, rest, fresh, gone, improved=True)
+    found = _waiting(snapshot, rest, gone, now, then)
+    return replace(
+        found,
+        placed=dict(sorted({**found.placed, **{key: now.placed[key] for key in homes}}.items())),
+        order=(*(key for key in now.order if key in homes), *found.order),
+        zones=now.zones,
+    )
+
+
+def _binds(pod: Pod, placed: Mapping[str, str], names: Mapping[str, str]) -> bool:
+    return not pods.virtual(pod) and placed.get(pod.key) in names
 
 
 def _related(pod: Pod) -> bool:
@@ -86,4 +123,4 @@ def _refusal(snapshot: Snapshot, gone: Sequence[Pod], target: str) -> PodRefusal
     names = ", ".join(pod.key for pod in here[:_SHOWN]) + (f" and {len(here) - _SHOWN} more" if here[_SHOWN:] else "")
     end = max(pod.metadata.deletion_timestamp for pod in here if pod.metadata.deletion_timestamp is not None)
     text = f"waits for a place on node {state.name}: pods that terminate there are gone by {end:%H:%M:%S} UTC, before a"
-    return PodRefusal(TERMINATING, f"{text} new node is ready ({names})")
+    return PodRefusal(TERMINATING, f"{text} new node is ready ({names})", target=target)

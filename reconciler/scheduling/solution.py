@@ -17,13 +17,15 @@ class PodRefusal:
     """Why a pod has no place: a stable code, words for a person, and the answer of each NodePool by name.
 
     `pools` are in the order in which they are to be told, the nearest first. Equal pods share one `account`, which only
-    the first classes of a solve have, and only where it is asked for.
+    the first classes of a solve have, and only where it is asked for. `target` is the key of the node on which the pod
+    waits for a place; empty if it waits for none.
     """
 
     code: str
     text: str
     pools: Mapping[str, str] = field(default_factory=dict)
     account: Account | None = None
+    target: str = ""
 
     def __str__(self) -> str:
         """For events and logs: never longer than an event may be, and what would help is never cut off."""

@@ -51,13 +51,15 @@ class Census:
         self.by_kind: dict[Kind, list[Group]] = {}
         for place in places:
             here: dict[Kind, Group] = {}
-            for pod in (*place.possible, *place.awaited, *place.leaving, *place.staying, *place.coming):
+            for pod in (*place.possible, *place.awaited, *place.leaving, *place.waiting, *place.staying, *place.coming):
                 kind = kinds.of(pod)
                 group = here.setdefault(kind, Group(kind, place))
                 group.name = pod.key
             for pod in place.leaving:
                 here[kinds.of(pod)].leaving += 1
                 here[kinds.of(pod)].lasting += _outlasts(pod, snapshot.now)
+            for pod in place.waiting:
+                here[kinds.of(pod)].lasting += 1
             for pod in (*place.staying, *place.awaited):
                 here[kinds.of(pod)].staying += 1
             for pod in place.possible:

@@ -32,9 +32,10 @@ class Place:
     """A node. `outcomes` are the label sets it may end up with; `rooms` what it may hold, by the name of a type.
 
     `staying` pods are there already; `leaving` ones too, but they are on their way out: no spread counts them. `coming`
-    are those of the answer. One that is `planned` is there when pods that leave within a minute are gone.
-    `daemon_ports` are taken by daemon sets to come, whose pods are `awaited`; `rooms` are less what these take. A node
-    that is `launched` gets them by `arriving.settle`. Those that run with some outcomes only are `possible`.
+    are those of the answer, `waiting` those that come when others are gone, before any planned node is there. One that
+    is `planned` is there when pods that leave within a minute are gone. `daemon_ports` are taken by daemon sets to
+    come, whose pods are `awaited`; `rooms` are less what these take. A node that is `launched` gets them by
+    `arriving.settle`. Those that run with some outcomes only are `possible`.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Place:
     daemon_ports: frozenset[HostPort] = frozenset()
     staying: list[Pod] = field(default_factory=list)
     leaving: list[Pod] = field(default_factory=list)
+    waiting: list[Pod] = field(default_factory=list)
     coming: list[Pod] = field(default_factory=list)
     planned: bool = False
     launched: bool = False
@@ -87,6 +89,10 @@ def existing(
             found.append(Violation("target", f"{pod} is placed on {target}, which is no target"))
         else:
             places[target].coming.append(by_key[pod])
+    for pod, refusal in answer.unplaced.items():
+        target = getattr(refusal, "target", "")
+        if target in places:
+            places[target].waiting.append(by_key[pod])
     return list(places.values())
 
 

@@ -96,6 +96,37 @@ def test_a_pod_that_terminates_is_company_and_counts_for_no_spread() -> None:
     assert solution(w.node("n"), *going, w.pod("p", **spread)).placed == {"default/p": "node/n"}
 
 
+NEAR = {"affinity": w.between("podAffinity", labels.ZONE)}
+
+
+def test_no_node_is_bought_beside_a_pod_that_is_gone_by_then() -> None:
+    """One pod has a place beside a pod that terminates. For the other, a node would come too late."""
+    for left, bought in ((LONG, ["default/near-1", "default/other"]), (SOON, ["default/other"])):
+        there = (w.node("n", cpu="1"), ending(w.pod("old", node="n", labels=WEB), left))
+        near = w.replicas(2, "near", "800m", **NEAR)
+        done = solution(*there, near, w.pod("other", "2"))
+        assert done.placed == {"default/near-0": "node/n"}
+        assert sorted(key for node in done.new_nodes for key in node.pods) == bought
+        assert sorted(done.order) == ["default/near-0", *bought]
+
+
+def test_a_pod_that_is_bound_at_once_is_company_for_new_nodes() -> None:
+    """`first` is placed beside `old`, and counts for `next` when `old` is gone."""
+    there = (w.node("n", cpu="1"), ending(w.pod("old", node="n", labels=WEB), SOON))
+    first = w.pod("first", "800m", labels={"app": "db"}, **NEAR)
+    following = w.pod("next", "800m", affinity=w.between("podAffinity", labels.ZONE, "db"))
+    done = solution(*there, first, following)
+    assert done.placed == {"default/first": "node/n"}
+    assert [(node.pods, node.zones) for node in done.new_nodes] == [(("default/next",), ("z1",))]
+
+
+def test_a_pod_that_waits_is_company_for_new_nodes() -> None:
+    there = (w.node("n", "z2", cpu="2"), ending(w.pod("old", "1800m", node="n"), SOON))
+    done = solution(*there, w.pod("web", "1800m", labels=WEB), w.pod("near", "3", **NEAR))
+    assert [(why.code, why.target) for why in done.unplaced.values()] == [("WaitsForTerminatingPods", "node/n")]
+    assert [node.zones for node in done.new_nodes] == [("z2",)]
+
+
 def test_the_refusal_says_who_goes_when_and_no_event_does() -> None:
     world = (w.node("n"), ending(w.pod("old", "3", node="n"), SOON), w.pod("p", "3"))
     found = plan(*world)
