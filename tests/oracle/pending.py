@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.oracle.difference import BLAMED, MISSED
+from tests.oracle.difference import MISSED
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
 from tests.oracle.sketch import bound
@@ -27,10 +27,6 @@ def _daemons_of_new_nodes(case: Case) -> bool:
     return case.difference.direction == MISSED or case.difference.plugin == "PodTopologySpread"
 
 
-def _open_domain(case: Case) -> bool:
-    return case.difference.direction == BLAMED and case.difference.message.startswith("spread")
-
-
 PENDING: tuple[Rule, ...] = (
     Rule(
         "daemon pods of new nodes",
@@ -38,6 +34,5 @@ PENDING: tuple[Rule, ...] = (
         "that differs each time it is made; a pod with a new node may fit on an existing one when it moves alone",
         _daemons_of_new_nodes,
     ),
-    Rule("open domains", "a spread counts pods of new nodes in a domain that these may not get", _open_domain),
     Rule("short grace, and more", "the exception is not seen beside another difference", _several_reasons),
 )

@@ -68,6 +68,10 @@ class Place:
             return None
         return next(iter(found))
 
+    def has(self, key: str) -> bool:
+        """Whether a label surely has a value, though it may be open which."""
+        return key == labels.HOSTNAME or all(key in outcome for outcome in self.outcomes)
+
     def selected_by(self, pod: Pod) -> bool:
         """Whether the pod's demands on labels are surely met."""
         return all(selector_holds(pod, o) and affinity_holds(pod, self.name, o) for o in self.outcomes)

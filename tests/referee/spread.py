@@ -102,7 +102,7 @@ def _counts(
     kind: Kind, place: Place, constraint: TopologySpreadConstraint, chosen: dict[tuple[bytes, int], bool]
 ) -> bool:
     """Whether a node has the keys of all the pod's required constraints, and the policies let its pods count."""
-    if any(place.domain(key) is None for key in _required_keys(kind)):
+    if not all(place.has(key) for key in _required_keys(kind)):
         return False
     if constraint.node_affinity_policy != "Ignore" and kind.where != _ANYWHERE:
         look = (kind.where, id(place))

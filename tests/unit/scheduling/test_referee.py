@@ -179,3 +179,17 @@ def test_a_pod_on_a_node_that_is_there_does_not_wait_for_the_types_of_a_new_one(
     (new,) = w.solved(w.pool(), w.pod("q")).new_nodes
     assert "small" in new.instance_types
     assert violations(snapshot, pods, replace(on_node("n", "p"), new_nodes=(new,))) == []
+
+
+def test_a_new_node_whose_zone_is_open_counts_for_a_spread_over_zones_and_capacity_types() -> None:
+    """It has some zone in any case, and so all labels of the spread."""
+    both = {"matchLabels": {"tier": "front"}}
+    spread = [w.spread(labels.CAPACITY_TYPE, labelSelector=both), w.spread()]
+    first = {"priority": 1, "nodeSelector": {labels.CAPACITY_TYPE: "spot"}}
+    spot = w.replicas(2, "spot", "3", labels={"tier": "front"}, **first)
+    full = w.node("n", cpu="0", labels={labels.CAPACITY_TYPE: "spot"})
+    own = w.replicas(2, "p", "3", labels={"tier": "front", "app": "web"}, topologySpreadConstraints=spread)
+    snapshot, pods, solution = asked(w.pool(), full, spot, own)
+    assert [len(node.zones) for node in solution.new_nodes if "default/spot-0" in node.pods] == [2]
+    assert [node.capacity_types for node in solution.new_nodes if "default/p-0" in node.pods] == [("on-demand",)]
+    assert violations(snapshot, pods, solution) == []
