@@ -11,7 +11,7 @@ Pods that are expected elsewhere come first: daemon pods, and pods that are nomi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
@@ -130,13 +130,17 @@ def expected(world: Json) -> dict[str, str]:
     return found
 
 
-def _placements(world: Json, ours: Ours, oracle: Oracle) -> tuple[dict[str, str], tuple[Difference, ...]]:
-    """Directions a and c: the expected pods first, then the engine's placements in its order.
+def _placements(
+    world: Json, ours: Ours, oracle: Oracle, late: Collection[str] = ()
+) -> tuple[dict[str, str], tuple[Difference, ...]]:
+    """Directions a and c: expected pods first, then the engine's placements in its order, then `late` expected pods.
 
     Returns the nodes of the expected pods that are bound, and the first difference: others may be its effects.
     """
     before, homes, existing = expected(world), ours.homes, set(ours.solution.placed)
-    found = oracle.ask(kubernetes(world), queue=[*before, *ours.solution.order], bind={**before, **homes})
+    first = (key for key in before if key not in late)
+    queue = [*first, *ours.solution.order, *(key for key in before if key in late)]
+    found = oracle.ask(kubernetes(world), queue=queue, bind={**before, **homes})
     differences = []
     for binding in found.queue:
         if binding.node:
@@ -170,7 +174,8 @@ def _missed(world: Json, ours: Ours, before: Mapping[str, str], oracle: Oracle) 
     homes, existing = ours.homes, {node["metadata"]["name"] for node in world["nodes"]} - set(_planned_names(ours))
     refused = {**ours.refused, **{key: str(why) for key, why in ours.solution.unplaced.items()}}
     new = {key: NEW_NODE for key in homes if key not in ours.solution.placed}
-    asked = [(tuple(refused), frozenset[str]())] if refused else []
+    without = tuple(key for key in refused if key not in before)
+    asked = [(without, frozenset[str]())] if without else []
     asked += [((key,), frozenset((key,))) for key in new]
     differences = []
     for keys, left_out in asked:
@@ -208,10 +213,22 @@ def _later(world: Json, ours: Ours, before: Mapping[str, str], missed: Differenc
 
 
 def _soon(world: Json, ours: Ours, oracle: Oracle) -> bool:
-    """Whether no difference is left when the pods that terminate within seconds are gone."""
+    """Whether no difference is left when the pods that terminate within seconds are gone.
+
+    Pods that wait for a place on a node get it then, before the pods of the engine's answer.
+    """
     left = [pod for pod in world["pods"] if pod["metadata"].get("deletionTimestamp") != SOON]
     if len(left) == len(world["pods"]):
         return False
-    gone = {**world, "pods": left}
+    targets = {key: why.target for key, why in ours.solution.unplaced.items() if why.target}
+    waiting = {key: ours.snapshot.state_nodes[target].name for key, target in targets.items()}
+    gone = {**world, "pods": [_nominated(pod, waiting.get(key_of(pod))) for pod in left]}
     before, wrong = _placements(gone, ours, oracle)
-    return not wrong and not _missed(gone, ours, before, oracle)
+    late = waiting.keys() - before.keys()
+    if late:  # they wait for pods of the answer, too
+        before, wrong = _placements(gone, ours, oracle, late)
+    return not wrong and waiting.keys() <= before.keys() and not _missed(gone, ours, before, oracle)
+
+
+def _nominated(pod: Json, node: str | None) -> Json:
+    return pod if node is None else {**pod, "status": {**pod["status"], "nominatedNodeName": node}}

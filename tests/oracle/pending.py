@@ -10,15 +10,8 @@ from typing import Final
 from tests.oracle.difference import MISSED
 from tests.oracle.exceptions import Case, Rule
 from tests.oracle.features import FEATURES, hard
-from tests.oracle.sketch import bound
 
 _SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
-_TOPOLOGY: Final = ("InterPodAffinity", "PodTopologySpread")
-
-
-def _several_reasons(case: Case) -> bool:
-    leaving = any("deletionTimestamp" in pod["metadata"] for pod in bound(case.world))
-    return leaving and case.difference.plugin in _TOPOLOGY
 
 
 def _daemons_of_new_nodes(case: Case) -> bool:
@@ -34,5 +27,4 @@ PENDING: tuple[Rule, ...] = (
         "that differs each time it is made; a pod with a new node may fit on an existing one when it moves alone",
         _daemons_of_new_nodes,
     ),
-    Rule("short grace, and more", "the exception is not seen beside another difference", _several_reasons),
 )
