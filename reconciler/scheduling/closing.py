@@ -83,11 +83,30 @@ def _types(
     for mask in (template.within_limits(), template.free_of_ports(draft.ports)):
         if mask is not None:
             good = good & mask[shape.types]
+    good = _agreeing(template, draft, good)
     key = (draft.requirements, good.tobytes())
     if template.remaining is not None or key not in known:
         types = shape.types[good]
         known[key] = listing(template, draft.requirements, types, most, frugal=frugal) if len(types) else None
     return known[key]
+
+
+def _agreeing(template: Template, draft: Draft, good: Bools) -> Bools:
+    """The types that carry the same pods as the cheapest one, of the DaemonSets that a spread of the pass counts.
+
+    All of them where too few agree for minValues.
+    """
+    spreads = {group for stock in draft.content for group in stock.item.cls.daemon_spreads}
+    if not spreads or not good.any():
+        return good
+    types = template.shape(draft.requirements).types
+    found = good
+    for daemon in {daemon.key: daemon for group in spreads for daemon in group.daemons}.values():
+        here = template.carrying(daemon, types)
+        found = found & (here == here[found.argmax()])
+    if template.strict_min_values and template.min_values and template.shortfall(types[found]):
+        return good
+    return found
 
 
 def _priority(draft: Draft) -> int:

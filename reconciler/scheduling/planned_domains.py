@@ -15,7 +15,7 @@ from reconciler.scheduling import admits
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.groups import Bond, Group
-from reconciler.scheduling.routes import arriving, counts_plan
+from reconciler.scheduling.routes import counts_plan
 
 Brought = Callable[[Group], frozenset[str]]
 #: Stands for the hostname of a planned node.
@@ -55,8 +55,9 @@ def _arrive(group: Group, packed: Sequence[Packed]) -> bool:
     found = Counter[str]()
     for node in packed:
         domains = node.template.open_domains(group.key, node.requirements)
-        if len(domains) == 1:
-            found[domains[0]] += arriving(group, node.template, node.requirements)
+        planned = node.template.requirements & node.requirements
+        if len(domains) == 1 and counts_plan(group, node.template, planned, node.requirements):
+            found[domains[0]] += sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
     differs = +found != +Counter(group.arriving)
     group.arriving = dict(found)
     return differs

@@ -39,7 +39,8 @@ from reconciler.scheduling.work import NO_TURNS, Turns, Work
 
 #: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
 _EXACT_ROUNDS, _ROUNDS = 6, 16
-#: Rounds that count the DaemonSet pods of planned nodes; after these, no item gets more pods than the round before had.
+#: Rounds that count the DaemonSet pods of planned nodes; after these, no item gets more pods than the round before had,
+#: and none whose spread counts them where it had none: its own nodes may bring those that leave no place for it.
 _FOLLOWED = 3
 #: Other courses are tried for so few pods. To assign these on one is as much work as to look for so many seats, and
 #: one more for every so many pods; packing counts by itself.
@@ -231,14 +232,17 @@ class Search:
     def _rounds(self, course: Course, effort: Effort) -> Round:
         """Rounds on one course; the first may look for cheaper nodes."""
         caps: dict[ItemKey, int] = {}
+        bound = set[ItemKey]()
         for number in range(_ROUNDS):
             done = self._round(course, caps, self.open_new, Effort() if caps else effort)
             if not done.failed:
                 done = self._with_leftovers(done, course, effort)
                 if number < _ROUNDS - 1 and overlooked(self._all(), done.packed):
+                    items = {item.key: item for item in done.assignment.items.values() if item.cls.daemon_spreads}
+                    bound |= {key for key, item in items.items() if _counts_daemons(item)}
                     if number >= _FOLLOWED:
-                        items = (item for item in done.assignment.items.values() if item.cls.daemon_spreads)
-                        caps.update((item.key, len(item.pods)) for item in items)
+                        caps.update((key, len(item.pods)) for key, item in items.items())
+                        caps.update((key, 0) for key in bound - items.keys())
                     continue
                 return done
             if self.work.over:
@@ -305,6 +309,11 @@ class Search:
                     few=self.few,
                 )
         return done
+
+
+def _counts_daemons(item: Item) -> bool:
+    """Whether a spread that its pods own counts DaemonSet pods of new nodes."""
+    return any(bond.group in item.cls.daemon_spreads for bond in item.rung.bonds)
 
 
 def _members(cls: PodClass) -> Sequence[Pod]:

@@ -151,6 +151,11 @@ class Template:
         here = rows[self.shape(served).types]
         return bool(here.any()), bool(here.all() and len(here))
 
+    def carrying(self, daemon: Daemon, types: NDArray[np.intp]) -> Bools:
+        """Which of these types, by place in the table, have a pod of the DaemonSet."""
+        rows = self._daemon_rows.get(daemon.key)
+        return np.zeros(len(types), dtype=np.bool_) if rows is None else rows[types]
+
     def carriers(self, daemon: Daemon, served: Requirements) -> set[str]:
         """The names of the instance types under these requirements with a pod of the DaemonSet."""
         types, rows = self.shape(served).types, self._daemon_rows.get(daemon.key)

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from api import labels
+from reconciler.scheduling.solve import solve
+from tests.referee import violations
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_spread import zones_of_pool
 
 AGENT, ALL = {"app": "agent", "part": "all"}, {"app": "web", "part": "all"}
 SELECTOR = {"labelSelector": {"matchLabels": {"part": "all"}}}
+PLAIN = {"labels": ALL, "topologySpreadConstraints": [w.spread(**SELECTOR)]}
 
 
 def _apart(app: str) -> dict[str, Any]:
@@ -81,6 +84,34 @@ def test_a_node_whose_daemon_pod_breaks_the_spread_is_not_made() -> None:
     pods = w.replicas(1, "web", labels=ALL, topologySpreadConstraints=[least])
     assert not w.solved(w.pool(), w.daemon_set("agent", labels=AGENT), pods).new_nodes
     assert w.solved(w.pool(), pods).new_nodes
+
+
+def test_a_new_node_lists_types_with_the_same_counted_daemon_pods() -> None:
+    """`small` alone carries the DaemonSet. The types of `default` and `gpu-a` hold the other pod, too."""
+    term = w.node_affinity([(labels.INSTANCE_TYPE, "In", ["small"])])
+    agent = w.daemon_set("agent", labels=AGENT, affinity=term)
+    pods = w.replicas(2, "web", "3", labels=ALL, topologySpreadConstraints=[w.spread(**SELECTOR)])
+    other = w.pod("other", "1500m", nodeSelector={labels.ZONE: "z1"})
+    alone, beside = w.solved(w.pool(), agent, other), w.solved(w.pool(), agent, pods, other)
+    assert {"small", "default"} <= _types(alone)
+    assert not beside.unplaced
+    types = [{*node.instance_types} for node in beside.new_nodes]
+    assert all(found == {"small"} or "small" not in found for found in types)
+    least = {"key": labels.INSTANCE_TYPE, "operator": "Exists", "minValues": 3}
+    strict = w.solved(w.pool(requirements=[least]), agent, other, w.replicas(1, "web", **PLAIN))
+    assert not strict.unplaced
+
+
+def test_a_pod_whose_own_node_would_break_its_spread_waits() -> None:
+    """Other pods get a node in each zone. One more node brings a DaemonSet pod: with the pod, its zone has too many."""
+    others = [w.pod(f"other-{zone}", "3500m", nodeSelector={labels.ZONE: zone}) for zone in w.ZONES]
+    pods = w.replicas(2, "web", "3500m", labels=ALL, topologySpreadConstraints=[w.spread(**SELECTOR)])
+    snapshot = w.world(w.pool(), w.daemon_set("agent", labels=AGENT), others, pods)
+    asked = list(snapshot.pods.pending.values())
+    solution = solve(snapshot, asked)
+    assert sorted(solution.unplaced) == ["default/web-0", "default/web-1"]
+    assert len(solution.new_nodes) == 3
+    assert violations(snapshot, asked, solution) == []
 
 
 # --- existing nodes -------------------------------------------------------------------------------------------------
