@@ -36,7 +36,6 @@ NOT_PLANNED: Final = {
 OPEN: Final = {
     "NodeDeclaredFeatures",
     "VolumeRestrictions: an EBS volume in two pods of one node",
-    "spread: a cordoned node without its taint counts even under nodeTaintsPolicy Honor",
 }
 
 

@@ -35,7 +35,8 @@ class Place:
     are those of the answer, `waiting` those that come when others are gone, before any planned node is there. One that
     is `planned` is there when pods that leave within a minute are gone. `daemon_ports` are taken by daemon sets to
     come, whose pods are `awaited`; `rooms` are less what these take. A node that is `launched` gets them by
-    `arriving.settle`. Those that run with some outcomes only are `possible`.
+    `arriving.settle`. Pods must tolerate a `cordon` like the taints, but no spread reads it. Those that run with some
+    outcomes only are `possible`.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Place:
     coming: list[Pod] = field(default_factory=list)
     planned: bool = False
     launched: bool = False
+    cordon: tuple[Taint, ...] = ()
     awaited: list[Pod] = field(default_factory=list)
     possible: list[Pod] = field(default_factory=list)
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -107,7 +109,7 @@ def _place(snapshot: Snapshot, daemons: Daemons, state: StateNode, by_key: Mappi
     else:
         cordon = (_CORDONED,) if state.node is not None and state.node.spec.unschedulable else ()
         own = {labels.HOSTNAME: state.name, **state.labels}
-        place = Place(state.name, (own,), (*state.taints, *cordon), {state.name: state.allocatable}, launched=True)
+        place = Place(state.name, (own,), state.taints, {state.name: state.allocatable}, launched=True, cordon=cordon)
     if state.node is not None:
         name = state.node.name
         there = [p for p in (*snapshot.pods.on(name), *snapshot.pods.expected_on(name)) if p.key not in by_key]

@@ -29,7 +29,7 @@ def problems(snapshot: Snapshot, kinds: Kinds, places: Sequence[Place]) -> Itera
                 known[look] = tuple(_labels(snapshot, pod, place))
             for rule, words in known[look]:
                 yield Violation(rule, f"{pod.key} may not run on {place.name}: {words}")
-            for taint in untolerated(pod, place.taints):
+            for taint in untolerated(pod, (*place.taints, *place.cordon)):
                 yield Violation("taint", f"{pod.key} does not tolerate {taint} of {place.name}")
         if place.coming:
             yield from _ports(kinds, place)
