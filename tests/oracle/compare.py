@@ -11,9 +11,9 @@ Pods that are expected elsewhere come first: daemon pods, and pods that are nomi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.differential.draft import Json
@@ -45,7 +45,7 @@ class Comparison:
     differences: tuple[Difference, ...]
     refused: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()
-    soon: bool = False
+    soon: tuple[Difference, ...] | None = None
 
 
 def compare(world: Json, oracle: Oracle) -> Comparison:
@@ -60,7 +60,7 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
     before, wrong = _placements(there, ours, oracle)
     found = tuple(_left_out(world, ours)) or wrong or _missed(there, ours, before, oracle)
     later = frozenset(one.pod for one in found if one.message == NEW_NODE and _later(there, ours, before, one, oracle))
-    soon = bool(found) and _soon(there, ours, oracle)
+    soon = _soon(there, ours, oracle) if found else None
     nominated = {key_of(pod) for pod in pending(world) if pod["status"].get("nominatedNodeName")}
     refused = nominated & (expected(there).keys() - before.keys())
     names = {node["metadata"]["name"] for node in world["nodes"]}
@@ -130,17 +130,13 @@ def expected(world: Json) -> dict[str, str]:
     return found
 
 
-def _placements(
-    world: Json, ours: Ours, oracle: Oracle, late: Collection[str] = ()
-) -> tuple[dict[str, str], tuple[Difference, ...]]:
-    """Directions a and c: expected pods first, then the engine's placements in its order, then `late` expected pods.
+def _placements(world: Json, ours: Ours, oracle: Oracle) -> tuple[dict[str, str], tuple[Difference, ...]]:
+    """Directions a and c: the expected pods first, then the engine's placements in its order.
 
     Returns the nodes of the expected pods that are bound, and the first difference: others may be its effects.
     """
     before, homes, existing = expected(world), ours.homes, set(ours.solution.placed)
-    first = (key for key in before if key not in late)
-    queue = [*first, *ours.solution.order, *(key for key in before if key in late)]
-    found = oracle.ask(kubernetes(world), queue=queue, bind={**before, **homes})
+    found = oracle.ask(kubernetes(world), queue=[*before, *ours.solution.order], bind={**before, **homes})
     differences = []
     for binding in found.queue:
         if binding.node:
@@ -174,8 +170,7 @@ def _missed(world: Json, ours: Ours, before: Mapping[str, str], oracle: Oracle) 
     homes, existing = ours.homes, {node["metadata"]["name"] for node in world["nodes"]} - set(_planned_names(ours))
     refused = {**ours.refused, **{key: str(why) for key, why in ours.solution.unplaced.items()}}
     new = {key: NEW_NODE for key in homes if key not in ours.solution.placed}
-    without = tuple(key for key in refused if key not in before)
-    asked = [(without, frozenset[str]())] if without else []
+    asked = [(tuple(refused), frozenset[str]())] if refused else []
     asked += [((key,), frozenset((key,))) for key in new]
     differences = []
     for keys, left_out in asked:
@@ -212,23 +207,33 @@ def _later(world: Json, ours: Ours, before: Mapping[str, str], missed: Differenc
     return not found.verdicts[0].fits
 
 
-def _soon(world: Json, ours: Ours, oracle: Oracle) -> bool:
-    """Whether no difference is left when the pods that terminate within seconds are gone.
+def _soon(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...] | None:
+    """The differences that are left when the pods that terminate within seconds are gone; None without such pods.
 
-    Pods that wait for a place on a node get it then, before the pods of the engine's answer.
+    Pods of the answer that have a place on a node that is there are bound before, if the plugins allow it. Pods that
+    wait for a place get it before planned nodes are there, in any order with the pods of the answer.
     """
     left = [pod for pod in world["pods"] if pod["metadata"].get("deletionTimestamp") != SOON]
     if len(left) == len(world["pods"]):
-        return False
+        return None
+    gone = {**world, "pods": left}
     targets = {key: why.target for key, why in ours.solution.unplaced.items() if why.target}
-    waiting = {key: ours.snapshot.state_nodes[target].name for key, target in targets.items()}
-    gone = {**world, "pods": [_nominated(pod, waiting.get(key_of(pod))) for pod in left]}
-    before, wrong = _placements(gone, ours, oracle)
-    late = waiting.keys() - before.keys()
-    if late:  # they wait for pods of the answer, too
-        before, wrong = _placements(gone, ours, oracle, late)
-    return not wrong and waiting.keys() <= before.keys() and not _missed(gone, ours, before, oracle)
+    placed = [key for key in ours.solution.order if key in ours.solution.placed]
+    if not _placements(world, _in_order(ours, placed), oracle)[1]:
+        gone = bound_as(gone, {key: ours.homes[key] for key in placed})
+        ours = _in_order(ours, [key for key in ours.solution.order if key not in ours.solution.placed])
+    waited = replace(
+        ours.solution,
+        placed={**ours.solution.placed, **targets},
+        unplaced={key: why for key, why in ours.solution.unplaced.items() if key not in targets},
+        order=(*targets, *ours.solution.order),
+    )
+    later = replace(ours, solution=waited)
+    before, wrong = _placements(gone, later, oracle)
+    if wrong and targets and _in_another_order(gone, later, oracle):
+        wrong = ()
+    return wrong or _missed(gone, later, before, oracle)
 
 
-def _nominated(pod: Json, node: str | None) -> Json:
-    return pod if node is None else {**pod, "status": {**pod["status"], "nominatedNodeName": node}}
+def _in_order(ours: Ours, order: list[str]) -> Ours:
+    return replace(ours, solution=replace(ours.solution, order=tuple(order)))

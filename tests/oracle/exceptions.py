@@ -6,14 +6,15 @@ No exception may be in more than one world of a hundred (`MOST`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.differential.draft import REQUIRED, Json
 from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, Difference
-from tests.oracle.features import hard, meant
+from tests.oracle.features import FEATURES, hard, meant
 from tests.oracle.sketch import key_of, pending
 
+_SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
 #: The share of worlds that one exception may be in.
 MOST: Final = 0.01
 
@@ -23,15 +24,15 @@ class Case:
     """A difference in a world.
 
     `refused` are pods that the plugins refuse on the node that they are nominated to; `later` are pods that fit on an
-    existing node only after pods that the engine places after them; `soon`: there is no difference when the pods that
-    terminate within seconds are gone.
+    existing node only after pods that the engine places after them; `soon` are the differences that are left when the
+    pods that terminate within seconds are gone, None without such pods.
     """
 
     world: Json
     difference: Difference
     refused: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()
-    soon: bool = False
+    soon: tuple[Difference, ...] | None = None
 
     @property
     def pod(self) -> Json | None:
@@ -58,7 +59,10 @@ def _of_the_engine(case: Case) -> bool:
 
 
 def _terminating(case: Case) -> bool:
-    return case.soon and _of_the_engine(case)
+    if case.soon is None or not _of_the_engine(case):
+        return False
+    rest = [replace(case, difference=one, soon=None) for one in case.soon]
+    return all(any(rule.admits(one) for rule in EXCEPTIONS) for one in rest)
 
 
 def _nominated(case: Case) -> bool:
@@ -81,10 +85,14 @@ def _by_fields(case: Case) -> bool:
 
 
 def _domains_to_come(case: Case) -> bool:
-    """A spread counts domains in which a node can be made for the pod, whatever its other constraints say of them."""
+    """A spread counts domains in which a node can be made for the pod, whatever its other constraints say of them.
+
+    Nor does it ask whether the DaemonSet pods of such a node, which the spread counts, leave a place there for the pod.
+    """
     refused = case.difference.direction == MISSED and "unsatisfiable topology" in case.difference.message
     spreads, company = hard(case.spec), case.spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
-    return refused and bool(spreads) and len(spreads) + len(company) > 1
+    counted = _SPREAD_OVER_DAEMONS(case.world)
+    return refused and bool(spreads) and (len(spreads) + len(company) > 1 or counted)
 
 
 def _wanted_near(case: Case) -> bool:
