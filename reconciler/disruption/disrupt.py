@@ -7,7 +7,7 @@ allow, with a word on nodes that have to stay; and what those that have gone rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,13 +21,14 @@ from reconciler.disruption.methods import METHODS, Method
 from reconciler.disruption.repair import repair
 from reconciler.disruption.rollout import rollout
 from reconciler.disruption.savings import measure
+from reconciler.disruption.share import Share
 from reconciler.disruption.simulation import Scheduler, Solve
 from reconciler.disruption.standing import staying
 from reconciler.disruption.surplus import surplus
 from reconciler.disruption.view import View, view
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Memory, Turn
-from reconciler.model.plan import DeleteObject, Plan, Reason, Refusal, Source, joined
+from reconciler.model.plan import NOTHING, DeleteObject, Plan, Reason, Refusal, Source, joined
 from reconciler.model.snapshot import Snapshot
 
 #: What a command rests on: a node is judged by its pods, and by the budgets that protect them and it.
@@ -80,10 +81,24 @@ def _chosen(turn: Turn, ending: frozenset[str], ask: Solve, methods: Sequence[Me
 
 def _started(seen: View, ledger: Ledger, ask: Solve, methods: Sequence[Method]) -> Plan:
     """New commands, of the methods that can see what they rest on."""
-    unready = not_yet(seen.snapshot)
+    unready, shares = not_yet(seen.snapshot), {method.name: _share(method, seen.snapshot, ask) for method in methods}
     if unready is not None:
-        return unready
-    return joined(_blind(seen.snapshot, method.sources) or _tried(method, seen, ledger, ask) for method in methods)
+        return unready + _left_over(seen.snapshot, shares)
+    plans = [
+        _blind(seen.snapshot, method.sources) or _tried(method, seen, ledger, shares[method.name]) for method in methods
+    ]
+    return joined((*plans, _left_over(seen.snapshot, shares)))
+
+
+def _share(method: Method, snapshot: Snapshot, ask: Solve) -> Share:
+    return Share(ask, frozenset(key for name, key in snapshot.candidates_left_over if name == method.name))
+
+
+def _left_over(snapshot: Snapshot, shares: Mapping[str, Share]) -> Plan:
+    """A method that began nothing leaves as many over as before."""
+    there = snapshot.state_nodes.keys()
+    left = frozenset((name, key) for name, share in shares.items() for key in share.left_over(there))
+    return Plan(candidates_left_over=left) if left else NOTHING
 
 
 def not_yet(snapshot: Snapshot) -> Plan | None:
@@ -102,8 +117,8 @@ def _new_here(snapshot: Snapshot) -> Plan | None:
     return Plan(refusals=(Refusal("disruption", reason),))
 
 
-def _tried(method: Method, seen: View, ledger: Ledger, ask: Solve) -> Plan:
-    return guarded(seen.snapshot, f"disruption/{method.name}", lambda: method.run(seen, ledger, ask))
+def _tried(method: Method, seen: View, ledger: Ledger, share: Share) -> Plan:
+    return guarded(seen.snapshot, f"disruption/{method.name}", lambda: method.run(seen, ledger, share))
 
 
 def _blind(snapshot: Snapshot, sources: Iterable[Source]) -> Plan | None:

@@ -9,7 +9,7 @@ started beside it; the next tick follows at once. Source: disruption reference Â
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -27,13 +27,14 @@ from reconciler.disruption.moves import DELETE, Move, judge
 from reconciler.disruption.pacing import backing_off, no_budget, probed, settled, soon
 from reconciler.disruption.proposals import agreed, outweighed, timely
 from reconciler.disruption.retirement import retirement
-from reconciler.disruption.simulation import Manner, Solve, simulate
+from reconciler.disruption.share import NEXT_TIME, Share
+from reconciler.disruption.simulation import Manner, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded
 from reconciler.model.memory import Step
 from reconciler.model.plan import NOTHING, Plan, Reason, Refusal, Source, joined
 from reconciler.model.replicas import may_renew, room
-from reconciler.model.snapshot import Proposal
+from reconciler.model.snapshot import Proposal, StateNode
 from reconciler.scheduling import prices
 from reconciler.scheduling.claims import member_claim, member_name, to_claim
 
@@ -48,12 +49,12 @@ class Method:
     """A reason to disrupt: which commands `run` starts, and what it rests on beside what all commands rest on."""
 
     name: str
-    run: Callable[[View, Ledger, Solve], Plan]
+    run: Callable[[View, Ledger, Share], Plan]
     sources: frozenset[Source] = frozenset()
 
 
 # --- emptiness --------------------------------------------------------------------------------------------------
-def emptiness(view: View, ledger: Ledger, ask: Solve) -> Plan:
+def emptiness(view: View, ledger: Ledger, share: Share) -> Plan:
     """Every empty node that has been quiet long enough goes, within budgets, the most expensive first."""
     wishes = _wishes(view, ledger)
     keys = [key for key, wish in wishes.items() if wish.empty]
@@ -94,7 +95,7 @@ def quiet_since(found: Candidate) -> datetime:
 
 
 # --- drift ------------------------------------------------------------------------------------------------------
-def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
+def drift(view: View, ledger: Ledger, share: Share) -> Plan:
     """Drifted nodes: empty ones at once, then the one that has drifted longest, its replacements first."""
     wishes = _wishes(view, ledger)
     keys = [key for key, wish in wishes.items() if wish.drifted]
@@ -112,7 +113,10 @@ def drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
     if full:
         plans += [Plan(next_due=soon(view))]
     if full and not ledger.used and settled(view):
-        plans += _drift_one(view, ledger, probed(_in_turns(view, full), view, 1, _PROBES), ask)
+        order = _in_turns(view, full)
+        late = share.first(order, [{found.key} for found in order])
+        chosen = late[:_PROBES] if late is not order else probed(order, view, 1, _PROBES)
+        plans += _drift_one(view, ledger, chosen, {found.key for found in full}, share)
     return joined(plans)
 
 
@@ -152,11 +156,15 @@ def _drift_empty(view: View, ledger: Ledger, found: Candidate) -> Plan:
     return start(view, found, DRIFTED, _drift_text(found))
 
 
-def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], ask: Solve) -> list[Plan]:
-    """The first whose pods have a place is started; those before it are refused."""
+def _drift_one(view: View, ledger: Ledger, order: Sequence[Candidate], wanted: Set[str], share: Share) -> list[Plan]:
+    """The first whose pods have a place is started; those before it are refused. `wanted` are the keys of all that
+    want a turn."""
     plans = []
     for found in order:
-        outcome = simulate(view, [found], ask, Manner.FREELY)
+        if not share.begins((found.key,), wanted):
+            plans.append(refused(found.state, NEXT_TIME, soon(view)))
+            continue
+        outcome = simulate(view, [found], share, Manner.FREELY)
         if outcome.blocker is not None:
             plans.append(refused(found.state, outcome.blocker, soon(view)))
             continue
@@ -177,7 +185,7 @@ def _drift_text(found: Candidate) -> str:
 NO_ROOM: Final = Blocker("NodeLimitReached", "limits.nodes leaves no room for a successor beside it", quiet=True)
 
 
-def static_drift(view: View, ledger: Ledger, ask: Solve) -> Plan:
+def static_drift(view: View, ledger: Ledger, share: Share) -> Plan:
     """Drifted members of static pools: a successor from the template each, as far as budgets and `limits.nodes` go."""
     keys = [key for key, wish in _wishes(view, ledger).items() if wish.outdated]
     pools = sorted({view.snapshot.state_nodes[key].pool_name for key in keys})
@@ -210,7 +218,7 @@ def _renewed(view: View, ledger: Ledger, pool: NodePool, keys: Sequence[str]) ->
 
 
 # --- consolidation ----------------------------------------------------------------------------------------------
-def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
+def consolidation(view: View, ledger: Ledger, share: Share) -> Plan:
     """Proposals that have stood their time and still hold: deletions, several at once, or one replacement a plan."""
     due, ready = timely(view)
     told = (
@@ -221,18 +229,23 @@ def consolidation(view: View, ledger: Ledger, ask: Solve) -> Plan:
     plans = [_eligible(view, ledger, UNDERUTILIZED, len(ready)), Plan(events=told, next_due=due)]
     if ledger.used or not settled(view) or outweighed(view, ready):
         return joined(plans)
-    together = _deletions(view, ledger, ready, ask)
+    late = share.first(ready, [{*proposal.candidates} for proposal in ready])
+    together = _deletions(view, ledger, ready, share) if late is ready else None
     if together is not None:
         return joined([*plans, together])
-    for proposal in ready[:_PROBES]:
-        plan, started = _carried_out(view, ledger, proposal, ask)
+    wanted = {key for proposal in ready for key in proposal.candidates}
+    for proposal in late[:_PROBES]:
+        if not share.begins(proposal.candidates, wanted):
+            plans += [refused(state, NEXT_TIME, soon(view)) for state in _staying(view, proposal)]
+            continue
+        plan, started = _carried_out(view, ledger, proposal, share)
         plans.append(plan)
         if started:
             break
     return joined(plans)
 
 
-def _deletions(view: View, ledger: Ledger, ready: Iterable[Proposal], ask: Solve) -> Plan | None:
+def _deletions(view: View, ledger: Ledger, ready: Iterable[Proposal], share: Share) -> Plan | None:
     """Start those proposed deletions, the first so many, that hold all together; None when there are not two."""
     going: list[Candidate] = []
     for proposal in ready:
@@ -242,7 +255,7 @@ def _deletions(view: View, ledger: Ledger, ready: Iterable[Proposal], ask: Solve
         going += found
         if sum(len(one.movable) for one in going) >= _PODS_AT_ONCE:
             break
-    if len(going) < 2 or not isinstance(move := judge(view, going, ask), Move) or move.new:
+    if len(going) < 2 or not isinstance(move := judge(view, going, share), Move) or move.new:
         return None
     for one in going:
         ledger.take(one.pool.name, one.key)
@@ -251,7 +264,7 @@ def _deletions(view: View, ledger: Ledger, ready: Iterable[Proposal], ask: Solve
     return joined((*begun, told))
 
 
-def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> tuple[Plan, bool]:
+def _carried_out(view: View, ledger: Ledger, proposal: Proposal, share: Share) -> tuple[Plan, bool]:
     """Start the proposed command if the world still agrees, and whether that was so."""
     found = agreed(view, proposal)
     if found is None:
@@ -261,7 +274,7 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> 
     if short is not None:
         kept = _dropped(view, proposal, announcing.BUDGET, f"the budgets of NodePool {short.pool.name} let it not go")
         return kept + no_budget(view, short.state, UNDERUTILIZED), False
-    move = judge(view, found, ask)
+    move = judge(view, found, share)
     if not isinstance(move, Move) or (move.new and not _no_worse(move, proposal)):
         text = move.text if isinstance(move, Blocker) else "the replacement would be another one"
         return _dropped(view, proposal, announcing.SCHEDULING, text), False
@@ -275,12 +288,17 @@ def _carried_out(view: View, ledger: Ledger, proposal: Proposal, ask: Solve) -> 
 
 def _dropped(view: View, proposal: Proposal, why: str, text: str) -> Plan:
     """The refusal of a proposal that does not hold; of nodes that are on their way already nothing is said."""
-    known = view.snapshot.state_nodes
-    keys = [key for key in proposal.candidates if key in known and view.command(key) is None]
-    staying = [known[key] for key in keys if not known[key].deleting]
+    staying = _staying(view, proposal)
     reason = Reason("ConsolidationRejected", f"{why}: {text}")
     refusals = tuple(Refusal(f"node/{one.name}", reason) for one in staying)
     return Plan(refusals=refusals, events=announcing.rejected(staying, why, text), next_due=soon(view))
+
+
+def _staying(view: View, proposal: Proposal) -> list[StateNode]:
+    """The candidates of a proposal that are not on their way already."""
+    known = view.snapshot.state_nodes
+    keys = [key for key in proposal.candidates if key in known and view.command(key) is None]
+    return [known[key] for key in keys if not known[key].deleting]
 
 
 def _saves(kind: str, saving: int) -> str:

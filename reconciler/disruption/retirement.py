@@ -24,7 +24,8 @@ from reconciler.disruption.command import command_id, failure_of
 from reconciler.disruption.commands import start
 from reconciler.disruption.expiration import End, end_of, expired
 from reconciler.disruption.pacing import backing_off, no_budget, settled, soon
-from reconciler.disruption.simulation import Manner, Solve, simulate
+from reconciler.disruption.share import Share
+from reconciler.disruption.simulation import Manner, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.writes import guarded, set_conditions, told, with_condition
 from reconciler.model.instants import rfc3339
@@ -41,7 +42,7 @@ _NOT_NEEDED, _NO_PLACE = "SuccessorNotNeeded", "NoPlaceForPods"
 _ONCE: Final = 3600
 
 
-def retirement(view: View, ledger: Ledger, ask: Solve) -> Plan:
+def retirement(view: View, ledger: Ledger, share: Share) -> Plan:
     """Announce ends, make successors ready, one a plan; and end what budgets were to hold up."""
     asked = view.turn.all(_ENDS, view.each)
     ends = {key: end for key, end in asked.spoken.items() if end is not None and _open(view, ledger, key)}
@@ -58,7 +59,7 @@ def retirement(view: View, ledger: Ledger, ask: Solve) -> Plan:
         elif ends[key].at <= view.snapshot.now:  # without budgets it would be gone
             ledger.take(state.pool_name, key)
             plans.append(expired(view.snapshot, claim))
-    return joined([*plans, *_prepared(view, ledger, waiting, ask)])
+    return joined([*plans, *_prepared(view, ledger, waiting, share)])
 
 
 def _open(view: View, ledger: Ledger, key: str) -> bool:
@@ -114,7 +115,9 @@ def _held_beyond_its_end(view: View, claim: NodeClaim) -> bool:
     )
 
 
-def _prepared(view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim]], ask: Solve) -> Iterator[Plan]:
+def _prepared(
+    view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, NodeClaim]], share: Share
+) -> Iterator[Plan]:
     """What becomes of the first that does not back off: a simulation does not see what was started beside it."""
     for state, claim in waiting:
         held = backing_off(view, state)
@@ -124,12 +127,12 @@ def _prepared(view: View, ledger: Ledger, waiting: Iterable[tuple[StateNode, Nod
             yield Plan(next_due=soon(view))
             return
         else:
-            yield guarded(view.snapshot, f"node/{state.name}", partial(_one, view, ledger, claim, ask))
+            yield guarded(view.snapshot, f"node/{state.name}", partial(_one, view, ledger, claim, share))
             yield Plan(next_due=soon(view))
             return
 
 
-def _one(view: View, ledger: Ledger, claim: NodeClaim, ask: Solve) -> Plan:
+def _one(view: View, ledger: Ledger, claim: NodeClaim, share: Share) -> Plan:
     found = bound_to_go(view, claim.name)
     if found is None or not found.movable:
         return _decided(view, claim, _NOT_NEEDED, "no pods of its may go and want a place")
@@ -139,7 +142,7 @@ def _one(view: View, ledger: Ledger, claim: NodeClaim, ask: Solve) -> Plan:
         if not successors:
             return _decided(view, claim, _NOT_NEEDED, "its NodePool makes a new member once it has gone")
     else:
-        outcome = simulate(view, [found], ask, Manner.FREELY)
+        outcome = simulate(view, [found], share, Manner.FREELY)
         successors = [to_claim(view.snapshot, new, salt=salt) for new in outcome.new_nodes]
         if not successors and outcome.blocker is not None:
             return _decided(view, claim, _NO_PLACE, outcome.blocker.text)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 from api.v1.nodepool import NodePool
 from reconciler.disruption.candidates import Blocker, Candidate
@@ -22,7 +22,6 @@ from reconciler.model import pods
 from reconciler.model.boundaries import broken
 from reconciler.model.memory import Step, Turn
 from reconciler.model.objects import Pod
-from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.buffers import settled_pods, virtual_pods
 from reconciler.scheduling.requirements_of import own_problem
@@ -30,6 +29,7 @@ from reconciler.scheduling.scatter import Scattered, ScatteredByName, ScatteredL
 from reconciler.scheduling.solution import NewNode, PodRefusal, Solution
 from reconciler.scheduling.solve import Ground, solve, survey
 from reconciler.scheduling.standing import standing
+from reconciler.scheduling.work import WORK_BUDGET, Work
 
 
 class Manner(Enum):
@@ -62,22 +62,28 @@ class Solve(Protocol):
 #: By `namespace/name`.
 Pods = dict[str, Pod]
 _SHOWN = 5
+#: Of candidates whose pods, with all that take part, are more work than one candidate may take.
+_TOO_MUCH_WORK: Final = Blocker(
+    WORK_BUDGET,
+    "finding places for its pods takes more work than one node may take: too many pods, of this node or pending, have "
+    "constraints of their own; give them equal affinities and spreads, or drain the node by hand",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`new_nodes` are those that candidates' pods need; `stranded` maps pods without a place to the reason. `failed`
-    says why nothing is known of either."""
+    says why neither is known."""
 
     new_nodes: tuple[NewNode, ...] = ()
     stranded: Mapping[str, str] = field(default_factory=dict)
-    failed: Reason | None = None
+    failed: Blocker | None = None
 
     @property
     def blocker(self) -> Blocker | None:
         """Why the candidates stay, with the first few pods that have no place, for a person."""
         if self.failed is not None:
-            return Blocker(self.failed.code, f"nobody can tell where its pods would go: {self.failed.text}")
+            return self.failed
         if not self.stranded:
             return None
         rows = [f"pod {key}: {why}" for key, why in sorted(self.stranded.items())]
@@ -107,6 +113,12 @@ class Scheduler:
     def __call__(
         self, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
     ) -> Solution:
+        return self.within(Work(), wanted, exclude, manner, beside)
+
+    def within(
+        self, work: Work, wanted: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = ()
+    ) -> Solution:
+        """The same with so much work; pods that run already come first in their namespaces."""
         ground = self._ground
         if beside:
             ground = ground.beside(dict(standing(self._snapshot, beside)))
@@ -118,6 +130,8 @@ class Scheduler:
             scattered=SCATTERED.get(manner),
             ground=ground,
             reasons=False,
+            work=work,
+            first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),
         )
 
     def refusals(
@@ -151,10 +165,13 @@ def simulate(
         homeless = leaving.keys() - moving.keys() - solution.placed.keys() if seated else set()
         before = ask([wanted[key] for key in sorted(others)], exclude, manner, beside) if homeless else solution
     except Exception as error:
-        return Outcome(failed=broken(error))
+        reason = broken(error)
+        return Outcome(failed=Blocker(reason.code, f"finding places for its pods failed: {reason.text}"))
     displaced = homeless & before.placed.keys()
     owing = {*moving, *virtual, *displaced}
     staying = {*moving, *displaced, *(settled_pods(view.turn) if manner is not Manner.FREELY else ())}
+    if any(key in staying and refusal.code == WORK_BUDGET for key, refusal in solution.unplaced.items()):
+        return Outcome(failed=_TOO_MUCH_WORK)
     return Outcome(
         tuple(node for node in solution.new_nodes if not owing.isdisjoint(node.pods)),
         _stranded(view, solution, staying),

@@ -26,6 +26,7 @@ from reconciler.disruption.pacing import failed_lately
 from reconciler.disruption.repair import sickness_of
 from reconciler.disruption.retirement import EXPIRING
 from reconciler.disruption.search import single
+from reconciler.disruption.share import Share
 from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import TOO_LITTLE
@@ -136,7 +137,7 @@ def _drifted(view: View, one: Candidate, ask: Solve) -> End:
         elif not room(view.snapshot, one.pool, 1):
             speaking.append(NO_ROOM)
     elif one.movable:
-        outcome = simulate(view, [one], ask, Manner.FREELY)
+        outcome = simulate(view, [one], Share(ask), Manner.FREELY)
         speaking += [outcome.blocker] if outcome.blocker is not None else []
         lines = [*evicted(one.pods), *coming(outcome.new_nodes)]
     return End(DRIFTED, _why_drifted(view, one), holds=_holds(view, one, DRIFTED, speaking), facts=tuple(lines))
@@ -167,7 +168,7 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
     if lasting:
         holds = _holds(view, one, UNDERUTILIZED, speaking)
         return End(UNDERUTILIZED, "not looked at", wanted=False, holds=holds)
-    move = single(view, one, Policy(view), ask)
+    move = single(view, one, Policy(view), Share(ask))
     at = _ahead(view, _proposed(view, one))
     if isinstance(move, Blocker):
         text = "what it would save is too little" if move.code in TOO_LITTLE else "its pods have no cheaper place"

@@ -319,6 +319,8 @@ class Plan:
     unread_since: Mapping[str, datetime] = field(default_factory=dict)
     #: The UIDs of the pods for which the pass had no work left.
     left_over: frozenset[str] = frozenset()
+    #: The candidates for disruption for which the pass had no work left: the method, and the key of `state_nodes`.
+    candidates_left_over: frozenset[tuple[str, str]] = frozenset()
     #: Numbers for metrics, by Prometheus name and label pairs.
     gauges: Mapping[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
     #: What consolidation has promised, where there is anything to remember or to forget of it; what was measured now.
@@ -347,6 +349,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
     buffer_pods: dict[str, int] = {}
     unread_since: dict[str, datetime] = {}
     left_over: frozenset[str] = frozenset()
+    candidates_left_over: frozenset[tuple[str, str]] = frozenset()
     gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
     measured: list[Measured] = []
     foreseen: list[NodeClaim] = []
@@ -359,6 +362,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         if plan.buffer_pods:
             buffer_pods.update(plan.buffer_pods)
         left_over |= plan.left_over
+        candidates_left_over |= plan.candidates_left_over
         if plan.unread_since:
             unread_since.update(plan.unread_since)
         if plan.gauges:
@@ -381,6 +385,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         buffer_pods=buffer_pods,
         unread_since=unread_since,
         left_over=left_over,
+        candidates_left_over=candidates_left_over,
         gauges=gauges,
         accounts=accounts,
         measured=tuple(measured),

@@ -243,6 +243,9 @@ class Snapshot:
     unread_since: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: The UIDs of the pods for which the latest provisioning pass had no work left.
     left_over: frozenset[str] = field(default=frozenset(), metadata=NOT_FOR_STEPS)
+    #: The candidates for disruption for which the latest plan had no work left: the method, and the key of
+    #: `state_nodes`.
+    candidates_left_over: frozenset[tuple[str, str]] = field(default=frozenset(), metadata=NOT_FOR_STEPS)
     #: By name of a Node: when its taints, labels or allocatable resources were last seen to change; for some minutes.
     node_changed_at: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What is being done right now, by lane: asked of the API server or of EC2, and not answered yet.

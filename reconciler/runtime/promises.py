@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from reconciler.model.plan import Nomination, Plan
 
@@ -20,18 +20,33 @@ class Promises:
         self.nominated: dict[str, datetime] = {}
         #: The plan of the latest pass over pending pods.
         self.latest = Plan()
+        #: The candidates for disruption for which the latest plan had no work left, by method and key of `state_nodes`.
+        self.candidates_left_over: frozenset[tuple[str, str]] = frozenset()
         self._settling: dict[tuple[str, str], datetime] = {}
 
     def planned(self, plan: Plan) -> None:
-        """Take in the nominations of a plan, and the plan itself when it served the batch."""
+        """Take in the nominations of a plan, the candidates that it left over, and the plan itself when it served the
+        batch."""
         if plan.provisioned:
             self.latest = plan
+        self.candidates_left_over = plan.candidates_left_over
         for nomination in (one for one in plan.nominations if not one.over):
             self.expect(nomination.target, nomination.until)
 
     def expect(self, target: str, until: datetime) -> None:
         """A pod is expected on a node until then at least."""
         self.nominated[target] = max(self.nominated.get(target, until), until)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Fields of a snapshot, as the latest plans left them."""
+        return {
+            "nominations": self.latest.nominations,
+            "buffer_pods": self.latest.buffer_pods,
+            "unread_since": self.latest.unread_since,
+            "left_over": self.latest.left_over,
+            "candidates_left_over": self.candidates_left_over,
+        }
 
     def drop(self, target: str) -> None:
         """The node is gone."""

@@ -109,7 +109,8 @@ class Search:
         done = self._answer()
         if not done.assignment.cut:
             return done
-        self.fair, self.work.total = True, 0
+        self.fair = True
+        self.work.restart()
         return self._rounds(PLAIN, Effort())
 
     def _answer(self) -> Round:

@@ -7,7 +7,7 @@ that spreads stay exact; rounds end because each takes something away.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import timedelta
 from functools import partial
 
@@ -57,6 +57,7 @@ def solve(
     reasons: bool = True,
     accounts: int = 0,
     work: Work | None = None,
+    first: Set[str] | None = None,
 ) -> Solution:
     """Where these pods would go.
 
@@ -66,7 +67,8 @@ def solve(
     `improve` is work for a cheaper answer, in steps that take about so long: the same pods get the same answer.
     `ground` (from `survey`) spares repeated work on a snapshot. For pods without a place each pool says why, unless no
     `reasons` are wanted; so many classes of them get a full account.
-    Pods for which no `work` is left are refused with the code WorkBudget.
+    Pods for which no `work` is left are refused with the code WorkBudget. The pods with the UIDs in `first` are the
+    first of their namespace to get work; by default those that the latest pass has left over.
     """
     shared = ground if ground is not None else survey(snapshot)
     work = work if work is not None else Work()
@@ -90,7 +92,7 @@ def solve(
         work,
     )
     promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
-    turns = Turns(snapshot.left_over, partial(places.settled, promises))
+    turns = Turns(snapshot.left_over if first is None else first, partial(places.settled, promises))
     classes, malformed, waiting = classes_of(
         found,
         volumes=volumes,

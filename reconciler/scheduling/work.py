@@ -23,19 +23,22 @@ _NO_END: Final = 1 << 62
 
 @dataclass(slots=True)
 class Work:
-    """`limit` is how many steps one round may take, `luxury` how many more may go into a cheaper answer.
+    """`limit` is how many steps one round may take, `luxury` how many more may go into a cheaper answer, `most` is the
+    limit of all rounds together.
 
     `total` are the steps so far, `end` is the total up to which the round may take on classes. A step is about 5 µs on
-    a machine of 2024.
+    a machine of 2024. `earlier` are the steps before the latest `restart`.
     """
 
     limit: int = _NO_END
     luxury: int = 0
+    most: int = _NO_END
     total: int = 0
+    earlier: int = 0
     end: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.end = self.limit
+        self.end = min(self.limit, self.most)
 
     def charge(self, steps: int) -> None:
         """So many steps are done, or are about to be."""
@@ -43,7 +46,16 @@ class Work:
 
     def begin(self) -> None:
         """A round begins."""
-        self.end = self.total + self.limit
+        self.end = min(self.total + self.limit, self.most)
+
+    def restart(self) -> None:
+        """Begin again from 0, with the steps that are left of `most`."""
+        self.earlier, self.most, self.total = self.earlier + self.total, self.most - self.total, 0
+
+    @property
+    def whole(self) -> int:
+        """All steps so far."""
+        return self.earlier + self.total
 
     @property
     def spent(self) -> bool:
@@ -53,12 +65,12 @@ class Work:
     @property
     def worn(self) -> bool:
         """Whether nothing should be done any more that can be left out."""
-        return self.total > self.limit + self.luxury
+        return self.total > min(self.limit + self.luxury, self.most)
 
     @property
     def over(self) -> bool:
         """Whether no further round may begin."""
-        return self.total > 2 * self.limit + self.luxury
+        return self.total > min(2 * self.limit + self.luxury, self.most)
 
 
 @dataclass(frozen=True, slots=True)

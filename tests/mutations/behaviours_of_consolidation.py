@@ -183,7 +183,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     85: (
         "When the first move does not hold, nothing else is looked at.",
-        (Edit("reconciler/disruption/methods.py", "for proposal in ready[:_PROBES]:", "for proposal in ready[:1]:"),),
+        (Edit("reconciler/disruption/methods.py", "for proposal in late[:_PROBES]:", "for proposal in late[:1]:"),),
     ),
     86: (
         "Nodes that go together are counted as if each went alone.",

@@ -26,6 +26,7 @@ from tests.mutations import (
     planted_in_runtime,
     planted_in_scheduling,
     planted_in_trust,
+    planted_in_work,
 )
 
 BUGS = (
@@ -48,4 +49,5 @@ BUGS = (
     *planted_in_flux.BUGS,
     *planted_in_monitoring.BUGS,
     *planted_in_adoption.BUGS,
+    *planted_in_work.BUGS,
 )

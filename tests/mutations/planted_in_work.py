@@ -1,0 +1,61 @@
+"""Bugs planted in the work budget of simulations: its bound, and the turns of the candidates."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.bug import Bug, Edit
+
+_SHARE: Final = "reconciler/disruption/share.py"
+_TESTS: Final = "tests/unit/disruption/test_share.py"
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "a simulation has no bound",
+        "A drifted node with hostile pods takes seconds in each pass.",
+        (Edit(_SHARE, "        work = Work(left // 2, most=left)\n", "        work = Work()\n"),),
+        (
+            f"{_TESTS}::test_a_candidate_that_takes_too_much_work_stays_with_the_reason",
+            f"{_TESTS}::test_each_candidate_has_its_turn_and_a_pass_its_bound[0]",
+        ),
+    ),
+    Bug(
+        "a method has no share",
+        "A pass begins one expensive candidate after the other.",
+        (Edit(_SHARE, "        if self.used >= _STEPS:\n", "        if False:\n"),),
+        (f"{_TESTS}::test_a_candidate_that_did_not_get_its_turn_comes_first",),
+    ),
+    Bug(
+        "candidates that were left over come last again",
+        "The candidate that has drifted longest takes all work of each pass.",
+        (Edit(_SHARE, "        return late or order\n", "        return order\n"),),
+        (
+            f"{_TESTS}::test_a_candidate_that_did_not_get_its_turn_comes_first",
+            f"{_TESTS}::test_each_candidate_has_its_turn_and_a_pass_its_bound[0]",
+        ),
+    ),
+    Bug(
+        "a pass forgets the candidates that were left over",
+        "After a pass that may begin nothing, candidates start their wait again.",
+        (
+            Edit(
+                "reconciler/disruption/disrupt.py",
+                "        return unready + _left_over(seen.snapshot, shares)\n",
+                "        return unready\n",
+            ),
+        ),
+        (f"{_TESTS}::test_candidates_wait_on_while_a_method_begins_nothing",),
+    ),
+    Bug(
+        "pending pods come before those of the node",
+        "Pending pods of one tenant keep the nodes of another from being replaced.",
+        (
+            Edit(
+                "reconciler/disruption/simulation.py",
+                "            first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),\n",
+                "            first=frozenset(pod.metadata.uid for pod in wanted if not pod.spec.node_name),\n",
+            ),
+        ),
+        (f"{_TESTS}::test_pending_pods_do_not_keep_a_node_from_its_turn[shop]",),
+    ),
+)
