@@ -8,7 +8,7 @@ there are of those, however large the cluster is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from api import labels
@@ -195,13 +195,12 @@ def _counted(values: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def less(counts: Mapping[str, int], homes: Mapping[str, str], without: Iterable[str]) -> dict[str, int]:
+def less(counts: Mapping[str, int], homes: Mapping[str, str], without: Set[str]) -> dict[str, int]:
     """The counts by domain without some of those counted; a domain that has none left is not in it."""
     found = dict(counts)
-    for key in without:
-        domain = homes.get(key)
-        if domain is not None:
-            found[domain] -= 1
-            if not found[domain]:
-                del found[domain]
+    for key in homes.keys() & without:
+        domain = homes[key]
+        found[domain] -= 1
+        if not found[domain]:
+            del found[domain]
     return found

@@ -54,11 +54,15 @@ class Topology:
         self._work = work if work is not None else Work()
         self._tallies, self._moving, self._leaving, self._targets = tallies, moving, leaving, targets
         self.groups: dict[object, Group] = {}
+        #: Groups that only keep pods away so far: which pods they select matters to pods that own such a term alone.
+        self._uncounted: set[object] = set()
         self._spread_groups: dict[tuple[int, int], tuple[Group, bool]] = {}
         self._latest: tuple[Pod | None, tuple[object, ...], tuple[Bond, ...]] = (None, (), ())
         self._remembered = False
         for identity, shun in tallies.shunning(pods):
-            group = self._open(identity, shun.fresh())
+            self._work.charge(_A_GROUP)
+            group = self.groups[identity] = shun.fresh()
+            self._uncounted.add(identity)
             group.owners = less(shun.counts, shun.homes, moving)
         for daemon in tallies.daemons:
             for term in required_anti_affinity(daemon.pod):
@@ -145,8 +149,9 @@ class Topology:
     def _open(self, identity: object, fresh: Group) -> Group:
         """The group of this identity; the first time it is asked for, the fresh one with its counts."""
         group = self.groups.setdefault(identity, fresh)
-        if group is fresh:
+        if group is fresh or identity in self._uncounted:
             self._work.charge(_A_GROUP)
+            self._uncounted.discard(identity)
             tally = self._tallies.of(identity, group)
             group.counts, group.daemons = less(tally.counts, tally.homes, self._moving), tally.daemons
             for domain in (domain for daemon in tally.daemons for domain in self._awaited(group, daemon)):

@@ -1,0 +1,64 @@
+"""Running pods whose anti-affinity selects very many pods: their terms cost other pods next to nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.objects import Pod
+from reconciler.scheduling.groups import Group
+from reconciler.scheduling.solve import solve
+from reconciler.scheduling.tallies import Tallies, Tally
+from tests.unit.scheduling import worlds as w
+
+
+def apart(number: int, on: str = "") -> list[Pod]:
+    """Pods that keep away from all others, each with a selector of its own."""
+
+    def term(i: int) -> dict[str, Any]:
+        rows = [{"key": "app", "operator": "NotIn", "values": [f"none{i}"]}]
+        return {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": rows}}
+
+    rule = "requiredDuringSchedulingIgnoredDuringExecution"
+    return [
+        w.pod(
+            f"apart{i}",
+            labels={"app": f"a{i}"},
+            affinity={"podAntiAffinity": {rule: [term(i)]}},
+            node=on,
+        )
+        for i in range(number)
+    ]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
+    """The groups whose pods were counted."""
+    found: list[Group] = []
+    original = Tallies._tally
+
+    def tally(self: Tallies, group: Group) -> Tally:
+        found.append(group)
+        return original(self, group)
+
+    monkeypatch.setattr(Tallies, "_tally", tally)
+    return found
+
+
+def test_the_pods_that_a_term_selects_are_counted_for_its_owners_alone(counted: list[Group]) -> None:
+    node = w.node("there")
+    others = w.replicas(3, "web")
+    found = solve(w.world(w.pool(), [node, *apart(20, "there"), *others]), others)
+    assert not counted
+    assert "there" not in found.placed.values()
+    assert len(found.new_nodes) == 1
+
+
+def test_an_owner_keeps_away_from_the_pods_that_its_term_selects(counted: list[Group]) -> None:
+    node = w.node("there")
+    (own,) = apart(1)
+    found = solve(w.world(w.pool(), [node, *w.replicas(3, "web", node="there"), *apart(20, "there")[1:], own]), [own])
+    assert len(counted) == 1
+    assert not found.placed
+    assert [new.pods for new in found.new_nodes] == [(own.key,)]
