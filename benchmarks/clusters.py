@@ -45,7 +45,7 @@ _STATUS: Final = {
 }
 
 
-_RUNNING: Final = PodStatus(
+RUNNING: Final = PodStatus(
     phase="Running",
     start_time=datetime(2025, 12, 31, 22, tzinfo=UTC),
     conditions=(PodCondition(type="Ready", status="True"),),
@@ -125,7 +125,7 @@ class Yard:
         pod = self.pods[key]
         node = f"node-{claim_name}" if claim_name else ""
         spec = msgspec.structs.replace(pod.spec, node_name=node)
-        self.pods[key] = msgspec.structs.replace(pod, spec=spec, status=_RUNNING if node else REFUSED)
+        self.pods[key] = msgspec.structs.replace(pod, spec=spec, status=RUNNING if node else REFUSED)
 
 
 def half_empty(shape: Shape, settings: Settings | None = None) -> Yard:

@@ -5,12 +5,17 @@ A shape makes `number` manifests of pods. Who may create pods can make each of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any, Final
 
+import msgspec
+
 from api import labels
+from api.v1.meta import decode
+from benchmarks.scheduling import REFUSED
 from benchmarks.workloads import pod
+from reconciler.model.objects import Pod
 
 Json = dict[str, Any]
 Shape = Callable[[int], list[Json]]
@@ -25,6 +30,16 @@ ZONES: Final = ("us-east-1a", "us-east-1b", "us-east-1c")
 def made(number: int, each: Callable[[int], Json], cpu_millis: int = 100) -> list[Json]:
     """So many pods `p0`, `p1` …, with the part of the spec that `each` gives."""
     return [pod(f"p{i}", {"app": f"a{i}"}, cpu_millis, 64, **each(i)) for i in range(number)]
+
+
+def decoded(manifests: Iterable[Json], namespace: str = "") -> list[Pod]:
+    """Pending pods that the kube-scheduler has refused."""
+    found = []
+    for manifest in manifests:
+        meta = manifest["metadata"]
+        meta |= {"namespace": namespace or meta["namespace"], "uid": f"{namespace}-{meta['name']}"}
+        found.append(msgspec.structs.replace(decode(Pod, manifest), status=REFUSED))
+    return found
 
 
 def terms(*rows: list[Json]) -> Json:

@@ -1,21 +1,17 @@
-"""All shapes: pods alone, pods together, and other objects that many may make."""
+"""All shapes: pods alone, pods together, pods on nodes that have drifted, and other objects that many may make."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-import msgspec
-
 from api import labels
 from api.v1.meta import decode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
-from benchmarks.hostile import company, pods
-from benchmarks.hostile.pods import Json
-from benchmarks.scheduling import REFUSED
+from benchmarks.hostile import company, drifted, pods
+from benchmarks.hostile.pods import Json, decoded
 from benchmarks.workloads import pod
-from reconciler.model.objects import Pod
 
 _READY: Final = {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready"}]}
 _REF: Final = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}
@@ -68,20 +64,10 @@ _OBJECTS: Final[dict[str, Callable[[int], list[Any]]]] = {
     "NodePools with long lists": node_pools_with_long_lists,
     "NodeClaims never launched": node_claims,
 }
-SHAPES: Final[dict[str, Callable[[int], list[Any]]]] = {**pods.SHAPES, **company.SHAPES, **_OBJECTS}
+SHAPES: Final[dict[str, Callable[[int], list[Any]]]] = {**pods.SHAPES, **company.SHAPES, **drifted.SHAPES, **_OBJECTS}
 
 
 def objects_of(shape: str, number: int) -> Iterable[Any]:
     """So many objects of a shape, as the API server holds them. Raises KeyError for an unknown shape."""
     for one in SHAPES[shape](number):
-        yield from pods_of([one]) if isinstance(one, dict) else [one]
-
-
-def pods_of(manifests: Iterable[Json], namespace: str = "") -> list[Pod]:
-    """Pending pods that the kube-scheduler has refused."""
-    found = []
-    for manifest in manifests:
-        meta = manifest["metadata"]
-        meta |= {"namespace": namespace or meta["namespace"], "uid": f"{namespace}-{meta['name']}"}
-        found.append(msgspec.structs.replace(decode(Pod, manifest), status=REFUSED))
-    return found
+        yield from decoded([one]) if isinstance(one, dict) else [one]
