@@ -22,16 +22,21 @@ from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.command import Command
 from reconciler.disruption.moves import Move, judge, loss
-from reconciler.disruption.simulation import Manner, Solve, simulate
+from reconciler.disruption.share import turn_of
+from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import price_of, shortfall
 from reconciler.model.objects import Pod
 from reconciler.model.pods import requests
 from reconciler.scheduling.solution import NewNode, Solution
+from reconciler.scheduling.work import Work
 
 #: The work of one search, in pods that are placed: some seconds. A simulation as such is as much as so many pods; to
 #: place them as the kube-scheduler does takes longer by this factor.
 _LEAST_WORK, _WORK_A_POD, _EACH, _SCATTERED = 200_000, 6, 200, 5
+#: The steps of one search, and of one simulation, in turns of a method that decides: 10 seconds, and 1 second.
+_TURNS: Final = 40
+_TURNS_AT_ONCE: Final = 4
 #: Of so many nodes that can go it does not matter whether there is one more.
 _GRAIN: Final = 50
 #: So many nodes in a row that cannot go end the search for more.
@@ -45,20 +50,32 @@ _LEAST_SHARE: Final = Fraction(1, 12)
 
 
 class Bounded:
-    """A scheduler for so much work. It is counted in pods that are placed, and so the same for the same cluster."""
+    """A scheduler for so much work. It is counted in pods that are placed, and so the same for the same cluster.
+
+    Pods with very many different constraints take longer, so the steps of the real scheduler are bounded, too: those of
+    one simulation, and those of all.
+    """
 
     def __init__(self, ask: Solve, pods: int) -> None:
         self._ask, self._left = ask, max(_LEAST_WORK, _WORK_A_POD * pods)
+        self._steps = _TURNS * turn_of(pods)
 
     def __call__(
         self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
     ) -> Solution:
         self._left -= (len(pods) + _EACH) * (1 if manner is Manner.SPARING else _SCATTERED)
-        return self._ask(pods, exclude, manner, beside)
+        if not isinstance(self._ask, Scheduler):
+            return self._ask(pods, exclude, manner, beside)
+        most = _TURNS_AT_ONCE * turn_of(len(pods))
+        work = Work(most // 2, most=most)
+        try:
+            return self._ask.within(work, pods, exclude, manner, beside)
+        finally:
+            self._steps -= work.whole
 
     @property
     def exhausted(self) -> bool:
-        return self._left <= 0
+        return self._left <= 0 or self._steps <= 0
 
 
 def deletable(view: View, order: Sequence[Candidate], ledger: Ledger, ask: Bounded) -> list[Candidate]:

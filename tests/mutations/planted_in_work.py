@@ -47,6 +47,12 @@ BUGS: tuple[Bug, ...] = (
         (f"{_TESTS}::test_candidates_wait_on_while_a_method_begins_nothing",),
     ),
     Bug(
+        "the search for proposals has no bound",
+        "Hostile pods keep the worker process from any answer, and the cluster from consolidation.",
+        (Edit("reconciler/disruption/search.py", " or self._steps <= 0\n", "\n"),),
+        (f"{_TESTS}::test_the_search_for_proposals_ends_however_much_work_there_is",),
+    ),
+    Bug(
         "pending pods come before those of the node",
         "Pending pods of one tenant keep the nodes of another from being replaced.",
         (

@@ -13,10 +13,11 @@ from msgspec import structs
 
 from api.v1.budgets import UNDERUTILIZED
 from api.v1.meta import Condition, decode
-from reconciler.disruption import share
+from reconciler.disruption import search, share
 from reconciler.disruption.disrupt import disrupt
 from reconciler.disruption.moves import DELETE
 from reconciler.disruption.proposals import versions
+from reconciler.disruption.propose import consider
 from reconciler.disruption.retirement import EXPIRING
 from reconciler.disruption.share import NEXT_TIME, Share, turn_of
 from reconciler.disruption.simulation import Manner, Scheduler
@@ -257,6 +258,18 @@ def test_an_end_whose_successor_takes_too_much_work_to_find_is_decided_without_o
     plan = disrupt(snapshot([pool(), old, node(old), *hostile("old", 60)]))
     (patch,) = [one for one in plan.actions if one.key.startswith("SetConditions")]
     assert "more work than one node may take" in patch.reason.text
+
+
+@pytest.mark.usefixtures("few")
+def test_the_search_for_proposals_ends_however_much_work_there_is(
+    steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_TURNS", 20)
+    names = [f"n{i}" for i in range(8)]
+    seen = snapshot([pool(), *pairs(*names), *(one for name in names for one in hostile(name, 20))])
+    assert consider(seen).proposals == ()
+    assert 20 * FEW <= sum(steps) <= 30 * FEW
+    assert len(steps) > 2
 
 
 # --- the other methods ------------------------------------------------------------------------------------------
