@@ -17,15 +17,18 @@ from reconciler.model import pods
 from reconciler.model.boundaries import broken
 from reconciler.model.claims import check
 from reconciler.model.memory import Step, Turn
-from reconciler.model.objects import Pod
+from reconciler.model.objects import Pod, PodAffinityTerm
 from reconciler.model.plan import Reason
 from reconciler.model.snapshot import Snapshot, StateNode
+from reconciler.scheduling.groups import ANTI, Group, required_anti_affinity, term_group
 from reconciler.scheduling.joining import late_at
 from reconciler.scheduling.ports import HostPort, host_ports
 from reconciler.scheduling.volumes import Attachment, attachments
 
 #: A pod with its key.
 Entry = tuple[str, Pod]
+#: What makes the groups of equal terms equal, and such a group with nothing counted.
+TermGroup = tuple[object, Group]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +57,8 @@ class Site:
 @dataclass(frozen=True, slots=True, eq=False)
 class Residents:
     """The pods of a node, by key: those that have not ended, of these those with required anti-affinity and those that
-    terminate, and the newest living one of each daemon set.
+    terminate, and the newest living one of each daemon set. `terms` are the groups of the former's terms, by key of the
+    pod; None for a term whose namespaces are selected by their labels.
 
     `used` is what all that are not done take, `daemon_used` the part of daemon sets in it, `ports` their host ports,
     `attached` their volumes; None when nobody can reckon with one of them, and then `problem` is the reason.
@@ -62,6 +66,7 @@ class Residents:
 
     pods: tuple[Entry, ...] = ()
     shunning: tuple[Entry, ...] = ()
+    terms: Mapping[str, tuple[TermGroup | None, ...]] = field(default_factory=dict)
     terminating: tuple[Entry, ...] = ()
     daemons: tuple[Entry, ...] = ()
     used: Resources | None = field(default_factory=Resources)
@@ -218,8 +223,9 @@ def _sorted_out(entries: Iterable[Entry]) -> Residents:
     for entry in (entry for entry in there if pods.active(entry[1])):
         for name in _daemon_sets(entry[1]):
             daemons[name] = newest(daemons.get(name), (name, entry[1]))
-    shunning = tuple(entry for entry in there if _shuns(entry[1]))
-    return Residents(there, shunning, ending, tuple(daemons.values()), used=None)
+    shunning = tuple(entry for entry in there if required_anti_affinity(entry[1]))
+    terms = {key: tuple(_term(pod, term) for term in required_anti_affinity(pod)) for key, pod in shunning}
+    return Residents(there, shunning, terms, ending, tuple(daemons.values()), used=None)
 
 
 def _with_needs(found: Residents, staying: Iterable[Pod], needs: Needs, snapshot: Snapshot) -> Residents:
@@ -264,9 +270,8 @@ def _age(pod: Pod) -> tuple[float, str]:
     return created.timestamp() if created is not None else 0.0, pod.key
 
 
-def _shuns(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
+def _term(pod: Pod, term: PodAffinityTerm) -> TermGroup | None:
+    return term_group(pod, term, ANTI, {}) if term.namespace_selector is None else None
 
 
 def _key(entry: Entry) -> str:

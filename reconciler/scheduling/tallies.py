@@ -9,6 +9,7 @@ there are of those, however large the cluster is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass, field
 
 from api import labels
@@ -78,7 +79,9 @@ class Tallies:
 
     def beside(self, new: Iterable[Node]) -> Tallies:
         """The same with nodes more, which stay."""
-        return Tallies(self._census, [*self._staying, *new], self._coming, self.daemons)
+        other = copy(self)
+        other._staying, other._offered = tuple(sorted((*self._staying, *new), key=lambda node: node.name)), {}
+        return other
 
     def runs(self, daemon: Daemon, node: str) -> bool:
         """Whether a pod of the DaemonSet is on a Node."""
@@ -91,9 +94,10 @@ class Tallies:
 
     # --- pods that keep others away -----------------------------------------------------------------------------
     def _count_owner(self, key: str, pod: Pod) -> None:
-        node = self._census.nodes[place(pod)]
-        for term in required_anti_affinity(pod):
-            identity, group = term_group(pod, term, ANTI, self.namespaces)
+        name = place(pod)
+        node, known = self._census.nodes[name], self._census.residents[name].terms[key]
+        for term, found in zip(required_anti_affinity(pod), known, strict=True):
+            identity, group = found or term_group(pod, term, ANTI, self.namespaces)
             shun = self._shuns.setdefault(identity, Shun(group))
             domain = domain_of(node, group.key)
             if domain is not None and key not in shun.homes:

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from reconciler.model.memory import Memory
 from reconciler.model.objects import Pod
+from reconciler.scheduling import sites, tallies
 from reconciler.scheduling.groups import Group
-from reconciler.scheduling.solve import solve
+from reconciler.scheduling.solve import solve, survey
 from reconciler.scheduling.tallies import Tallies, Tally
 from tests.unit.scheduling import worlds as w
 
@@ -62,3 +64,21 @@ def test_an_owner_keeps_away_from_the_pods_that_its_term_selects(counted: list[G
     assert len(counted) == 1
     assert not found.placed
     assert [new.pods for new in found.new_nodes] == [(own.key,)]
+
+
+def test_terms_are_read_again_only_when_a_pod_of_their_node_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    original = sites.term_group
+
+    def term_group(pod: Pod, *given: Any) -> Any:
+        read.append(pod.metadata.name)
+        return original(pod, *given)
+
+    monkeypatch.setattr(sites, "term_group", term_group)
+    monkeypatch.setattr(tallies, "term_group", term_group)
+    snapshot = w.world(w.pool(), w.node("there"), *apart(5, "there"))
+    memory = Memory()
+    survey(snapshot, memory.turn(snapshot))
+    assert len(read) == 5
+    survey(snapshot, memory.turn(snapshot)).tallies.beside([w.node("more")])
+    assert len(read) == 5
