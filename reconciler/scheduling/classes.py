@@ -223,7 +223,7 @@ class _Builder:
 
     def count(self, classes: Sequence[PodClass]) -> None:
         """Tell each class which groups count it, when all groups are known."""
-        selecting = self._topology.selecting()
+        selecting = self._topology.selecting([cls.sample for cls in classes])
         daemons = any(group.daemons or group.owner_daemons for group in self._topology.groups.values())
         spreads = (bond.group for cls in classes for bond in cls.rungs[-1].spreads) if daemons else ()
         counting = tuple(dict.fromkeys(g for g in spreads if g.daemons and g.key != labels.HOSTNAME))

@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
 
 from api import labels
 from api.requirements import Requirements
@@ -21,7 +25,13 @@ from reconciler.model.selectors import Selector
 from reconciler.scheduling.census import Census
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.groups import ANTI, SPREAD, Group, domain_of, required_anti_affinity, term_group
+from reconciler.scheduling.label_table import LabelTable
 from reconciler.scheduling.requirements_of import asked_labels
+
+#: From so many matches on, of selectors with sets of labels, a table of the labels is worth its price.
+MANY: Final = 5000
+#: The same of selectors with running pods, for each of these.
+_TIMES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +78,7 @@ class Tallies:
         self._offered: dict[object, tuple[Mapping[str, int], Mapping[str, str]]] = {}
         #: Pods by label key, then value.
         self._by_label: dict[str, dict[str, list[tuple[str, Pod]]]] = {}
+        self._matches = 0
         self._shuns: dict[object, Shun] = {}
         #: Identities of shuns by one label pair that their selector asks for, if it asks for any.
         self._shuns_of: dict[tuple[str, str] | None, list[object]] = {}
@@ -108,14 +119,31 @@ class Tallies:
         """Each group that keeps some of these pods away, once, in an order that depends on nothing else."""
         if not self._shuns:
             return
-        seen: set[object] = set()
         shapes = {(pod.metadata.namespace, tuple(sorted(pod.metadata.labels.items()))) for pod in pods}
+        if len(shapes) * len(self._shuns) > MANY:
+            yield from self._shunning_many(sorted(shapes))
+            return
+        seen: set[object] = set()
         for namespace, pairs in sorted(shapes):
             own = dict(pairs)
             for identity in (i for pair in (None, *pairs) for i in self._shuns_of.get(pair, ())):
                 if identity not in seen and self._shuns[identity].group.selects(namespace, own):
                     seen.add(identity)
                     yield identity, self._shuns[identity]
+
+    def _shunning_many(
+        self, shapes: Sequence[tuple[str, tuple[tuple[str, str], ...]]]
+    ) -> Iterator[tuple[object, Shun]]:
+        """The same in the same order: by the first shape that a group keeps away, then as `_shuns_of` has them."""
+        table, found = LabelTable([(namespace, dict(pairs)) for namespace, pairs in shapes]), []
+        for number, (identity, shun) in enumerate(self._shuns.items()):
+            matching = table.matching(shun.group.namespaces, shun.group.selector)
+            first = int(matching.argmax())
+            if matching[first]:
+                asked = shun.group.selector.pairs
+                found.append((first, shapes[first][1].index(asked[0]) if asked else -1, number, identity))
+        for *_, identity in sorted(found, key=lambda row: row[:3]):
+            yield identity, self._shuns[identity]
 
     # --- counts -------------------------------------------------------------------------------------------------
     def of(self, identity: object, group: Group) -> Tally:
@@ -149,11 +177,21 @@ class Tallies:
         return known
 
     def _selected(self, group: Group) -> Iterator[tuple[str, Pod]]:
-        for key, pod in self._near(group.selector):
+        near = self._near(group.selector)
+        self._matches += len(near)
+        if self._matches > _TIMES * len(self._census.pods):
+            rows = self._table.matching(group.namespaces, group.selector)
+            yield from (self._census.pods[row] for row in np.flatnonzero(rows).tolist())
+            return
+        for key, pod in near:
             if group.selects(pod.metadata.namespace, pod.metadata.labels):
                 yield key, pod
 
-    def _near(self, selector: Selector) -> Iterable[tuple[str, Pod]]:
+    @cached_property
+    def _table(self) -> LabelTable:
+        return LabelTable([(pod.metadata.namespace, pod.metadata.labels) for _, pod in self._census.pods])
+
+    def _near(self, selector: Selector) -> Sequence[tuple[str, Pod]]:
         """All pods that the selector may match, and few others."""
         if selector.nothing:
             return ()

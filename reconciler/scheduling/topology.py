@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Final
 
+import numpy as np
+
 from api import labels
 from reconciler.model.objects import Pod, PodAffinityTerm, TopologySpreadConstraint
 from reconciler.model.selectors import Selector, selector_of
@@ -21,8 +23,9 @@ from reconciler.scheduling.groups import (
     term_group,
     terms_group,
 )
+from reconciler.scheduling.label_table import LabelTable
 from reconciler.scheduling.requirements_of import Demand, required_terms, selects_nothing
-from reconciler.scheduling.tallies import Tallies, less
+from reconciler.scheduling.tallies import MANY, Tallies, less
 from reconciler.scheduling.targets import Target
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.work import Work
@@ -178,9 +181,11 @@ class Topology:
                 if domain is not None and (group.kind != SPREAD or group.admits_node(target.possible, target.taints)):
                     yield domain
 
-    def selecting(self) -> Callable[[Pod], tuple[Group, ...]]:
-        """Who says which groups count a pod of its namespace and labels; groups that come later are not known to it."""
-        return _Selecting(tuple(self.groups.values()))
+    def selecting(self, pods: Sequence[Pod]) -> Callable[[Pod], tuple[Group, ...]]:
+        """A function that returns the groups which count one of the pods; it does not know groups that come later."""
+        groups = tuple(self.groups.values())
+        many = len(groups) * len(pods) > MANY
+        return _SelectingMany(groups, pods) if many else _Selecting(groups)
 
 
 class _Selecting:
@@ -202,6 +207,22 @@ class _Selecting:
             good = [entry for entry in (*self._any, *entries) if entry[1].selects(namespace, own)]
             self._known[key] = tuple(group for _, group in sorted(good, key=lambda entry: entry[0]))
         return self._known[key]
+
+
+class _SelectingMany:
+    """The same, worked out for all pods at once."""
+
+    def __init__(self, groups: Sequence[Group], pods: Iterable[Pod]) -> None:
+        places = list(dict.fromkeys((pod.metadata.namespace, tuple(pod.metadata.labels.items())) for pod in pods))
+        table = LabelTable([(namespace, dict(pairs)) for namespace, pairs in places])
+        found: list[list[Group]] = [[] for _ in places]
+        for group in groups:
+            for number in np.flatnonzero(table.matching(group.namespaces, group.selector)).tolist():
+                found[number].append(group)
+        self._known = {place: tuple(own) for place, own in zip(places, found, strict=True)}
+
+    def __call__(self, pod: Pod) -> tuple[Group, ...]:
+        return self._known[pod.metadata.namespace, tuple(pod.metadata.labels.items())]
 
 
 def _keys(pod: Pod, constraint: TopologySpreadConstraint) -> frozenset[str]:
