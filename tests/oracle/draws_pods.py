@@ -161,8 +161,8 @@ def rare_key(sketch: Sketch) -> None:
 
     def change(world: Json) -> None:
         some = [node for node in world["nodes"] if RACK in node["metadata"]["labels"]]
-        if len(some) == len(world["nodes"]):
-            for node in sketch.dice.sample(some, sketch.dice.randint(1, len(some) - 1)):
+        if some and len(some) == len(world["nodes"]):
+            for node in sketch.dice.sample(some, sketch.dice.randint(1, max(len(some) - 1, 1))):
                 del node["metadata"]["labels"][RACK]
 
     racks(sketch)
