@@ -211,14 +211,22 @@ def _addresses(template: LaunchTemplate) -> dict[str, Any]:
     data: dict[str, Any] = {}
     if template.associate_public_ip_address is not None:
         data["AssociatePublicIpAddress"] = template.associate_public_ip_address
-    if template.ip_prefix_count is not None:
-        data["Ipv6PrefixCount" if template.ipv6 else "Ipv4PrefixCount"] = template.ip_prefix_count
     if template.ipv6:
-        data |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
+        data |= _ipv6(template.ip_prefix_count or 0)
+    elif template.ip_prefix_count is not None:
+        data["Ipv4PrefixCount"] = template.ip_prefix_count
     tracking = _tracking(template.connection_tracking)
     if tracking:
         data["ConnectionTrackingSpecification"] = tracking
     return data
+
+
+def _ipv6(prefixes: int) -> dict[str, Any]:
+    """One address, or prefixes in its place. EC2 accepts no address count and no primary address beside prefixes.
+
+    Source: EC2 API reference, CreateNetworkInterface.
+    """
+    return {"Ipv6PrefixCount": prefixes} if prefixes else {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
 
 
 def _tracking(tracking: ConnectionTracking | None) -> dict[str, int]:

@@ -25,6 +25,8 @@ PREFIX = "karpenter.k8s.aws/"
 #: Who asks for one of these gets a machine that can have enclaves; the second name is that of Karpenter 1.14.
 ENCLAVES = ("eks.amazonaws.com/nitro-sandbox", "eks.amazonaws.com/nip-slots")
 
+_PREFIXES_ALONE = b"IPv6 prefixes without an address"
+
 
 def build(
     claim: NodeClaim,
@@ -91,8 +93,13 @@ def _held(reservation: Reservation) -> HeldReservation:
 
 
 def _name(template: LaunchTemplate) -> str:
-    """`karpenter.k8s.aws/` and a 64-bit number in decimal, of the whole content."""
+    """`karpenter.k8s.aws/` and a 64-bit number in decimal, of the whole content.
+
+    Older versions made templates with IPv6 prefixes that EC2 refuses to launch; such a template is not used again.
+    """
     content = msgspec.json.encode(template, order="deterministic")
+    if template.ipv6 and template.ip_prefix_count:
+        content += _PREFIXES_ALONE
     return PREFIX + str(int.from_bytes(hashlib.sha256(content).digest()[:8], "big"))
 
 

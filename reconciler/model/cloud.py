@@ -205,7 +205,7 @@ class LaunchTemplate(Value, frozen=True, kw_only=True):
     """One launch template's content; equal content has one name. `user_data` is plain text (base64 at the port).
 
     `ip_prefix_count` and `connection_tracking` go to its network interfaces; with `ipv6` (an IPv6 cluster) these take
-    a primary IPv6 address and the prefixes are IPv6 ones. Without `network_interfaces` there is one.
+    IPv6 prefixes, or a primary IPv6 address without prefixes. Without `network_interfaces` there is one.
     `nested_virtualization` is the CPU option, "" for unset; with `enclaves` a machine can have some of its own.
     `capacity_reservations` is the preference that EC2 is told ("none": open reservations are not used up); "" says
     nothing. With a `reservation` machines are launched into that one only. `placement_group` is an ID, "" for

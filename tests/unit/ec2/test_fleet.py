@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from dataclasses import replace as copy
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -123,6 +125,17 @@ def test_template_names_follow_the_content() -> None:
     renamed = replace(CLASS, metadata=replace(CLASS.metadata, name="other"))
     others.append(request(claim("a", typed("m5.large")), node_class=renamed).templates[0].name)
     assert len({base, *others}) == len(others) + 1
+
+
+def test_a_template_of_an_older_version_with_ipv6_prefixes_is_not_used_again() -> None:
+    """Its name came from the content alone; EC2 launches nothing from it."""
+    cluster = copy(CLUSTER, dns_ip="fd00::a")
+    (template,) = request(
+        claim("a", typed("m5.large")), node_class=ready(node_class(ipPrefixCount=1)), cluster=cluster
+    ).templates
+    older = msgspec.json.encode(replace(template, name=""), order="deterministic")
+    assert template.ipv6
+    assert template.name != f"karpenter.k8s.aws/{int.from_bytes(hashlib.sha256(older).digest()[:8], 'big')}"
 
 
 def test_members_and_group() -> None:
