@@ -25,16 +25,18 @@ def reservations(account: Account, *terms: SelectorTerm) -> dict[str, int]:
 
 def test_capacity_reservations_are_selected(account: Account) -> None:
     """By ID, tags, owner, criteria; a term's conditions together, terms as alternatives; by ID in order."""
-    for id_, team in (("cr-2a", "red"), ("cr-1a", "blue")):
+    for id_, team in (("cr-0000000000000002a", "red"), ("cr-0000000000000001a", "blue")):
         account.reserve(id_, "m5.large", ZONES[0], 3, {"team": team, "group": "selected"})
-    both = {"cr-1a": 3, "cr-2a": 3}
+    both = {"cr-0000000000000001a": 3, "cr-0000000000000002a": 3}
     assert reservations(account) == {}
-    assert reservations(account, SelectorTerm(tags={"team": "red"})) == {"cr-2a": 3}
+    assert reservations(account, SelectorTerm(tags={"team": "red"})) == {"cr-0000000000000002a": 3}
     assert list(reservations(account, SelectorTerm(tags={"team": "*", "group": "selected"})).items()) == list(
         both.items()
     )
-    assert reservations(account, SelectorTerm(id="cr-1a"), SelectorTerm(tags={"team": "red"})) == both
-    assert reservations(account, SelectorTerm(id="cr-0")) == {}
+    assert reservations(account, SelectorTerm(id="cr-0000000000000001a"), SelectorTerm(tags={"team": "red"})) == both
+    nowhere = SelectorTerm(id="cr-00000000000000000")
+    assert reservations(account, nowhere) == {}
+    assert reservations(account, nowhere, *(SelectorTerm(id=id_) for id_ in both)) == both
     tags = {"group": "selected"}
     assert reservations(account, SelectorTerm(tags=tags, owner_id=OWNER, instance_match_criteria="targeted")) == both
     assert reservations(account, SelectorTerm(tags=tags, instance_match_criteria="open")) == {}
@@ -43,7 +45,7 @@ def test_capacity_reservations_are_selected(account: Account) -> None:
 
 def test_a_reservation_gives_what_it_has_and_its_machines_say_so(account: Account, group: str) -> None:
     """It is not out of stock when others are; one machine too many is an error of its type and zone."""
-    term, held = SelectorTerm(id="cr-full"), HeldReservation(id="cr-full")
+    term, held = SelectorTerm(id="cr-00000000000000f11"), HeldReservation(id="cr-00000000000000f11")
     account.reserve(held.id, "m5.large", ZONES[0], 2, {})
     account.stock_out("*", "*", "*")
     plain = request(account, group, members=("a", "b", "c"), capacity_type=labels.RESERVED, types=("m5.large",))
@@ -65,6 +67,6 @@ def test_a_reservation_gives_what_it_has_and_its_machines_say_so(account: Accoun
     shown = listed(account, one.id)
     assert shown is not None
     assert (shown.capacity_type, shown.reservation) == (labels.RESERVED, held)
-    assert reservations(account, term) == {"cr-full": 0}
+    assert reservations(account, term) == {"cr-00000000000000f11": 0}
     account.cloud.terminate(other.id)
-    assert reservations(account, term) == {"cr-full": 1}
+    assert reservations(account, term) == {"cr-00000000000000f11": 1}

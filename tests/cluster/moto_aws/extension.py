@@ -7,7 +7,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult
 from moto.core.utils import unix_time
-from moto.ec2.exceptions import InvalidInstanceIdError, InvalidParameterCombination
+from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError, InvalidParameterCombination
 from moto.ec2.responses import EC2Response
 from moto.iam.models import ManagedPolicy
 from moto.iam.responses import IamResponse
@@ -114,9 +114,16 @@ def _instances(world: World, market: Market) -> list[Any]:
         return page_of(self, "DescribeInstanceStatus", "InstanceStatuses", rows, world.describe_page)
 
     def describe_capacity_reservations(self: Any) -> str:
+        """An unknown ID is an error. Source: EC2 API reference, error codes."""
+        wanted = self._get_param("CapacityReservationIds", [])
         with world.settled():
+            for id_ in wanted:
+                if id_ not in world.reservations:
+                    text = f"The capacity reservation '{id_}' does not exist"
+                    raise EC2ClientError("InvalidCapacityReservationId.NotFound", text)
+            known = [world.reservations[id_] for id_ in wanted] or world.reservations.values()
             instances = self.ec2_backend.all_instances()
-            rows = reservations.rows(world.reservations.values(), instances, self._filters_from_querystring())
+            rows = reservations.rows(known, instances, self._filters_from_querystring())
         return page_of(self, "DescribeCapacityReservations", "CapacityReservations", rows, world.describe_page)
 
     def describe_placement_groups(self: Any) -> ActionResult:

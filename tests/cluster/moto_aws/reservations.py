@@ -61,7 +61,6 @@ def _row(one: Reserved, free: int) -> dict[str, Any]:
 
 def _passes(one: Reserved, filters: Mapping[str, Sequence[str]]) -> bool:
     own = {
-        "capacity-reservation-id": one.id,
         "state": "active",
         "owner-id": one.owner,
         "instance-match-criteria": one.criteria,

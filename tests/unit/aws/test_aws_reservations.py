@@ -39,14 +39,16 @@ def test_ids_are_pooled_and_all_else_is_asked_term_by_term() -> None:
         SelectorTerm(tags={"any": "*"}),
     )
     assert questions(terms) == [
-        [{"Name": "capacity-reservation-id", "Values": ["cr-1", "cr-2"]}, ACTIVE],
-        [
-            {"Name": "tag:team", "Values": ["red"]},
-            {"Name": "owner-id", "Values": ["123456789012"]},
-            {"Name": "instance-match-criteria", "Values": ["open"]},
-            ACTIVE,
-        ],
-        [{"Name": "tag-key", "Values": ["any"]}, ACTIVE],
+        {"CapacityReservationIds": ["cr-1", "cr-2"], "Filters": [ACTIVE]},
+        {
+            "Filters": [
+                {"Name": "tag:team", "Values": ["red"]},
+                {"Name": "owner-id", "Values": ["123456789012"]},
+                {"Name": "instance-match-criteria", "Values": ["open"]},
+                ACTIVE,
+            ]
+        },
+        {"Filters": [{"Name": "tag-key", "Values": ["any"]}, ACTIVE]},
     ]
     assert questions(()) == []
 

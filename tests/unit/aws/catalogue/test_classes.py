@@ -222,16 +222,18 @@ def test_195_with_our_own_version_claims_keep_their_hash() -> None:
 
 
 # --- capacity reservations --------------------------------------------------------------------------------------
-def test_196_terms_for_reservations_are_filters_and_only_active_ones_are_asked_for() -> None:
+def test_196_terms_for_reservations_are_ids_or_filters_and_only_active_ones_are_asked_for() -> None:
     terms = (SelectorTerm(id="cr-1"), SelectorTerm(tags={"a": "1"}, owner_id="1" * 12, instance_match_criteria="open"))
     assert questions(terms) == [
-        [{"Name": "capacity-reservation-id", "Values": ["cr-1"]}, ACTIVE],
-        [
-            {"Name": "tag:a", "Values": ["1"]},
-            {"Name": "owner-id", "Values": ["1" * 12]},
-            {"Name": "instance-match-criteria", "Values": ["open"]},
-            ACTIVE,
-        ],
+        {"CapacityReservationIds": ["cr-1"], "Filters": [ACTIVE]},
+        {
+            "Filters": [
+                {"Name": "tag:a", "Values": ["1"]},
+                {"Name": "owner-id", "Values": ["1" * 12]},
+                {"Name": "instance-match-criteria", "Values": ["open"]},
+                ACTIVE,
+            ]
+        },
     ]
 
 
