@@ -24,6 +24,8 @@ from typing import IO
 
 from benchmarks.peers.karpenter import PeerUnavailable, find_program
 from image.player import ImageUnavailable
+from tests.aws_calls import record as aws_calls
+from tests.aws_rules import RULES
 from tests.cluster import record
 from tests.cluster.binaries import ControlPlaneUnavailable, find_binaries
 from tests.cluster.flux_programs import FluxUnavailable, find_flux
@@ -49,6 +51,9 @@ ON_THE_REAL_ONE = ("-m", "cluster and not long")
 
 #: What Kerf asks of all these control planes, and what is made of that at the end.
 RECORD = ROOT / "build" / "rights"
+
+#: The numbers of calls of AWS that were judged, a file for each run of pytest.
+AWS_CALLS = ROOT / "build" / "aws-calls"
 
 #: Small worlds that are put to Karpenter's scheduler, too; `make differential` asks for more.
 SEEDS = 60
@@ -164,6 +169,9 @@ STAGES: tuple[tuple[Tier, ...], ...] = (
 def main(stages: Sequence[Sequence[Tier]] = STAGES, *, all_must_run: bool = False) -> int:
     """Run the tiers; 0 when all that could run passed (and, if `all_must_run`, all could run)."""
     rows = [row for stage in stages for row in _run_stage(stage)]
+    if os.environ.get(aws_calls.VARIABLE):
+        judged = aws_calls.read(Path(os.environ[aws_calls.VARIABLE]))
+        print(f"\n{aws_calls.line(aws_calls.total(judged), len(RULES))}")
     print("\nTiers:")
     for name, outcome, seconds in rows:
         print(f"  {name:<36} {outcome:<8} {seconds:6.0f} s")
@@ -209,4 +217,5 @@ def _run(tier: Tier, out: IO[str]) -> tuple[str, str, float]:
 
 if __name__ == "__main__":
     record.fresh(RECORD)
+    aws_calls.fresh(AWS_CALLS)
     sys.exit(main(all_must_run=os.environ.get("CI") == "true"))

@@ -30,6 +30,7 @@ from reconciler.sandbox import account
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.ec2 import Ec2
 from reconciler.sandbox.faults import Call, Faults
+from reconciler.sandbox.manifests import digest
 
 T = TypeVar("T")
 VERSION = "1.34"
@@ -104,7 +105,7 @@ class SandboxCloud:
         self._request("ensure_template", template.name, lambda: self._make(template))
 
     def _make(self, template: LaunchTemplate) -> None:
-        made = Resource(TEMPLATE, f"lt-{template.name}", template.name, self._clock.now())
+        made = Resource(TEMPLATE, f"lt-{digest(template.name)[:17]}", template.name, self._clock.now())
         self.templates.setdefault(template.name, (made, template.tags))
 
     def dry_run(self, request: FleetRequest) -> tuple[str, str] | None:

@@ -288,7 +288,7 @@ def test_158_templates_without_our_tags_or_name_are_not_ours(aws: MotoAws, real:
         rows = [{"Key": key, "Value": value} for key, value in tags.items()]
         ec2.create_launch_template(
             LaunchTemplateName=name,
-            LaunchTemplateData={"ImageId": "ami-1"},
+            LaunchTemplateData={"ImageId": "ami-00000001"},
             TagSpecifications=[{"ResourceType": "launch-template", "Tags": rows}],
         )
     found = {one.name for one in real.cloud.launch_templates()}

@@ -126,6 +126,7 @@ def test_187_a_profile_that_ec2_does_not_see_is_told(aws: MotoAws, real: MotoAcc
     assert "nobody" in problem[1]
 
 
+@pytest.mark.refused("user_data")
 def test_191_user_data_that_is_too_large_is_told_and_what_is_malformed_otherwise_is_something_else(
     aws: MotoAws, real: MotoAccount
 ) -> None:

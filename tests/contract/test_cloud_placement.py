@@ -16,7 +16,7 @@ from tests.cluster.moto_aws import MotoAws
 from .cloud_accounts import Account, MotoAccount
 from .launches import ZONES, listed, node_class, request
 
-RACKS = PlacementGroup("pg-0racks", "racks", "partition", 3)
+RACKS = PlacementGroup("pg-000000000000ac501", "racks", "partition", 3)
 
 
 def selected(account: Account, selector: PlacementGroupSelector | None) -> ClassFacts:
@@ -41,16 +41,16 @@ def placed(account: Account, group: str, members: int, *, id_: str, partition: i
 
 def test_198_a_placement_group_is_selected_by_id_or_name(account: Account) -> None:
     account.group(RACKS.id, RACKS.name, RACKS.strategy, RACKS.partitions)
-    account.group("pg-0near", "near", "cluster")
+    account.group("pg-000000000000ea102", "near", "cluster")
     for selector in (PlacementGroupSelector(id=RACKS.id), PlacementGroupSelector(name=RACKS.name)):
         facts = selected(account, selector)
         assert (facts.placement_group, "PlacementGroupReady" in facts.problems) == (RACKS, False)
     near = selected(account, PlacementGroupSelector(name="near")).placement_group
-    assert near == PlacementGroup("pg-0near", "near", "cluster")
+    assert near == PlacementGroup("pg-000000000000ea102", "near", "cluster")
 
 
 def test_198_one_that_is_not_there_is_a_problem_of_the_class_and_none_is_none(account: Account) -> None:
-    for selector in (PlacementGroupSelector(id="pg-0nowhere"), PlacementGroupSelector(name="nowhere")):
+    for selector in (PlacementGroupSelector(id="pg-00000000000000e03"), PlacementGroupSelector(name="nowhere")):
         facts = selected(account, selector)
         assert facts.placement_group is None
         assert problems(facts)["PlacementGroupReady"] == "PlacementGroupNotFound"
@@ -61,8 +61,8 @@ def test_198_one_that_is_not_there_is_a_problem_of_the_class_and_none_is_none(ac
 @pytest.mark.only_real("placement groups that are on their way in or out (in the sandbox they are there or not)")
 def test_198_one_that_is_not_available_is_none(aws: MotoAws) -> None:
     real = MotoAccount(aws)
-    aws.group("pg-0gone", "gone", "cluster", state="deleting")
-    facts = selected(real, PlacementGroupSelector(id="pg-0gone"))
+    aws.group("pg-0000000000000de04", "gone", "cluster", state="deleting")
+    facts = selected(real, PlacementGroupSelector(id="pg-0000000000000de04"))
     assert problems(facts)["PlacementGroupReady"] == "PlacementGroupNotFound"
 
 
@@ -90,7 +90,7 @@ def test_machines_say_where_they_are_as_soon_as_they_are_listed(account: Account
 
 
 def test_053_a_spread_group_that_is_full_in_a_zone_says_so(account: Account, group: str) -> None:
-    id_ = "pg-0wide"
+    id_ = "pg-00000000000000d05"
     account.group(id_, "wide", "spread")
     wanted = placed(account, group, 8, id_=id_)
     result = account.cloud.create_fleet(wanted)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.aws_calls import record as aws_calls
+from tests.aws_calls.ledger import Account
 from tests.cluster.binaries import ControlPlaneUnavailable
 from tests.tiers import STAGES, Tier, main
 
@@ -31,6 +33,15 @@ def test_when_all_pass_so_does_the_run(capfd: pytest.CaptureFixture[str]) -> Non
     assert "first words" in told
     assert [line.split()[:2] for line in told.splitlines()[-4:-1]] == [[n, "passed"] for n in ("one", "two", "three")]
     assert told.splitlines()[-1] == "All tiers that this machine can run passed."
+
+
+def test_the_calls_of_aws_of_all_runs_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(aws_calls.VARIABLE, str(tmp_path))
+    aws_calls.write(tmp_path, Account({"clients": 3, "sandbox": 1000}, {"a": 3}))
+    assert main([[_tier("one", "pass")]]) == 0
+    assert "1,003 calls of AWS judged (clients 3, sandbox 1,000)" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import boto3
 import msgspec
+
+from tests.aws_calls.ledger import LEDGER, Account
 
 from .settings import CONTROL, DISCOVERY_TAG, ROLE, MotoSettings
 
@@ -32,6 +35,8 @@ class Call(msgspec.Struct, frozen=True):
 
 class MotoAws:
     """AWS in a process of its own. Keyword arguments are those of MotoSettings; `port` 0 takes a free one."""
+
+    _running: ClassVar[list[MotoAws]] = []
 
     def __init__(self, *, port: int = 0, **settings: Any) -> None:
         self.settings: Final = MotoSettings(**settings)
@@ -57,10 +62,24 @@ class MotoAws:
         self.endpoint_url = self._process.stdout.readline().decode().strip()
         if not self.endpoint_url:
             raise RuntimeError(f"moto ended with exit code {self._process.wait()}")
+        self._running.append(self)
+
+    @classmethod
+    def running(cls) -> Sequence[MotoAws]:
+        """Those that this process has started and not stopped."""
+        return tuple(cls._running)
+
+    def judged(self) -> None:
+        """Enter the calls that were judged since the last time in the ledger of this process."""
+        LEDGER.add(msgspec.convert(self.command("judged"), Account))
 
     def stop(self) -> None:
         """End it. Does nothing when it is not running."""
         if self._process is not None:
+            if self in self._running:
+                self._running.remove(self)
+                with suppress(OSError):
+                    self.judged()
             self._process.kill()
             self._process.communicate()
             self._process = None

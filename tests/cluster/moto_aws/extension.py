@@ -7,7 +7,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult
 from moto.core.utils import unix_time
-from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError, InvalidParameterCombination
+from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError
 from moto.ec2.responses import EC2Response
 from moto.iam.models import ManagedPolicy
 from moto.iam.responses import IamResponse
@@ -17,12 +17,9 @@ from . import ailments, placement, reservations
 from .fleet import create_fleet
 from .instance_rows import filters_of, instance_row, passes
 from .market import Market
-from .templates import check_instance, check_template
+from .templates import check_instance
 from .wire import page_of
 from .world import World
-
-#: Source: EC2 API reference, DescribeInstanceStatus.
-MOST_STATUS_IDS = 100
 
 
 def extend(world: World, market: Market) -> None:
@@ -71,16 +68,12 @@ def _lists(market: Market) -> list[Any]:
 
 def _instances(world: World, market: Market) -> list[Any]:
     create_tags_as_moto = EC2Response.create_tags
-    create_template_as_moto, run_as_moto = EC2Response.create_launch_template, EC2Response.run_instances
+    run_as_moto = EC2Response.run_instances
 
     def create_fleet_(self: Any) -> ActionResult:
         return ActionResult(create_fleet(world, market, self))
 
     create_fleet_.__name__ = "create_fleet"
-
-    def create_launch_template(self: Any) -> ActionResult:
-        check_template(self)
-        return create_template_as_moto(self)
 
     def run_instances(self: Any) -> ActionResult:
         check_instance(self)
@@ -102,11 +95,9 @@ def _instances(world: World, market: Market) -> list[Any]:
         return page_of(self, "DescribeInstances", "Reservations", rows, world.describe_page)
 
     def describe_instance_status(self: Any) -> str:
-        """An unknown ID is an error, and IDs do not go with a page's size. Source: EC2 API reference."""
+        """An unknown ID is an error. Source: EC2 API reference."""
         self.error_on_dryrun()
         wanted = self._get_param("InstanceIds", [])
-        if wanted and (self._get_param("MaxResults") or len(wanted) > MOST_STATUS_IDS):
-            raise InvalidParameterCombination("instanceIds with maxResults, or too many of them")
         with world.settled():
             every = self.ec2_backend.get_multi_instances_by_id(wanted) if wanted else self.ec2_backend.all_instances()
             running = {one.id: one.placement for one in every if one.state == "running"}
@@ -149,7 +140,7 @@ def _instances(world: World, market: Market) -> list[Any]:
             return create_tags_as_moto(self)
 
     lists = [describe_instances, describe_instance_status, describe_capacity_reservations, describe_placement_groups]
-    return [create_fleet_, create_launch_template, run_instances, *lists, terminate_instances, create_tags]
+    return [create_fleet_, run_instances, *lists, terminate_instances, create_tags]
 
 
 def list_instance_profiles(self: Any) -> ActionResult:

@@ -28,6 +28,8 @@ from moto.moto_server.werkzeug_app import (
 )
 from werkzeug.serving import make_server
 
+from tests.aws_calls.ledger import LEDGER, Account
+
 from .ailments import Ailment
 from .events import interruption_body
 from .extension import extend
@@ -35,6 +37,7 @@ from .instance_rows import tags_of
 from .market import Market
 from .placement import Group
 from .reservations import Reserved
+from .rules import judge
 from .seed import release_images, seed
 from .settings import CONTROL, MotoSettings
 from .shifts import Shift, managed_resource
@@ -75,6 +78,9 @@ class Gate:
     def _aws(self, environ: Environ, start_response: StartResponse, body: bytes) -> Iterable[bytes]:
         service, region, action = _call(environ, body)
         self.world.record(service, action, region, body)
+        refusal = judge(service, action, environ, body)
+        if refusal is not None:
+            return _send(start_response, _refusal(service, Fault(action, refusal.code, refusal.text)))
         fault = self.world.fault(action)
         if fault is not None:
             time.sleep(fault.delay)
@@ -112,6 +118,10 @@ class Gate:
 
     def control_calls(self, _: bytes) -> list[Any]:
         return list(self.world.calls)
+
+    def control_judged(self, _: bytes) -> Account:
+        """The calls that were judged since the last time, and those that broke a rule."""
+        return LEDGER.take()
 
     def control_clear_calls(self, _: bytes) -> None:
         self.world.calls.clear()

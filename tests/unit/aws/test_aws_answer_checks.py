@@ -42,7 +42,7 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "GetProducts": ("pricing", {"ServiceCode": "AmazonEC2"}),
     "GetQueueUrl": ("sqs", {"QueueName": "q"}),
     "ListInstanceProfiles": ("iam", {}),
-    "TerminateInstances": ("ec2", {"InstanceIds": ["i-1"]}),
+    "TerminateInstances": ("ec2", {"InstanceIds": ["i-0123456789abcdef0"]}),
 }
 WRONG: Final = {
     "HTML": b"<html><head><title>Sign in</title></head><body>Proxy</body></html>",
