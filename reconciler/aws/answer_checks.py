@@ -83,7 +83,9 @@ def _before(operation_model: Any, response_dict: dict[str, Any], **_: Any) -> No
         if protocol == "query" and operation_model.output_shape is not None:
             _check_result(operation, body, str(operation_model.output_shape.serialization.get("resultWrapper", "")))
     elif protocol in ("json", "rest-json"):
-        _check_object(operation, body)
+        fields = _fields(operation_model.output_shape)
+        if body or fields:  # where an answer can have content, also an empty answer is an object
+            _check_object(operation, body, fields)
 
 
 def _is_error(protocol: str, body: bytes) -> bool:
@@ -125,13 +127,21 @@ def _check_result(operation: str, body: bytes, wrapper: str) -> None:
         raise UnexpectedAnswer(operation=operation, problem=f"it has no {wrapper}")
 
 
-def _check_object(operation: str, body: bytes) -> None:
+def _fields(shape: Any) -> frozenset[str]:
+    """The names of the fields that an answer can have."""
+    members = shape.members if shape is not None else {}
+    return frozenset(one.serialization.get("name", name) for name, one in members.items())
+
+
+def _check_object(operation: str, body: bytes, fields: frozenset[str]) -> None:
     try:
-        content = json.loads(body or b"{}")
+        content = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise UnexpectedAnswer(operation=operation, problem=f"it is not JSON: {error}") from error
     if not isinstance(content, dict) or "__type" in content:
         raise UnexpectedAnswer(operation=operation, problem="it is no JSON object, or an error")
+    if content and not fields & content.keys():
+        raise UnexpectedAnswer(operation=operation, problem=f"it has no field of the answer, but {min(content)!r}")
 
 
 def _after(http_response: Any, parsed: Mapping[str, Any], model: Any, **_: Any) -> None:

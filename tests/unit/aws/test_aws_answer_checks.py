@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,13 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "ListInstanceProfiles": ("iam", {}),
     "TerminateInstances": ("ec2", {"InstanceIds": ["i-0123456789abcdef0"]}),
 }
+#: Operations that answer in one piece.
+ONE_PAGE: Final = frozenset(
+    {
+        *("CreateFleet", "DescribeCluster", "DescribePlacementGroups", "GetInstanceProfile", "GetManagedResource"),
+        *("GetParameter", "GetQueueUrl", "TerminateInstances"),
+    }
+)
 WRONG: Final = {
     "HTML": b"<html><head><title>Sign in</title></head><body>Proxy</body></html>",
     "HTML that is no XML": b"<!DOCTYPE html><html><br><p>Sign in",
@@ -54,6 +62,7 @@ WRONG: Final = {
     "text": b"OK",
     "an empty object": b"{}",
     "an error object": b'{"__type": "InternalFailure", "message": "no"}',
+    "an error of a gateway": b'{"message": "Forbidden"}',
     "a list": b"[]",
     "null": b"null",
     "too deep an object": b"[" * 200_000,
@@ -151,6 +160,50 @@ def test_a_wrong_answer_is_a_failure(endpoint: Endpoint, clients: Clients, opera
         assert operation in failure(client, operation, service, parameters), name
 
 
+#: Operations whose answer has no field that is always there.
+SPARSE: Final[dict[str, Mapping[str, Any]]] = {
+    "ReceiveMessage": {"QueueUrl": "https://q"},
+    "DeleteMessageBatch": {"QueueUrl": "https://q", "Entries": [{"Id": "0", "ReceiptHandle": "r"}]},
+}
+
+
+@pytest.mark.parametrize("operation", sorted(SPARSE))
+def test_a_wrong_answer_of_the_queue_is_a_failure(endpoint: Endpoint, clients: Clients, operation: str) -> None:
+    client = clients.get("sqs")
+    for name, body in {**WRONG, "cut": b'{"Messages": [{"MessageId": "1"'}.items():
+        endpoint.bodies = [body]
+        wrong = failure(client, operation, "sqs", SPARSE[operation])
+        assert (operation in wrong) == (name != "an empty object"), name
+
+
+@pytest.mark.parametrize("operation", sorted({**ASKED, **SPARSE}))
+def test_a_body_that_is_cut_short_is_a_failure(endpoint: Endpoint, clients: Clients, operation: str) -> None:
+    service, parameters = ASKED.get(operation) or ("sqs", SPARSE[operation])
+    client = clients.get(service)
+    body = complete(client, operation)
+    for length in (1, len(body) // 3, len(body) // 2, len(body) - 2, len(body) - 1):
+        endpoint.bodies = [body[:length]]
+        assert operation in failure(client, operation, service, parameters), body[:length]
+
+
+def complete(client: Any, operation: str, token: str = "") -> bytes:
+    """An answer of an operation in which every list is empty; with a token there is a next page."""
+    model = client.meta.service_model.operation_model(operation)
+    protocol, members = model.service_model.resolved_protocol, model.output_shape.members
+    if protocol in ("json", "rest-json"):
+        lists = {name: [] for name, one in members.items() if one.type_name == "list"}
+        return json.dumps({**lists, **({"NextToken": token} if token else {})}).encode()
+    if protocol == "query":
+        more = f"<IsTruncated>true</IsTruncated><Marker>{token}</Marker>" if token else ""
+        lists_ = "".join(f"<{name}/>" for name, one in members.items() if one.type_name == "list")
+        return (
+            f"<{operation}Response><{operation}Result>{lists_}{more}</{operation}Result></{operation}Response>".encode()
+        )
+    elements = (one.serialization.get("name", name) for name, one in members.items() if one.type_name == "list")
+    more = f"<nextToken>{token}</nextToken>" if token else ""
+    return f"<{operation}Response>{''.join(f'<{name}/>' for name in elements)}{more}</{operation}Response>".encode()
+
+
 @pytest.mark.parametrize("operation", ["DescribeInstances", "GetQueueUrl", "ListInstanceProfiles"])
 @pytest.mark.parametrize(
     ("status", "kind"),
@@ -192,15 +245,20 @@ def test_no_wrong_answer_makes_the_list_of_instances_empty(endpoint: Endpoint) -
 
 
 @pytest.mark.parametrize("tokens", [("2",), ("2", "3"), tuple(map(str, range(60)))])
+@pytest.mark.parametrize("operation", sorted(ASKED))
 def test_pages_that_do_not_end_are_a_failure(
-    endpoint: Endpoint, clients: Clients, monkeypatch: pytest.MonkeyPatch, tokens: tuple[str, ...]
+    endpoint: Endpoint, clients: Clients, monkeypatch: pytest.MonkeyPatch, tokens: tuple[str, ...], operation: str
 ) -> None:
+    service, parameters = ASKED[operation]
+    client = clients.get(service)
+    if not client.can_paginate(method(operation)):
+        assert operation in ONE_PAGE
+        return
     monkeypatch.setattr(clients_module, "MOST_PAGES", 50)
-    text = "<DescribeSubnetsResponse><subnetSet/><nextToken>{}</nextToken></DescribeSubnetsResponse>"
-    endpoint.bodies, endpoint.asked = [text.format(token).encode() for token in tokens], 0
-    with pytest.raises(Unavailable), translated("ec2:DescribeSubnets"):
-        pages(clients.get("ec2"), "describe_subnets", "Subnets")
-    assert endpoint.asked <= 50
+    endpoint.bodies, endpoint.asked = [complete(client, operation, token) for token in tokens], 0
+    with pytest.raises(Unavailable, match=operation), translated(f"{service}:{operation}"):
+        pages(client, method(operation), ALWAYS[operation], **parameters)
+    assert 1 < endpoint.asked <= 50
 
 
 def test_pages_that_take_too_long_are_a_failure(
