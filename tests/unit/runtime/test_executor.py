@@ -104,7 +104,7 @@ def test_a_lane_stops_at_the_first_action_that_does_not_come_off() -> None:
 
 def test_what_is_gone_already_is_fine_and_the_lane_goes_on() -> None:
     setting = Setting()
-    ghost = TerminateInstance(instance_id="i-0123", reason=WHY)
+    ghost = TerminateInstance(instance_id="i-00000123", reason=WHY)
     assert [d.outcome for d in setting.do(ghost, ghost)] == ["gone", "gone"]
 
 

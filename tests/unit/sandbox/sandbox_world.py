@@ -47,16 +47,16 @@ def launch(
     subnets = {subnet.zone: subnet.id for subnet in world.ec2.subnets.values()}
     template = LaunchTemplate(
         name="template",
-        image_id="ami-1",
+        image_id="ami-00000001",
         user_data=user_data,
         instance_profile="profile",
-        security_group_ids=("sg-1",),
+        security_group_ids=("sg-00000001",),
         metadata_options=MetadataOptions(),
     )
     pairs = [(kind, zone) for kind in types for zone in zones]
     overrides = tuple(
         Override(
-            instance_type=kind, zone=zone, subnet_id=subnets[zone], image_id="ami-1", template="template", price=price
+            instance_type=kind, zone=zone, subnet_id=subnets[zone], image_id="ami-00000001", template="template", price=price
         )
         for price, (kind, zone) in enumerate(pairs, 1)
     )
