@@ -96,7 +96,7 @@ def test_launch_templates_are_known_by_their_tags_whoever_made_them(play: Adopte
     now = play.world.clock.now()
     for name, cluster in (("karpenter.k8s.aws/1", sample.CLUSTER), ("karpenter.k8s.aws/2", "another")):
         tags = predecessor.resource_tags("default", "default", cluster)
-        play.cloud.templates[name] = (Resource(TEMPLATE, f"lt-{name[-1]}", name, now), tags)
+        play.cloud.templates[name] = (Resource(TEMPLATE, f"lt-0000000{name[-1]}", name, now), tags)
     play.live(minutes=50)
     assert "karpenter.k8s.aws/1" in play.cloud.templates
     play.live(hours=2)

@@ -249,8 +249,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _WRITTEN,
-                '    if template.ipv6:\n        data |= {"PrimaryIpv6"',
-                '    if template.tags:\n        data |= {"PrimaryIpv6"',
+                "    if template.ipv6:\n        data |= _ipv6(",
+                "    if template.tags:\n        data |= _ipv6(",
             ),
         ),
     ),

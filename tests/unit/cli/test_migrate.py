@@ -342,7 +342,9 @@ def test_a_sound_cluster_and_its_aws(play: Adopted) -> None:
 
 def test_a_new_image_would_replace_the_nodes_of_its_class(play: Adopted) -> None:
     facts = play.cloud.facts["web"]
-    play.cloud.facts["web"] = replace(facts, images=(replace(facts.images[0], id="ami-0000000000000face"), *facts.images[1:]))
+    play.cloud.facts["web"] = replace(
+        facts, images=(replace(facts.images[0], id="ami-0000000000000face"), *facts.images[1:])
+    )
     play.live(seconds=5)
     before = play.objects()
     nodes = found(play)

@@ -56,7 +56,12 @@ def launch(
     pairs = [(kind, zone) for kind in types for zone in zones]
     overrides = tuple(
         Override(
-            instance_type=kind, zone=zone, subnet_id=subnets[zone], image_id="ami-00000001", template="template", price=price
+            instance_type=kind,
+            zone=zone,
+            subnet_id=subnets[zone],
+            image_id="ami-00000001",
+            template="template",
+            price=price,
         )
         for price, (kind, zone) in enumerate(pairs, 1)
     )
