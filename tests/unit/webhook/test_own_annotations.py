@@ -112,7 +112,8 @@ def test_each_annotation_of_kerf_is_listed_or_for_users() -> None:
         value for value in vars(labels).values() if isinstance(value, str) and value.startswith(f"{labels.KERF}/")
     }
     for_users = {key for key in FOR_USERS if key.startswith(f"{labels.KERF}/")}
-    assert of_kerf - set().union(*WRITTEN.values()) == for_users | {labels.RECONCILE_ID}, "RECONCILE_ID is of Events"
+    of_others = {labels.RECONCILE_ID, labels.KUBERNETES_VERSION}  # of Events, and of Leases
+    assert of_kerf - set().union(*WRITTEN.values()) == for_users | of_others
 
 
 def test_only_the_annotations_are_judged(client: FlaskClient) -> None:
