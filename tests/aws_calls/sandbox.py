@@ -24,7 +24,8 @@ from .ledger import LEDGER, SANDBOX
 
 #: The calls of the Cloud port.
 VERBS: Final = (
-    *("region", "cluster", "resolve", "instances", "impairments", "zonal_shifts", "create_fleet", "ensure_template"),
+    *("region", "on_demand_prices", "spot_prices", "cluster", "resolve", "instances", "impairments", "zonal_shifts"),
+    *("create_fleet", "ensure_template"),
     *("dry_run", "terminate", "tag", "ensure_instance_profile", "delete_class_resources", "launch_templates"),
     *("instance_profiles", "delete_resource", "receive", "delete_message"),
 )

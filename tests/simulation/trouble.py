@@ -35,6 +35,8 @@ READS = frozenset(
         "get_lease",
         "instances",
         "region",
+        "on_demand_prices",
+        "spot_prices",
         "cluster",
         "resolve",
         "receive",
