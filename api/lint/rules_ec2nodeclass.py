@@ -9,7 +9,7 @@ from api.kubelet import rules as kubelet
 from api.kubelet.schema import SCHEMA
 from api.v1.ec2nodeclass import ALIAS_FAMILIES
 
-from . import nearest
+from . import nearest, rules_launch
 from .problem import Problem, Steps, at, shown
 from .reading import entries, mapping, part
 
@@ -41,6 +41,8 @@ _DOUBTS: Final = {
     "no NodeConfig": "KERF-EC2-211",
     "replaced": "KERF-EC2-212",
     "tags": "KERF-EC2-213",
+    "repeated": "KERF-EC2-216",
+    "open end": "KERF-EC2-217",
 }
 _USER_DATA_HINTS: Final = {
     "KERF-EC2-103": "keep a short script that fetches the rest",
@@ -53,6 +55,8 @@ _USER_DATA_HINTS: Final = {
     "KERF-EC2-211": "what is no NodeConfig goes into a MIME archive, with its type",
     "KERF-EC2-212": "remove it",
     "KERF-EC2-213": "write the commands alone",
+    "KERF-EC2-216": "remove the command, or instanceStorePolicy",
+    "KERF-EC2-217": "write -- after the last boundary, too",
 }
 
 
@@ -63,6 +67,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     for steps, device in entries(manifest, "spec", "blockDeviceMappings"):
         yield from _volume_size((*steps, "ebs", "volumeSize"), part(device, "ebs", "volumeSize"))
     yield from _user_data(manifest)
+    yield from rules_launch.check(manifest, _family(manifest))
     yield from _kubelet(manifest)
     for field, rule, winner, losers in _WINNERS:
         for steps, term in entries(manifest, "spec", field):
@@ -116,12 +121,13 @@ def _user_data(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     from api.userdata import doubts, rules  # readers of MIME, TOML and YAML, which start slowly; most classes need none
 
     family = _family(manifest)
-    fault = rules.fault(family, text, raid0=part(manifest, "spec", "instanceStorePolicy") == "RAID0")
+    raid0 = part(manifest, "spec", "instanceStorePolicy") == "RAID0"
+    fault = rules.fault(family, text, raid0=raid0)
     if fault is not None:
         rule = "KERF-EC2-103" if fault.reason == rules.TOO_LARGE else _MALFORMED.get(family, "KERF-EC2-107")
         yield at(place, rule, "error", fault.words, _USER_DATA_HINTS[rule], text[:40])
         return
-    for doubt in doubts.doubts(family, text):
+    for doubt in doubts.doubts(family, text, raid0=raid0):
         rule = _DOUBTS[doubt.kind]
         yield at(place, rule, "warning", doubt.words, _USER_DATA_HINTS[rule], text[:40])
 

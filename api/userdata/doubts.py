@@ -17,7 +17,10 @@ from . import bottlerocket, cloud_init, mime, node_config, shown
 from .mime import Part
 from .rules import AS_IT_IS, LIMIT_BYTES, is_windows
 
-Kind = Literal["little room", "another family", "no script", "unknown type", "no NodeConfig", "replaced", "tags"]
+Kind = Literal[
+    "little room", "another family", "no script", "unknown type", "no NodeConfig", "replaced", "tags", "repeated",
+    "open end",
+]  # fmt: skip
 
 #: From nine tenths of the limit on it is worth a word; the cluster's certificate alone needs more than what is left.
 ROOM_ENDS_AT: Final = LIMIT_BYTES * 9 // 10
@@ -53,8 +56,8 @@ class Doubt:
     words: str
 
 
-def doubts(family: str, text: str) -> Iterator[Doubt]:
-    """What is doubtful in user data that has no fault."""
+def doubts(family: str, text: str, *, raid0: bool = False) -> Iterator[Doubt]:
+    """What is doubtful in user data that has no fault. `raid0`: the class mounts the disks of the instance itself."""
     if family in AS_IT_IS or not text.strip():
         return
     yield from _room(family, text)
@@ -62,7 +65,7 @@ def doubts(family: str, text: str) -> Iterator[Doubt]:
     if other and not _takes(family, other):
         yield Doubt("another family", f"is written for {other}, and {family} nodes cannot read it")
     elif family == "Bottlerocket":
-        yield from _settings(bottlerocket.settings(text))
+        yield from _settings(bottlerocket.settings(text), raid0=raid0)
     elif is_windows(family):
         yield from _tags(text)
     else:
@@ -99,13 +102,26 @@ def _takes(family: str, written_for: str) -> bool:
     return written_for in (family, _CLOUD_INIT)
 
 
-def _settings(tree: Mapping[str, Any]) -> Iterator[Doubt]:
+def _settings(tree: Mapping[str, Any], *, raid0: bool) -> Iterator[Doubt]:
     outside = [key for key in tree if key != "settings"]
     if outside:
         yield Doubt("replaced", f"{shown(outside[0])} is ignored: Bottlerocket reads nothing outside settings")
     for key, instead in (("node-taints", "the NodePool's taints"), ("max-pods", "spec.kubelet.maxPods")):
         if key in tree["settings"]["kubernetes"]:
             yield Doubt("replaced", f"settings.kubernetes.{key} is replaced for every node by {instead}")
+    if raid0 and (name := _mounting(tree["settings"].get("bootstrap-commands"))):
+        words = f"settings.bootstrap-commands.{shown(name)} prepares the disks that instanceStorePolicy RAID0 prepares"
+        yield Doubt("repeated", words)
+
+
+def _mounting(commands: Any) -> str:
+    """The name of a bootstrap command that prepares the disks of the instance; empty when there is none."""
+    for name, command in commands.items() if isinstance(commands, Mapping) else ():
+        rows = command.get("commands") if isinstance(command, Mapping) else None
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, list) and "ephemeral-storage" in row:
+                return str(name)
+    return ""
 
 
 def _tags(text: str) -> Iterator[Doubt]:
@@ -121,6 +137,8 @@ def _cloud_init(text: str, *, nodeadm: bool) -> Iterator[Doubt]:
         return
     parts = cloud_init.parts(text, nodeadm=nodeadm)
     archive = mime.is_archive(text)
+    if archive and mime.has_open_end(text):
+        yield Doubt("open end", "its last boundary line does not end with --: not every reader of MIME accepts that")
     handled = any(part.kind == _HANDLER for part in parts)
     for number, part in enumerate(parts, 1):
         place = f"part {number} " if archive else ""

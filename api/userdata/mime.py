@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from email import errors, message_from_string
 from email.message import Message
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from . import shown
 
@@ -61,15 +61,35 @@ def is_archive(text: str) -> bool:
 
 
 def split(text: str) -> list[Part]:
-    """The leaf parts of a MIME document, each as it is written. Raises ValueError when the document is malformed."""
+    """The leaf parts of a MIME document, each as it is written. Raises ValueError when the document is malformed.
+
+    A last boundary line without its closing `--` is accepted, as Go's multipart reader accepts it (`has_open_end`).
+    """
     parts: list[Part] = []
-    for number, node in enumerate(_parsed(text)):
-        if node.defects:
+    nodes = _parsed(text)
+    nothing = {id(cast(list[Any], node.get_payload())[-1]) for node in nodes if _ends_open(node)}
+    for number, node in enumerate(nodes):
+        if id(node) in nothing:
+            continue
+        if node.defects and not _ends_open(node):
             raise ValueError(f"user data is not valid MIME: {_defect(node, number, text)}")
         if not node.is_multipart():
             headers = tuple((name, value) for name, value in node.items() if name.lower() != "mime-version")
             parts.append(Part(headers, str(node.get_payload())))
     return parts
+
+
+def has_open_end(text: str) -> bool:
+    """Whether the last boundary line of a document, or of an archive within it, lacks the closing `--`."""
+    return any(_ends_open(node) for node in _parsed(text))
+
+
+def _ends_open(node: Message[Any, Any]) -> bool:
+    """Whether the last boundary line of an archive begins one part more, in which nothing is."""
+    if [type(one) for one in node.defects] != [errors.CloseBoundaryNotFoundDefect]:
+        return False
+    *before, last = cast("list[Message[Any, Any]]", node.get_payload())
+    return bool(before) and not last.items() and not last.is_multipart() and not str(last.get_payload()).strip()
 
 
 def _parsed(text: str) -> list[Message[Any, Any]]:

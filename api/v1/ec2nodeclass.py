@@ -153,6 +153,15 @@ class EC2NodeClass(Value, frozen=True, kw_only=True):
         return ALIAS_FAMILIES.get(alias.split("@", 1)[0], "Custom")
 
 
+#: The device that has the files of pods, by AMI family. Source: AWS provider reference §5.1.
+EPHEMERAL_DEVICES = {
+    "AL2": "/dev/xvda",
+    "AL2023": "/dev/xvda",
+    "Bottlerocket": "/dev/xvdb",
+    "Windows2019": "/dev/sda1",
+    "Windows2022": "/dev/sda1",
+    "Windows2025": "/dev/sda1",
+}
 #: The AMI family that an alias (the text before its `@`) stands for.
 ALIAS_FAMILIES = {
     "al2": "AL2",

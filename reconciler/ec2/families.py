@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.kubelet.rules import WITHOUT_PODS_PER_CORE
-from api.v1.ec2nodeclass import BlockDevice, BlockDeviceMapping
+from api.v1.ec2nodeclass import EPHEMERAL_DEVICES, BlockDevice, BlockDeviceMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,14 @@ class Family:
 
     name: str
     volumes: tuple[BlockDeviceMapping, ...] = ()
-    ephemeral_device: str = ""
     eni_memory: bool = True
     eni_pods: bool = True
     windows_build: str = ""
+
+    @property
+    def ephemeral_device(self) -> str:
+        """The device that has the files of pods; empty where the class alone says which it is."""
+        return EPHEMERAL_DEVICES.get(self.name, "")
 
     @property
     def pods_per_core(self) -> bool:
@@ -41,7 +45,6 @@ def _windows(year: str, build: str) -> Family:
     return Family(
         f"Windows{year}",
         (_volume("/dev/sda1", "50Gi"),),
-        "/dev/sda1",
         eni_memory=False,
         eni_pods=False,
         windows_build=build,
@@ -49,12 +52,11 @@ def _windows(year: str, build: str) -> Family:
 
 
 _XVDA = (_volume("/dev/xvda", "20Gi"),)
-AL2 = Family("AL2", _XVDA, "/dev/xvda")
-AL2023 = Family("AL2023", _XVDA, "/dev/xvda")
+AL2 = Family("AL2", _XVDA)
+AL2023 = Family("AL2023", _XVDA)
 BOTTLEROCKET = Family(
     "Bottlerocket",
     (_volume("/dev/xvda", "4Gi"), _volume("/dev/xvdb", "20Gi")),
-    "/dev/xvdb",
     eni_memory=False,
 )
 CUSTOM = Family("Custom")

@@ -17,8 +17,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/ec2/families.py",
-                '    "/dev/xvdb",\n    eni_memory=False,\n',
-                '    "/dev/xvdb",\n',
+                '_volume("/dev/xvdb", "20Gi")),\n    eni_memory=False,\n',
+                '_volume("/dev/xvdb", "20Gi")),\n',
             ),
         ),
     ),

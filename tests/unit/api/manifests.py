@@ -56,7 +56,7 @@ EC2NODECLASS: Final[dict[str, Any]] = {
         "amiSelectorTerms": [{"alias": "al2023@latest"}],
         "subnetSelectorTerms": [{"tags": {"discovery": "example"}}],
         "securityGroupSelectorTerms": [{"tags": {"discovery": "example"}}],
-        "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "20Gi"}}],
+        "blockDeviceMappings": [{"deviceName": "/dev/xvda", "rootVolume": True, "ebs": {"volumeSize": "20Gi"}}],
     },
 }
 NODEOVERLAY: Final[dict[str, Any]] = {
