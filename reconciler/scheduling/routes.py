@@ -21,14 +21,11 @@ from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import Pins
 from reconciler.scheduling.daemon_company import BesideDaemons, beside_daemons, suited
 from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
-from reconciler.scheduling.requirements_of import asked_labels, asks_for_nodes
 from reconciler.scheduling.template import Template
 
 #: The most combinations of domains that are all listed, and the most steps of a choice key by key.
 _MOST_ROUTES: Final = 1024
 _MOST_STEPS: Final = 1024
-#: Labels that decide whether a spread counts a node, and get one value on a planned node then: they have few.
-_SETTLED: Final = frozenset((labels.ZONE, labels.CAPACITY_TYPE, labels.ARCH, labels.OS))
 #: Steps for a route, its constraints aside.
 _A_ROUTE: Final = 8
 #: Further ones for a spread that leaves out nodes which its pods may not have.
@@ -124,11 +121,7 @@ def routes(
 def topology_keys(cls: PodClass, rung: Rung) -> set[str]:
     """The keys of the constraints of a class, and of the groups that count it or its nodes; not hostnames."""
     groups = (*(bond.group for bond in rung.bonds), *cls.counted, *cls.daemon_spreads)
-    found = {group.key for group in groups} - {labels.HOSTNAME}
-    for group in cls.counted:  # whether it counts the node must be certain
-        if group.honors_affinity and group.filter_pod is not None and asks_for_nodes(group.filter_pod):
-            found |= asked_labels(group.filter_pod) & _SETTLED
-    return found
+    return {group.key for group in groups} - {labels.HOSTNAME}
 
 
 class Next(NamedTuple):

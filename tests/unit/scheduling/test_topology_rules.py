@@ -243,15 +243,3 @@ def test_zones_and_many_instance_types_are_all_within_reach() -> None:
     both = [w.spread(labels.ZONE), w.spread(labels.INSTANCE_TYPE)]
     solution = w.solved(w.pool(), web(380, *both), catalogue=catalogue)
     assert not solution.unplaced
-
-
-def test_a_label_that_decides_whether_a_spread_counts_a_node_is_settled() -> None:
-    """The spread counts on-demand nodes only. A node for the other pods is one or none of them."""
-    chosen = {labels.CAPACITY_TYPE: "on-demand"}
-    web = w.replicas(3, "web", "3", labels={"app": "web"}, nodeSelector=chosen, topologySpreadConstraints=[w.spread()])
-    others = w.replicas(3, "other", "3", labels={"app": "web"}, priority=1)
-    solution = w.solved(w.pool(), web, others)
-    found = {node.capacity_types for node in solution.new_nodes if "other" in node.pods[0]}
-    assert all(len(types) == 1 for types in found)
-    plain = w.solved(w.pool(), others)
-    assert {node.capacity_types for node in plain.new_nodes} == {("on-demand", "spot")}
