@@ -7,6 +7,7 @@ filters ask for those that something ails. Source: EC2 API reference, DescribeIn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -20,6 +21,7 @@ from reconciler.ports import AlreadyGone, Invalid
 
 #: EC2 takes so many IDs in one question, and none of them together with a page's size.
 MOST_IDS: Final = 100
+_ID: Final = re.compile(r"i-(?:[0-9a-f]{8}|[0-9a-f]{17})")
 #: Events after which the instance, or what it held, is not what it was.
 EVENTS: Final = ("instance-reboot", "instance-retirement", "instance-stop", "system-maintenance", "system-reboot")
 _QUESTIONS: Final = (
@@ -42,9 +44,14 @@ def read_impairments(ec2: Any, of: Sequence[str] | None = None) -> tuple[Impairm
 
 
 def _of(ec2: Any, ids: Sequence[str]) -> list[Any]:
-    """Of an instance that is gone EC2 tells by telling nothing at all: then the filters find the others."""
+    """Of an instance that is gone EC2 tells by telling nothing at all: then the filters find the others.
+
+    A text that is no ID of an instance (anybody who may edit a NodeClaim's status can write one) is not asked about:
+    EC2 would refuse the whole call.
+    """
+    known = sorted(one for one in ids if _ID.fullmatch(one))
     try:
-        return _ask(ec2, InstanceIds=sorted(ids)) if ids else []
+        return _ask(ec2, InstanceIds=known) if known else []
     except (AlreadyGone, Invalid):
         return _impaired(ec2)
 

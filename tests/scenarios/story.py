@@ -202,7 +202,7 @@ class Story:
         now = self.world.clock.now()
         for _ in range(count):
             self._strays += 1
-            id_ = f"i-stray{self._strays}"
+            id_ = f"i-{self._strays:017x}"
             self.world.ec2.instances[id_] = replace(model, id=id_, tags=tags, launched=now, visible_at=now, boots=False)
             self.world.ec2.tag(id_, {})
 

@@ -32,7 +32,7 @@ class Reserving(Play):
         self.reserve(machines)
         self.live(seconds=20)
 
-    def reserve(self, machines: int, id_: str = "cr-1") -> None:
+    def reserve(self, machines: int, id_: str = "cr-00000000000000001") -> None:
         zone = self.world.ec2.region.zones[0]
         self.world.ec2.reserve(CapacityReservation(id_, "m5.large", zone, machines, owner="123456789012"), TEAM)
 
@@ -56,17 +56,17 @@ def test_what_is_reserved_is_used_before_anything_is_bought() -> None:
     """Two machines are reserved, for three pods; and there is one more when a pod more comes."""
     stage = Reserving(2)
     (known,) = stage.world.objects("EC2NodeClass")
-    assert [row["id"] for row in known["status"]["capacityReservations"]] == ["cr-1"]
+    assert [row["id"] for row in known["status"]["capacityReservations"]] == ["cr-00000000000000001"]
     machines = stage.serve(3)
     assert Counter(m.capacity_type == "reserved" for m in machines) == {True: 2, False: 1}
-    assert stage.held() == {"cr-1": 2, "": 1}
+    assert stage.held() == {"cr-00000000000000001": 2, "": 1}
     nodes = [node["metadata"]["labels"] for node in stage.world.objects("Node")]
     kinds = {own.get(labels.RESERVATION_TYPE, ""): own[labels.CAPACITY_TYPE] for own in nodes}
     assert kinds["default"] == "reserved"
     stage.reserve(3)
     stage.live(seconds=90)
     stage.serve(4)
-    assert stage.held() == {"cr-1": 3, "": 1}
+    assert stage.held() == {"cr-00000000000000001": 3, "": 1}
 
 
 def test_a_reservation_that_others_have_filled_meanwhile_is_passed_over() -> None:
@@ -99,14 +99,14 @@ def test_without_the_gate_everything_is_bought() -> None:
 def test_a_machine_whose_reservation_ends_runs_on_and_is_called_what_it_is() -> None:
     """On demand, from now on: it has not drifted, and keeps its pod."""
     stage = Reserving(2, disruption=STILL)
-    stage.reserve(1, "cr-2")
+    stage.reserve(1, "cr-00000000000000002")
     stage.live(seconds=90)
     stage.serve(3)
     before = stage.held()
-    assert before == {"cr-1": 2, "cr-2": 1}
-    stage.world.ec2.cancel_reservation("cr-2")
+    assert before == {"cr-00000000000000001": 2, "cr-00000000000000002": 1}
+    stage.world.ec2.cancel_reservation("cr-00000000000000002")
     stage.live(seconds=240)
-    assert stage.held() == {"cr-1": 2, "": 1}
+    assert stage.held() == {"cr-00000000000000001": 2, "": 1}
     (bought,) = (c for c in stage.world.objects("NodeClaim") if labels.RESERVATION_ID not in c["metadata"]["labels"])
     assert bought["metadata"]["labels"][labels.CAPACITY_TYPE] == "on-demand"
     assert all(m.state == "running" for m in stage.world.ec2.instances.values())
@@ -117,7 +117,9 @@ def test_machines_leave_a_capacity_block_before_it_ends() -> None:
     stage = Reserving(1)
     stage.serve(1)
     zone = stage.world.ec2.region.zones[0]
-    block = CapacityReservation("cr-1", "m5.large", zone, 1, "123456789012", type="capacity-block", expiring=True)
+    block = CapacityReservation(
+        "cr-00000000000000001", "m5.large", zone, 1, "123456789012", type="capacity-block", expiring=True
+    )
     stage.world.ec2.reserve(block, TEAM)
     stage.live(seconds=300)
     assert stage.running() == 1
@@ -131,7 +133,7 @@ def test_what_was_bought_moves_into_a_reservation_that_comes_later() -> None:
     assert bought.reservation is None
     stage.reserve(1)
     stage.live(minutes=10)
-    assert stage.held() == {"cr-1": 1}
+    assert stage.held() == {"cr-00000000000000001": 1}
     launched = len(stage.world.ec2.instances)
     stage.live(minutes=10)
-    assert (stage.held(), len(stage.world.ec2.instances)) == ({"cr-1": 1}, launched)
+    assert (stage.held(), len(stage.world.ec2.instances)) == ({"cr-00000000000000001": 1}, launched)
