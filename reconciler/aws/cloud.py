@@ -71,8 +71,8 @@ class AwsCloud:
     is a boto3 Session (default: the usual credential chain). `queue_wait_seconds` is how long `receive` waits for a
     first message. `logger` gets a version of Kubernetes that is not known; `give_way` is called before each small step
     of a long computation; `pace` is what requests to EC2 keep to (default: its usual one); `on_client` is handed each
-    client of boto3 that is made. Without `reserved_capacity` nobody asks for capacity reservations. What a public
-    parameter says of the latest image is remembered for about `image_refresh`.
+    client of boto3 that is made. Without `reserved_capacity` AWS is not asked for capacity reservations. What a
+    public parameter says of the latest image is remembered for about `image_refresh`.
     """
 
     def __init__(

@@ -22,14 +22,13 @@ from reconciler.disruption.budgets import Ledger
 from reconciler.disruption.candidates import Blocker, Candidate
 from reconciler.disruption.command import Command
 from reconciler.disruption.moves import Move, judge, loss
-from reconciler.disruption.share import turn_of
-from reconciler.disruption.simulation import Manner, Scheduler, Solve, simulate
+from reconciler.disruption.share import turn_of, within_steps
+from reconciler.disruption.simulation import Manner, Solve, simulate
 from reconciler.disruption.view import View
 from reconciler.disruption.worth import price_of, shortfall
 from reconciler.model.objects import Pod
 from reconciler.model.pods import requests
 from reconciler.scheduling.solution import NewNode, Solution
-from reconciler.scheduling.work import Work
 
 #: The work of one search, in pods that are placed: some seconds. A simulation as such is as much as so many pods; to
 #: place them as the kube-scheduler does takes longer by this factor.
@@ -64,14 +63,11 @@ class Bounded:
         self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
     ) -> Solution:
         self._left -= (len(pods) + _EACH) * (1 if manner is Manner.SPARING else _SCATTERED)
-        if not isinstance(self._ask, Scheduler):
-            return self._ask(pods, exclude, manner, beside)
         most = _TURNS_AT_ONCE * turn_of(len(pods))
-        work = Work(most // 2, most=most)
-        try:
-            return self._ask.within(work, pods, exclude, manner, beside)
-        finally:
-            self._steps -= work.whole
+        return within_steps(self._ask, most, self._took, pods, exclude, manner, beside)
+
+    def _took(self, steps: int) -> None:
+        self._steps -= steps
 
     @property
     def exhausted(self) -> bool:

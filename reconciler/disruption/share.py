@@ -7,7 +7,7 @@ needs more than its turn: a candidate that needs more work than that stays, with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Final, TypeVar
 
 from reconciler.disruption.candidates import Blocker
@@ -28,10 +28,7 @@ NEXT_TIME: Final = Blocker(
 
 
 class Share:
-    """A scheduler for the simulations of one method in one pass; also of one question, which is a single turn.
-
-    A scheduler that is not the real one takes no steps.
-    """
+    """A scheduler for the simulations of one method in one pass; also of one question, which is a single turn."""
 
     def __init__(self, ask: Solve, waiting: Set[str] = frozenset()) -> None:
         """`waiting` are the keys of the candidates that the latest pass left over."""
@@ -62,15 +59,13 @@ class Share:
     def __call__(
         self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
     ) -> Solution:
-        if not isinstance(self._ask, Scheduler):
-            return self._ask(pods, exclude, manner, beside)
         left = self._left if self._left is not None else turn_of(len(pods))
-        work = Work(left // 2, most=left)
-        try:
-            return self._ask.within(work, pods, exclude, manner, beside)
-        finally:
-            self._left = left - work.whole
-            self.used += work.whole
+
+        def took(steps: int) -> None:
+            self._left = left - steps
+            self.used += steps
+
+        return within_steps(self._ask, left, took, pods, exclude, manner, beside)
 
     def left_over(self, there: Set[str]) -> frozenset[str]:
         """The keys of the candidates that come first in the next pass, of the nodes that are `there`.
@@ -79,6 +74,28 @@ class Share:
         """
         wanted = self._waiting if self._late else self._waiting | self._refused
         return frozenset(wanted & there - self._tried)
+
+
+def within_steps(
+    ask: Solve,
+    most: int,
+    took: Callable[[int], None],
+    pods: Sequence[Pod],
+    exclude: frozenset[str],
+    manner: Manner,
+    beside: Sequence[NewNode],
+) -> Solution:
+    """The scheduler's answer within so many steps; `took` gets those that it needed, also when it fails.
+
+    A scheduler that is not the real one takes no steps.
+    """
+    if not isinstance(ask, Scheduler):
+        return ask(pods, exclude, manner, beside)
+    work = Work(most // 2, most=most)
+    try:
+        return ask.within(work, pods, exclude, manner, beside)
+    finally:
+        took(work.whole)
 
 
 def turn_of(pods: int) -> int:

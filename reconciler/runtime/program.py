@@ -244,9 +244,10 @@ class Process:
         def noted(version: str) -> None:
             self._controller.inbox.put(VersionNoted(version))
 
-        at = (own.namespace, own.name, self._identity)
-        counted = lambda: self._controller.state.known_cluster.version.counted  # noqa: E731
-        return Leader(self._kube, self._clock, *at, failed, counted, noted)
+        def counted() -> str:
+            return self._controller.state.known_cluster.version.counted
+
+        return Leader(self._kube, self._clock, own.namespace, own.name, self._identity, failed, counted, noted)
 
     def _karpenter_leases(self) -> set[LeaseName]:
         """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""

@@ -13,7 +13,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a simulation has no bound",
         "A drifted node with hostile pods takes seconds in each pass.",
-        (Edit(_SHARE, "        work = Work(left // 2, most=left)\n", "        work = Work()\n"),),
+        (Edit(_SHARE, "    work = Work(most // 2, most=most)\n", "    work = Work()\n"),),
         (
             f"{_TESTS}::test_a_candidate_that_takes_too_much_work_stays_with_the_reason",
             f"{_TESTS}::test_each_candidate_has_its_turn_and_a_pass_its_bound[0]",
