@@ -35,7 +35,7 @@ class Helm:
         text = None if values is None else yaml.safe_dump(values)
         command = [str(self._program), *arguments, *flags]
         done = subprocess.run(
-            command, input=text, capture_output=True, text=True, check=False, env=self._environment, timeout=60
+            command, input=text, capture_output=True, text=True, check=False, env=self._environment, timeout=180
         )
         if done.returncode != 0:
             error = subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)

@@ -66,7 +66,7 @@ def tried(promtool: Path, folder: Path, tests: Path) -> subprocess.CompletedProc
 
 
 def _run(promtool: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(promtool), *arguments], capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run([str(promtool), *arguments], capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_prometheus_takes_the_rules(helm: Helm, promtool: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def probe(kerf: Installation, **environment: str) -> subprocess.CompletedProcess
     told["PROBE_METRICS"] = told["PROBE_METRICS"].replace("kerf.kerf.svc:8080", f"127.0.0.1:{kerf.metrics_port}")
     command = (sys.executable, *arguments)
     environment = {**os.environ, **told, **environment}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=180)
 
 
 def test_what_helm_test_asks_is_answered(kerf: Installation) -> None:

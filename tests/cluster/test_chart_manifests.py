@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 def built(folder: Path) -> Objects:
     """What kustomize makes of a folder."""
     command = (str(find_binaries() / "kubectl"), "kustomize", str(folder))
-    return by_name(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    return by_name(subprocess.run(command, capture_output=True, text=True, check=True, timeout=180).stdout)
 
 
 def test_the_manifests_are_the_chart(helm: Helm) -> None:

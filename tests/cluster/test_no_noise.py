@@ -114,7 +114,7 @@ def settle(kerf: Installation, folder: Path) -> None:
             for one in live(kerf, folder).values()
         )
 
-    kerf.wait(said, 60, "every object has been looked at")
+    kerf.wait(said, 180, "every object has been looked at")
 
 
 def differences(kerf: Installation, path: Path, *flags: str) -> str:

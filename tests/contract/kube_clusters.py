@@ -15,7 +15,7 @@ from reconciler.sandbox.weather import Weather
 from reconciler.sandbox.world import World
 
 #: A controller manager forgets the pods of a deleted node after 40 to 60 seconds; bookmarks come once a minute.
-SECONDS = 90.0
+SECONDS = 150.0
 
 
 class Cluster(Protocol):
