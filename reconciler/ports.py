@@ -7,7 +7,7 @@ not have taken effect (`Unavailable`): the next tick looks and decides again, so
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -137,8 +137,7 @@ class Watch(Protocol):
 class Lease:
     """A coordination.k8s.io/v1 Lease; `resource_version` guards the next write ("" to create it).
 
-    `uid` is the server's word: writes leave it out. `kubernetes_version` is an annotation: the version of the cluster
-    that the holder selects images for.
+    `uid` is the server's word: writes leave it out. A write replaces all annotations.
     """
 
     holder: str
@@ -148,7 +147,7 @@ class Lease:
     transitions: int = 0
     resource_version: str = ""
     uid: str = ""
-    kubernetes_version: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kube(Protocol):

@@ -16,7 +16,7 @@ from api import labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import Budget, NodePool
 from reconciler.disruption.drift import drift_reason
-from reconciler.disruption.expiration import end_of
+from reconciler.disruption.expiration import PACED_FOR, end_of
 from reconciler.disruption.propose import propose
 from reconciler.disruption.view import View, view
 from reconciler.model.snapshot import Snapshot
@@ -25,14 +25,15 @@ from reconciler.scheduling.prices import dollars
 
 #: So many names are told of those that share something.
 _NAMED: Final = 5
-#: Who goes within this time goes because of the change, as far as anybody can see.
-_SOON: Final = timedelta(hours=1)
+#: Ends within this time are reported.
+_SOON: Final = timedelta(hours=24)
 _NO_LIMIT: Final = (Budget(nodes="100%"),)
 _HOLD: Final = 'to look first: a budget of nodes: "0" in spec.disruption.budgets'
 
 
 def look(snapshot: Snapshot, *, live: bool) -> Iterator[Finding]:
     """Everything about the nodes. Without AWS (`live` is False) what needs it is said to be unknown."""
+    snapshot = replace(snapshot, leading_since=snapshot.now)  # as if Kerf began to lead now
     claims = [claim for _, claim in sorted(snapshot.node_claims.items()) if claim.managed]
     yield Finding("NodeClaims", GOOD, f"{len(claims)} of this provider")
     yield from _unfinished(snapshot, claims)
@@ -93,13 +94,20 @@ def _drift(seen: View, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
 
 
 def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
-    """Kerf ends lives up to a tenth earlier, each at another time: nodes that are nearly so old go at once."""
-    ends = ((claim.name, end_of(claim, snapshot.now)) for claim in claims)
-    soon = [name for name, end in ends if end is not None and end.prepared_from <= snapshot.now + _SOON]
+    """How many nodes reach their `expireAfter` soon, and how many have done so."""
+    ends = [(claim.name, end) for claim in claims if (end := end_of(snapshot, claim, snapshot.now)) is not None]
+    late = [name for name, end in ends if end.at <= snapshot.now]
+    soon = [name for name, end in ends if snapshot.now < end.at <= snapshot.now + _SOON]
+    budgets, fix = "within the budgets of their NodePools", "EXPIRE_WITHIN_BUDGETS=true: budgets count, without limit"
+    if snapshot.settings.expire_within_budgets:
+        fix = ""
+    if late:
+        text = f"{_listed(late)}: past their expireAfter; they go {budgets}"
+        limit = f", and {PACED_FOR // timedelta(hours=1)} hours after Kerf began to lead whatever budgets say"
+        yield Finding("Expired", DOUBTFUL, f"{text}{limit if fix else ''}", fix)
     if soon:
-        text = f"{_listed(soon)}: they are near their expireAfter, and Kerf spreads the ends over its last tenth"
-        fix = "EXPIRE_WITHIN_BUDGETS=true keeps them to the budgets of their NodePools"
-        yield Finding("Expire within an hour", DOUBTFUL, text, fix)
+        when = "when they reach their expireAfter, whatever budgets say" if fix else budgets
+        yield Finding("Expire within 24 hours", DOUBTFUL, f"{_listed(soon)}: they go {when}", fix)
 
 
 def _consolidation(snapshot: Snapshot) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -126,6 +127,7 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     from reconciler.model.kinds import Kind
     from reconciler.runtime import connecting, looking
     from reconciler.runtime.clock import SystemClock
+    from reconciler.runtime.leases import USUAL, LeaseName
     from reconciler.runtime.settings import SettingsError
 
     def poisoned(kind: Kind, problem: str) -> None:
@@ -138,7 +140,10 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
         cloud = connecting.cloud(options, kube, clock)
     except SettingsError as error:
         raise Mistake("\n".join(error.problems)) from error
-    return looking.look(kube, cloud, options.settings, clock)
+    spaces = {options.leader_election_namespace, options.system_namespace, "kerf"} - {""}
+    places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
+    found = looking.look(kube, cloud, options.settings, clock)
+    return replace(found, leading_since=looking.stored_since(kube, sorted(places)))
 
 
 def _of_files(paths: list[str], options: Options, *, told: bool) -> Snapshot:

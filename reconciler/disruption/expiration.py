@@ -4,7 +4,11 @@ block that is about to end, for EC2 then ends its instance.
 Claims that were born together would all go at once; so each goes a little earlier, as a hash of its UID has it, and
 for some time before that its successor is made ready (`retirement.py`). Never later, and never earlier than by a tenth
 of its life: the age is a promise. With `EXPIRE_WITHIN_BUDGETS` a claim that has expired waits until its NodePool's
-budgets let it go. Source: disruption reference §5.1, with jitter, successor and budgets as ours.
+budgets let it go.
+
+A NodeClaim of another controller (Karpenter, before Kerf took over) keeps the end that its people know: no jitter. If
+it was over when Kerf began to lead, it waits for the budgets, for a day at most: a fleet that has grown old meanwhile
+is not replaced in a minute. Source: disruption reference §5.1, with jitter, successor and budgets as ours.
 """
 
 from __future__ import annotations
@@ -27,16 +31,27 @@ from reconciler.model.snapshot import Snapshot
 JITTER_FROM: Final = timedelta(hours=1)
 #: A successor is sought so long before the end, or for a twentieth of the life where that is shorter.
 LEAD: Final = timedelta(minutes=10)
+#: NodeClaims that had expired before Kerf began to lead wait so long for the budgets.
+PACED_FOR: Final = timedelta(hours=24)
 _SHARE: Final = 10
 _STEPS: Final = 2**32
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """When a claim goes; from `prepared_from` on its successor is made ready, and it goes as soon as that is."""
+    """When a claim goes; from `prepared_from` on its successor is made ready, and it goes as soon as that is.
+
+    From `at` to `latest` it waits for the budgets of its NodePool; None for no limit.
+    """
 
     prepared_from: datetime
     at: datetime
+    latest: datetime | None
+
+    @property
+    def paced(self) -> bool:
+        """Whether budgets count at all."""
+        return self.latest != self.at
 
 
 def expire(turn: Turn) -> Plan:
@@ -52,11 +67,9 @@ def _one(snapshot: Snapshot, name: str) -> Plan:
     if block:
         text = f"its capacity block {block} is about to end"
         return ended(snapshot, _deletion(snapshot, claim, Reason("CapacityBlockExpiring", text)))
-    end = end_of(claim, snapshot.now)
-    if end is None or end.at > snapshot.now:
-        return Plan(next_due=end.at if end is not None else None)
-    if snapshot.settings.expire_within_budgets:
-        return NOTHING
+    end = end_of(snapshot, claim, snapshot.now)
+    if end is None or end.latest is None or end.latest > snapshot.now:
+        return Plan(next_due=end.latest if end is not None else None)
     return expired(snapshot, claim)
 
 
@@ -77,10 +90,10 @@ def _ending_block(snapshot: Snapshot, claim: NodeClaim) -> str:
 _EXPIRY = planning("expiry", "node_claims", "nodeclaim", _one)
 
 
-def end_of(claim: NodeClaim, now: datetime) -> End | None:
+def end_of(snapshot: Snapshot, claim: NodeClaim, now: datetime) -> End | None:
     """When the claim goes; None when it never expires. Raises ValueError on a malformed duration.
 
-    Long before that, the earliest instants that jitter could give are near enough, and spare the hash.
+    Long before `now` comes near, the earliest instants that jitter could give are near enough, and spare the hash.
     """
     try:
         life = durations.parse_nillable(claim.spec.expire_after)
@@ -90,11 +103,26 @@ def end_of(claim: NodeClaim, now: datetime) -> End | None:
     except (ValueError, OverflowError) as error:
         raise ValueError(f"expireAfter: {error}") from error
     lead = min(LEAD, life / (2 * _SHARE))
+    if not launched_by_kerf(claim):
+        return End(at - lead, at, _latest(snapshot, at, taken_over=True))
     earliest = at - life / _SHARE
-    if now >= earliest:
-        at -= _jitter(claim.metadata.uid, life, lead)
-        return End(at - lead, at)
-    return End(earliest, earliest + lead)
+    at = at - _jitter(claim.metadata.uid, life, lead) if now >= earliest else earliest + lead
+    return End(at - lead, at, _latest(snapshot, at, taken_over=False))
+
+
+def launched_by_kerf(claim: NodeClaim) -> bool:
+    """Whether Kerf launched its instance; another controller did, or nothing has been launched yet, otherwise."""
+    return labels.LAUNCH_GROUP in claim.metadata.annotations
+
+
+def _latest(snapshot: Snapshot, at: datetime, *, taken_over: bool) -> datetime | None:
+    """How long budgets may hold up the end of a claim; None for no limit."""
+    if snapshot.settings.expire_within_budgets:
+        return None
+    since = snapshot.leading_since
+    if not taken_over or (since is not None and since < at):
+        return at
+    return None if since is None else since + PACED_FOR
 
 
 def _jitter(uid: str, life: timedelta, lead: timedelta) -> timedelta:

@@ -3,8 +3,9 @@
 From some minutes before its end the claim says so in a condition (`Expiring`): when it goes, and which pods will hold
 its drain. Then its end is thought through once. Where its pods need new nodes, a command replaces it as it would one
 that has drifted; where they have room elsewhere, or nowhere, nothing is bought, and the condition says which. However
-that comes out, at its end the claim is deleted (`expiration.py`). Only with `EXPIRE_WITHIN_BUDGETS` both wait for the
-budgets of the NodePool, those without reasons; a claim that these held beyond its end has its successor first, too.
+that comes out, at its end the claim is deleted (`expiration.py`). With `EXPIRE_WITHIN_BUDGETS`, and for a day for what
+had expired before Kerf began to lead, both wait for the budgets of the NodePool, those without reasons; a claim that
+these held beyond its end has its successor first, too.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ def retirement(view: View, ledger: Ledger, share: Share) -> Plan:
         state, claim = view.snapshot.state_nodes[key], view.snapshot.node_claims[key]
         if claim.condition(EXPIRING) is None:
             plans.append(guarded(view.snapshot, f"nodeclaim/{key}", partial(_announced, view, state, claim, ends[key])))
-        elif view.snapshot.settings.expire_within_budgets and not ledger.remaining(state.pool_name, EXPIRED):
+        elif ends[key].paced and not ledger.remaining(state.pool_name, EXPIRED):
             plans.append(no_budget(view, state, EXPIRED))
-        elif _undecided(claim) and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim)):
+        elif _undecided(claim) and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])):
             waiting.append((state, claim))
         elif ends[key].at <= view.snapshot.now:  # without budgets it would be gone
             ledger.take(state.pool_name, key)
@@ -78,13 +79,14 @@ def _announced(view: View, state: StateNode, claim: NodeClaim, end: End) -> Plan
 
 def _outlook(view: View, claim: NodeClaim, end: End) -> str:
     """When it goes, and when that is over: the deadline of its drain, if it has one."""
-    grace, waits = claim.spec.termination_grace_period, view.snapshot.settings.expire_within_budgets
+    grace = claim.spec.termination_grace_period
     when = f"at {rfc3339(end.at)} or as soon as its successor is ready"
-    if waits:
-        when = f"from {rfc3339(end.at)} on, as its NodePool's budgets allow, or when its successor is ready"
+    if end.paced:
+        limit = "" if end.latest is None else f", at the latest at {rfc3339(end.latest)}"
+        when = f"from {rfc3339(end.at)} on, as its NodePool's budgets allow{limit}, or when its successor is ready"
     if grace is None:
         return f"goes {when}; nothing limits its drain (no terminationGracePeriod)"
-    if waits:
+    if end.paced:
         return f"goes {when}; its drain is over {grace} later (terminationGracePeriod)"
     latest = rfc3339(end.at + durations.parse(grace))
     return f"goes {when}; its drain is over by {latest} (terminationGracePeriod of {grace})"
@@ -106,13 +108,10 @@ def _undecided(claim: NodeClaim) -> bool:
     return known is not None and known.reason == EXPIRING
 
 
-def _held_beyond_its_end(view: View, claim: NodeClaim) -> bool:
+def _held_beyond_its_end(view: View, claim: NodeClaim, end: End) -> bool:
     """Budgets held it up, so a little longer does no harm: all that they held would else go within seconds, one after
     the other. But a successor that cannot be had is not waited for."""
-    return (
-        view.snapshot.settings.expire_within_budgets
-        and failure_of(claim.metadata.annotations, view.snapshot.now) is None
-    )
+    return end.paced and failure_of(claim.metadata.annotations, view.snapshot.now) is None
 
 
 def _prepared(
@@ -173,7 +172,7 @@ def _end(view: View, name: str) -> tuple[End | None, datetime | None]:
     if claim.metadata.deleting or claim.metadata.unreadable or not claim.managed:
         return None, None
     try:
-        end = end_of(claim, view.snapshot.now)
+        end = end_of(view.snapshot, claim, view.snapshot.now)
     except ValueError:  # `expire` says so
         return None, None
     if end is None or end.prepared_from > view.snapshot.now:

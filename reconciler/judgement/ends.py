@@ -90,12 +90,12 @@ def _expiring(view: View, forced: Plan, claim: NodeClaim) -> Iterator[End]:
     if any(end.code == EXPIRED for end in _forced(forced, claim)):
         return
     try:
-        end = end_of(claim, _END_OF_TIME)  # to the second, however long that is away
+        end = end_of(view.snapshot, claim, _END_OF_TIME)  # to the second, however long that is away
     except ValueError:
         return
     if end is None:
         return
-    budget = held(view, claim.pool_name, EXPIRED) if view.snapshot.settings.expire_within_budgets else None
+    budget = held(view, claim.pool_name, EXPIRED) if end.paced else None
     holds = () if budget is None else (budget,)
     yield End(EXPIRED, _life(view, claim, end.prepared_from), end.at, wanted=False, forceful=True, holds=holds)
 

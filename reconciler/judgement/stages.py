@@ -106,9 +106,10 @@ def _moving(view: View, state: StateNode, command: Command) -> Iterator[Fact]:
 
 def _otherwise(view: View, state: StateNode, command: Command) -> Fact:
     """What becomes of the node when the command comes to nothing."""
-    end = end_of(state.claim, view.snapshot.now) if state.claim is not None and command.reason == EXPIRED else None
-    if end is not None:
-        return Fact("goes by force if its successor is not ready by", end.at)
+    claim = state.claim if command.reason == EXPIRED else None
+    end = end_of(view.snapshot, claim, view.snapshot.now) if claim is not None else None
+    if end is not None and end.latest is not None:
+        return Fact("goes by force if its successor is not ready by", end.latest)
     return Fact("rolled back if it is not done by", ends_at(view, command))
 
 

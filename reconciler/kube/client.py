@@ -16,7 +16,6 @@ import msgspec
 from kubernetes import config
 from kubernetes.client import Configuration
 
-from api import labels
 from reconciler.kube.decoding import KindDecoder, OnPoison
 from reconciler.kube.transport import READ_SECONDS, Transport, Watched, readable
 from reconciler.kube.watching import HttpWatch
@@ -275,14 +274,12 @@ def _lease(raw: bytes) -> Lease:
         transitions=spec.lease_transitions or 0,
         resource_version=found.metadata.resource_version,
         uid=found.metadata.uid,
-        kubernetes_version=(found.metadata.annotations or {}).get(labels.KUBERNETES_VERSION, ""),
+        annotations=found.metadata.annotations or {},
     )
 
 
 def _lease_manifest(namespace: str, name: str, lease: Lease) -> dict[str, Any]:
-    meta: dict[str, Any] = {"name": name, "namespace": namespace}
-    if lease.kubernetes_version:
-        meta["annotations"] = {labels.KUBERNETES_VERSION: lease.kubernetes_version}
+    meta: dict[str, Any] = {"name": name, "namespace": namespace, "annotations": dict(lease.annotations)}
     if lease.resource_version:
         meta["resourceVersion"] = lease.resource_version
     spec = {

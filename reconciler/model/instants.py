@@ -9,6 +9,8 @@ import msgspec
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
+#: Before every other instant.
+ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 #: Clocks of one cluster differ by less. A past event that is stamped further ahead of now says nothing of its time.
 SKEW: Final = timedelta(minutes=5)
 

@@ -34,6 +34,7 @@ from reconciler.model.cloud import (
 from reconciler.model.following import COMPARED, FOLLOWED, GROUND, NOT_FOR_STEPS, WHOLE, by_following
 from reconciler.model.indexes import InstanceIndex, PodIndex
 from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
+from reconciler.model.instants import ALWAYS
 from reconciler.model.inventory import Inventory
 from reconciler.model.journal import Journal
 from reconciler.model.launch_marks import LaunchMark
@@ -222,6 +223,8 @@ class Snapshot:
     out_of_stock: Mapping[OfferingKey, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What failed fleet calls left, by launch group.
     launch_failures: Mapping[str, LaunchFailure] = field(default_factory=dict, metadata=COMPARED)
+    #: Since when Kerf leads, with no other controller in between; None while it does not.
+    leading_since: datetime | None = field(default=ALWAYS, metadata=GROUND)
     #: Which launch groups and requests on NodeClaims bear a valid mark, by the NodeClaim's name.
     launch_marks: Mapping[str, LaunchMark] = field(default_factory=dict, metadata=COMPARED)
     #: Zones that traffic is shifted away from, by name and by ID: until when.

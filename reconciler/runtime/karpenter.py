@@ -12,8 +12,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from reconciler.model.instants import ALWAYS
 from reconciler.ports import Clock, Kube
 from reconciler.runtime.leader import is_replica
 from reconciler.runtime.leases import KARPENTER, RENEW_DEADLINE, RETRY, USUAL, LeaseName, Sighting
@@ -61,6 +62,12 @@ class KarpenterLeases:
     def obstacles(self) -> tuple[Obstacle, ...]:
         """What stands in the way now, by lease."""
         return tuple(found for lease in self.leases if (found := self._obstacle(lease)) is not None)
+
+    def last_led(self, now: datetime) -> datetime:
+        """When a holder of the other leases renewed one last, as far as these have been read; not later than `now`."""
+        others = (sighting.lease for lease, sighting in self._sightings.items() if lease != self._own)
+        renewed = [other.renewed for other in others if other is not None and other.renewed is not None]
+        return min(max(renewed, default=ALWAYS), now)
 
     def step(self) -> None:
         """Read every lease once."""

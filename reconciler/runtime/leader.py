@@ -12,10 +12,11 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from api import labels
 from reconciler.ports import Clock, Kube, Lease
-from reconciler.runtime.leases import DURATION, LOOK, RENEW_DEADLINE, RETRY, Sighting
+from reconciler.runtime.leases import DURATION, LOOK, RENEW_DEADLINE, RETRY, Sighting, leading_note, leading_since
 
 #: A renewal that failed is tried again sooner: the deadline is near, and a server that starts may answer any moment.
 RETRY_RENEWAL = timedelta(milliseconds=500)
@@ -58,6 +59,8 @@ class Leader:
         #: When we renewed it last, in seconds of the monotonic clock; None until we have led.
         self._renewed: float | None = None
         self._failing = False
+        #: Since when this process and those before it lead, with no other controller in between; None until it leads.
+        self.since: datetime | None = None
 
     def may_act(self) -> bool:
         """Whether the lease is ours, and was renewed recently enough to start something now."""
@@ -90,27 +93,34 @@ class Leader:
         lease = self._kube.get_lease(self._namespace, self._name)
         self._sighting.see(lease)
         mine = lease is not None and lease.holder == self._identity
-        if lease is not None and not mine and lease.kubernetes_version != self._others_version:
-            self._others_version = lease.kubernetes_version
+        if lease is not None and not mine and _version_on(lease) != self._others_version:
+            self._others_version = _version_on(lease)
             self._on_version(self._others_version)
         if not mine and self._sighting.left():
             self._renewed = None if self._renewed is None else -math.inf
             return False
-        self._sighting.see(self._kube.put_lease(self._namespace, self._name, self._wanted(lease, mine)))
+        now = self._clock.now()
+        if not mine or self.since is None:
+            since = leading_since(lease) if lease is not None else None
+            self.since = now if since is None else min(since, now)
+        self._sighting.see(self._kube.put_lease(self._namespace, self._name, self._wanted(lease, mine, now)))
         self._renewed = began
         return True
 
-    def _wanted(self, lease: Lease | None, mine: bool) -> Lease:
-        now = self._clock.now()
-        version = self._version() or self._others_version
-        own = Lease(self._identity, now, now, int(DURATION.total_seconds()), kubernetes_version=version)
-        if lease is None:
-            return own
-        if mine:
-            return replace(
-                own, acquired=lease.acquired, transitions=lease.transitions, resource_version=lease.resource_version
+    def _wanted(self, lease: Lease | None, mine: bool, now: datetime) -> Lease:
+        own = Lease(self._identity, now, now, int(DURATION.total_seconds()))
+        if lease is not None:
+            own = replace(
+                own,
+                acquired=lease.acquired if mine else now,
+                transitions=lease.transitions if mine else lease.transitions + 1,
+                resource_version=lease.resource_version,
+                annotations=lease.annotations,
             )
-        return replace(own, transitions=lease.transitions + 1, resource_version=lease.resource_version)
+        notes = {labels.LEADING_SINCE: leading_note(self.since or now, own.transitions)}
+        if version := self._version() or self._others_version:
+            notes[labels.KUBERNETES_VERSION] = version
+        return replace(own, annotations={**own.annotations, **notes})
 
     def pause(self) -> timedelta:
         """Until the next try; not longer than another's lease still lasts."""
@@ -146,3 +156,8 @@ class Leader:
                 stop.wait(self.pause().total_seconds())
         if leading and self.lost:
             on_change(False)
+
+
+def _version_on(lease: Lease) -> str:
+    """The Kubernetes version that the holder selects images for; empty when it does not say."""
+    return lease.annotations.get(labels.KUBERNETES_VERSION, "")

@@ -7,8 +7,10 @@ its whole duration. So what a lease says about times is never compared with what
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+from api import labels
+from reconciler.model.instants import rfc3339
 from reconciler.ports import Clock, Lease
 
 DURATION, RENEW_DEADLINE, RETRY = timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2)
@@ -39,6 +41,23 @@ class LeaseName:
 
 #: Where everybody looks, if nothing else is said.
 USUAL = (LeaseName("kube-system"), LeaseName("karpenter"))
+
+
+def leading_since(lease: Lease) -> datetime | None:
+    """Since when processes of Kerf lead by this lease; None when it does not say, or if another controller took it
+    since: that keeps the annotations, and counts the transition."""
+    since, _, transitions = lease.annotations.get(labels.LEADING_SINCE, "").partition("/")
+    if transitions != str(lease.transitions):
+        return None
+    try:
+        return datetime.strptime(since, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def leading_note(since: datetime, transitions: int) -> str:
+    """The annotation that `leading_since` reads."""
+    return f"{rfc3339(since)}/{transitions}"
 
 
 class Sighting:

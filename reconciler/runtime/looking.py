@@ -6,9 +6,10 @@ but for what only its memory holds: what is out of stock, whom it nominated wher
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Protocol
 
 from api.v1.ec2nodeclass import EC2NodeClass
@@ -19,8 +20,9 @@ from reconciler.model.cloud import ClassFacts, ClusterFacts, Impairment, Region,
 from reconciler.model.kinds import Kind
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Clock, Forbidden, Listing, PortError
+from reconciler.ports import Clock, Forbidden, Lease, Listing, PortError
 from reconciler.runtime.inbox import ClusterRead, Examined, Listed, RegionRead, Resolved, ShiftsRead
+from reconciler.runtime.leases import LeaseName, leading_since
 from reconciler.runtime.state import State
 
 
@@ -28,6 +30,12 @@ class Lists(Protocol):
     """Of Kube what a look needs."""
 
     def list(self, kind: Kind) -> Listing: ...
+
+
+class Reads(Protocol):
+    """Of Kube what reading a lease needs."""
+
+    def get_lease(self, namespace: str, name: str) -> Lease | None: ...
 
 
 class Describes(Protocol):
@@ -79,3 +87,14 @@ def look(kube: Lists, cloud: Describes, settings: Settings, clock: Clock) -> Sna
             facts = cloud.resolve(node_class, cluster)
             state.take(Resolved(node_class.name, node_class.metadata.uid, facts, now), now)
     return replace(state.snapshot(now), batch=None)  # nobody is to serve these pods: that they wait holds nothing up
+
+
+def stored_since(kube: Reads, names: Iterable[LeaseName]) -> datetime | None:
+    """Since when Kerf leads by the newest of these leases; None if none of them that can be read says so."""
+    found: list[datetime] = []
+    for name in names:
+        with suppress(PortError):
+            lease = kube.get_lease(name.namespace, name.name)
+            since = leading_since(lease) if lease is not None else None
+            found += [since] if since is not None else []
+    return max(found, default=None)

@@ -24,6 +24,7 @@ from reconciler.runtime.karpenter import KarpenterLeases, Obstacle
 from reconciler.runtime.keepers import Keepers
 from reconciler.runtime.launch_keys import LaunchKeys
 from reconciler.runtime.leader import Leader, own_identity
+from reconciler.runtime.leading import Leading
 from reconciler.runtime.leases import LeaseName
 from reconciler.runtime.loudness import Loudness
 from reconciler.runtime.options import Options
@@ -119,16 +120,18 @@ class Process:
         self._leader = None if options.disable_leader_election else self._election()
         self._keys, self._leads_now = LaunchKeys(options.cluster_name), threading.Event()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
+        self._leading = Leading(self._leader, self._karpenter, self._clock)
         self._controller = Controller(
             kube=self._kube,
             cloud=self._cloud(),
             clock=self._clock,
             settings=options.settings,
             telemetry=self._telemetry,
-            may_act=self._may_act,
+            may_act=self._leading.may_act,
             precedence=self._precedence,
             keys=self._keys,
         )
+        self._controller.state.leading_since = self._leading.since
         waiting = self._metrics.news.labels(name="inbox", controller="loop", priority="")
         waiting.set_function(lambda: len(self._controller.inbox))
 
@@ -256,9 +259,6 @@ class Process:
         named = {LeaseName(space) for space in spaces if space} | ({own} if own is not None else set())
         return named.union(options.karpenter_leases)
 
-    def _may_act(self) -> bool:
-        return (self._leader is None or self._leader.may_act()) and self._karpenter.may_act()
-
     def _keepers(self) -> Keepers:
         return Keepers(
             kube=self._kube,
@@ -267,7 +267,7 @@ class Process:
             namespace=self._namespace,
             log=self._log,
             telemetry=self._telemetry,
-            leads=lambda: self._leader is None or self._leader.may_act(),
+            leads=self._leading.has_lease,
             stop=self._stop,
         )
 
@@ -308,7 +308,7 @@ class Process:
             version=version("kerf"),
             commit=build.commit(os.environ),
             log_level=self._loudness.level,
-            leading=self._may_act(),
+            leading=self._leading.may_act(),
             lease=str(own or ""),
             leader=self._identity if leader is None else leader.holder,
             in_the_way=tuple(f"only watching: {one}" for one in self._karpenter.obstacles()),

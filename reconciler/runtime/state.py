@@ -23,6 +23,7 @@ from reconciler.model.backoff import Steps
 from reconciler.model.cloud import Interruption, Message
 from reconciler.model.cluster import Cluster
 from reconciler.model.ends import HELD
+from reconciler.model.instants import ALWAYS
 from reconciler.model.kinds import Kind, Ref
 from reconciler.model.objects import Node, Pod
 from reconciler.model.plan import Action, Plan, Reason, Source
@@ -106,6 +107,7 @@ class State:
         self.under_way: tuple[Action, ...] = ()
         self.changes: dict[Ref, Any | None] = {}
         self._witness, self._watched = witness, kinds.watched(settings)
+        self.leading_since: Callable[[], datetime | None] = lambda: ALWAYS  # set by a process that may give way
         self._listed, self._shifts = set[str](), ZonalShifts()
         self._ailments = Ailments(ailing)
         self._interruptions = Interruptions(interpret)
@@ -362,6 +364,7 @@ class State:
         return self.cluster.snapshot(
             now=now,
             settings=self.settings,
+            leading_since=self.leading_since(),
             cluster=self.known_cluster.facts,
             class_facts=self.catalogues.facts,
             resolved_at=self.catalogues.resolved_at,

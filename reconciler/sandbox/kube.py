@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from api import labels
 from api.v1.meta import decode
 from reconciler.model.kinds import Kind, Ref
 from reconciler.ports import AlreadyExists, AlreadyGone, Change, Conflict, Disconnected, Expired, Lease, Listing
@@ -102,8 +101,7 @@ class SandboxKube:
         return self._request("get_lease", f"lease/{namespace}/{name}", read)
 
     def put_lease(self, namespace: str, name: str, lease: Lease) -> Lease:
-        notes = {labels.KUBERNETES_VERSION: lease.kubernetes_version} if lease.kubernetes_version else {}
-        meta = {"namespace": namespace, "name": name, "annotations": notes}
+        meta = {"namespace": namespace, "name": name, "annotations": dict(lease.annotations)}
         manifest = {"metadata": meta, "spec": _lease_spec(lease)}
 
         def write() -> Lease:
@@ -211,7 +209,7 @@ def _lease(record: Record) -> Lease:
         transitions=spec.lease_transitions,
         resource_version=str(record.version),
         uid=record.value.metadata.uid,
-        kubernetes_version=record.value.metadata.annotations.get(labels.KUBERNETES_VERSION, ""),
+        annotations=dict(record.value.metadata.annotations),
     )
 
 

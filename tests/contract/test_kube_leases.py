@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from api import labels
 from reconciler.model import kinds
 from reconciler.model.kinds import Ref
 from reconciler.ports import AlreadyExists, Conflict, Lease
@@ -60,12 +61,14 @@ def test_lease_that_was_deleted_is_made_anew_by_the_first_who_writes(cluster: Cl
 
 
 def test_a_lease_bears_the_version_that_its_holder_goes_by(cluster: Cluster, name: str) -> None:
-    held = cluster.kube.put_lease(SPACE, name, Lease("one", acquired=NOW, renewed=NOW, kubernetes_version="1.35"))
+    held = cluster.kube.put_lease(
+        SPACE, name, Lease("one", acquired=NOW, renewed=NOW, annotations={labels.KUBERNETES_VERSION: "1.35"})
+    )
     assert cluster.kube.get_lease(SPACE, name) == held
-    assert held.kubernetes_version == "1.35"
-    later = cluster.kube.put_lease(SPACE, name, replace(held, kubernetes_version="1.36"))
+    assert held.annotations == {labels.KUBERNETES_VERSION: "1.35"}
+    later = cluster.kube.put_lease(SPACE, name, replace(held, annotations={labels.KUBERNETES_VERSION: "1.36"}))
     assert cluster.kube.get_lease(SPACE, name) == later
-    assert later.kubernetes_version == "1.36"
+    assert later.annotations == {labels.KUBERNETES_VERSION: "1.36"}
 
 
 def test_writing_a_lease_leaves_out_what_is_not_said(cluster: Cluster, name: str) -> None:

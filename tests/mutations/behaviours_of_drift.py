@@ -170,7 +170,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     127: (
         "A claim goes after its time.",
-        (Edit("reconciler/disruption/expiration.py", "end.at > snapshot.now:", "end.at >= snapshot.now:"),),
+        (Edit("reconciler/disruption/expiration.py", "end.latest > snapshot.now:", "end.latest >= snapshot.now:"),),
     ),
     128: (
         "A sickness is borne an instant too long.",

@@ -198,7 +198,7 @@ BUGS = (
         (
             Edit(
                 "reconciler/disruption/retirement.py",
-                " and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim)):\n",
+                " and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])):\n",
                 " and ends[key].at > view.snapshot.now:\n",
             ),
         ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutations.bug import Bug, Edit
 
 _VERSIONS, _CATALOGUES, _STATE = (f"reconciler/runtime/{name}.py" for name in ("versions", "catalogues", "state"))
+_EXPIRATION, _LEASES = "reconciler/disruption/expiration.py", "reconciler/runtime/leases.py"
+_OF_FORCEFUL, _OF_LEADER = "tests/unit/disruption/test_forceful.py", "tests/unit/runtime/test_leader.py"
 _PRICES, _SOCKETS = "reconciler/ec2/prices.py", "reconciler/sockets.py"
 _OF_VERSIONS, _OF_UPGRADE, _OF_READING = (
     f"tests/unit/runtime/test_{name}.py" for name in ("versions", "upgrade", "reading_prices")
@@ -17,6 +19,38 @@ def _bug(name: str, breaks: str, file: str, old: str, new: str, test: str) -> Bu
 
 
 BUGS = (
+    _bug(
+        "taken over at once",
+        "Every node that Karpenter left past its life goes in the minute in which Kerf takes over.",
+        _EXPIRATION,
+        "    return None if since is None else since + PACED_FOR\n",
+        "    return None if since is None else since\n",
+        f"{_OF_FORCEFUL}::test_such_a_claim_is_deleted_when_the_day_is_over_and_due_then",
+    ),
+    _bug(
+        "taken over with jitter",
+        "Nodes of Karpenter's go days before their life is over.",
+        _EXPIRATION,
+        "if not launched_by_kerf(claim):",
+        "if False:",
+        f"{_OF_FORCEFUL}::test_a_claim_that_was_taken_over_goes_when_its_life_is_over_and_not_before",
+    ),
+    _bug(
+        "transition not counted",
+        "Karpenter led for a month in between, and Kerf believes that it did itself.",
+        _LEASES,
+        "if transitions != str(lease.transitions):",
+        "if not transitions:",
+        f"{_OF_LEADER}::test_another_controller_in_between_ends_it",
+    ),
+    _bug(
+        "other lease not counted",
+        "Karpenter led by a lease of its own, and Kerf believes that it did itself.",
+        "reconciler/runtime/leading.py",
+        "max(since, self._karpenter.last_led(self._clock.now()))",
+        "since",
+        "tests/unit/runtime/test_leading.py::test_another_process_knows_when_karpenter_led_last",
+    ),
     _bug(
         "first answer counts",
         "One API server that is ahead replaces every node.",

@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -243,11 +243,19 @@ def test_what_is_in_the_middle_of_something(objects: list[Manifest], check: Call
 
 
 def test_lives_that_are_nearly_over(objects: list[Manifest], check: Callable[..., Any]) -> None:
-    """Karpenter ends them at 720 hours, Kerf up to 72 hours before; one that is older goes with both at once."""
-    for o in objects:
-        if o["kind"] == "NodeClaim":
-            o["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
-    assert lines(check(objects).output, "note", "Expire within an hour", "and 25 more")
+    """Karpenter ends them at 720 hours; Kerf as well, and paces those that are older when it begins to lead."""
+    claims = [o for o in objects if o["kind"] == "NodeClaim"]
+    ages = {"past": timedelta(hours=721), "soon": timedelta(hours=700), "later": timedelta(hours=660)}
+    for number, claim in enumerate(claims):
+        age = list(ages.values())[min(number, 2)]
+        claim["metadata"]["creationTimestamp"] = (datetime.now(UTC) - age).strftime("%Y-%m-%dT%H:%M:%SZ")
+    first, second = (claim["metadata"]["name"] for claim in claims[:2])
+    found = check(objects).output
+    assert lines(found, "note", "Expired", first, "within the budgets", "24 hours after Kerf began to lead")
+    assert lines(found, "note", "Expire within 24 hours", second, "whatever budgets say")
+    within = check(objects, "--expire-within-budgets").output
+    assert lines(within, "note", "Expire within 24 hours", second, "within the budgets")
+    assert "whatever budgets say" not in within
 
 
 @pytest.mark.parametrize(

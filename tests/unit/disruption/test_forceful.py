@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,9 +20,12 @@ from reconciler.model.ends import HELD
 from reconciler.model.instants import rfc3339
 from reconciler.model.memory import Memory, Turn
 from reconciler.model.plan import DeleteMessage, DeleteObject, Source
+from reconciler.model.settings import Settings
 from tests.unit.disruption.worlds import HOUR, NOW, claim, never, node, pod, pool, snapshot, torn
 
 MINUTE = timedelta(minutes=1)
+#: A cluster in which Kerf has always led.
+KERF = snapshot([])
 
 
 def looked(objects: Iterable[Any]) -> Turn:
@@ -52,25 +55,77 @@ def test_never_and_deleting_and_foreign_claims_are_left_alone() -> None:
 def test_jitter_is_early_by_at_most_a_tenth_and_differs_between_claims() -> None:
     full = NOW + 720 * HOUR
     born = [claim(f"c{i}", since=NOW) for i in range(50)]
-    ends = [end for end in (end_of(c, full) for c in born) if end is not None]
+    ends = [end for end in (end_of(KERF, c, full) for c in born) if end is not None]
     assert all(full - 72 * HOUR <= end.prepared_from < end.at <= full for end in ends)
     assert {end.at - end.prepared_from for end in ends} == {LEAD}
     assert len(set(ends)) == len(ends) == 50
-    assert ends == [end_of(c, full) for c in born]
+    assert ends == [end_of(KERF, c, full) for c in born]
 
 
 def test_a_short_life_has_no_jitter_and_a_twentieth_of_it_to_make_a_successor_ready() -> None:
-    end = end_of(claim("short", since=NOW, expireAfter="40m"), NOW + HOUR)
+    end = end_of(KERF, claim("short", since=NOW, expireAfter="40m"), NOW + HOUR)
     assert end is not None
     assert (end.prepared_from, end.at) == (NOW + 38 * MINUTE, NOW + 40 * MINUTE)
 
 
 def test_long_before_its_end_a_claim_is_looked_at_when_that_may_begin_at_the_earliest() -> None:
     born = claim("a", since=NOW)
-    early, late = end_of(born, NOW), end_of(born, NOW + 700 * HOUR)
+    early, late = end_of(KERF, born, NOW), end_of(KERF, born, NOW + 700 * HOUR)
     assert early is not None
     assert late is not None
     assert early.prepared_from == NOW + 648 * HOUR <= late.prepared_from
+
+
+# --- NodeClaims of another controller ---------------------------------------------------------------------------
+def ends_of(name: str, age: timedelta, **facts: Any) -> tuple[timedelta, timedelta | None]:
+    """How long from now until a NodeClaim that was taken over goes, and until no budget counts any more."""
+    end = end_of(snapshot([], **facts), claim(name, since=NOW - age, expireAfter="480h", taken_over=True), NOW)
+    assert end is not None
+    return end.at - NOW, None if end.latest is None else end.latest - NOW
+
+
+@pytest.mark.parametrize("hours", [1, 445, 472, 479])
+def test_a_claim_that_was_taken_over_goes_when_its_life_is_over_and_not_before(hours: int) -> None:
+    left = (480 - hours) * HOUR
+    assert ends_of("a", hours * HOUR, leading_since=NOW - MINUTE) == (left, left)
+
+
+@pytest.mark.parametrize(
+    ("late", "since", "latest"),
+    [
+        (14 * HOUR, NOW - MINUTE, 24 * HOUR - MINUTE),
+        (400 * HOUR, NOW - MINUTE, 24 * HOUR - MINUTE),
+        (400 * HOUR, NOW - 23 * HOUR, HOUR),
+        (400 * HOUR, NOW - 30 * HOUR, -6 * HOUR),
+        (14 * HOUR, NOW - 23 * HOUR, -14 * HOUR),  # it expired while Kerf led
+        (14 * HOUR, None, None),
+    ],
+)
+def test_a_claim_that_had_expired_when_kerf_began_to_lead_waits_for_budgets_for_a_day(
+    late: timedelta, since: datetime | None, latest: timedelta | None
+) -> None:
+    assert ends_of("a", 480 * HOUR + late, leading_since=since) == (-late, latest)
+
+
+def test_such_a_claim_is_deleted_when_the_day_is_over_and_due_then() -> None:
+    old = claim("old", since=NOW - 520 * HOUR, expireAfter="480h", taken_over=True)
+    plan = expire(Memory().turn(snapshot([old], leading_since=NOW - 23 * HOUR)))
+    assert (plan.actions, plan.next_due) == ((), NOW + HOUR)
+    plan = expire(Memory().turn(snapshot([old], leading_since=NOW - 24 * HOUR)))
+    assert [a.ref.name for a in plan.actions if isinstance(a, DeleteObject)] == ["old"]
+
+
+def test_with_budgets_for_all_nothing_is_forced() -> None:
+    settings = Settings("test", expire_within_budgets=True)
+    assert ends_of("a", 600 * HOUR, leading_since=NOW - 90 * HOUR, settings=settings)[1] is None
+
+
+def test_a_claim_that_kerf_launched_has_its_own_end_whoever_led_before() -> None:
+    own = claim("own", since=NOW - 500 * HOUR, expireAfter="480h")
+    end = end_of(snapshot([own], leading_since=NOW), own, NOW)
+    assert end is not None
+    assert not end.paced
+    assert end.at < NOW - 20 * HOUR
 
 
 def test_a_malformed_life_is_refused_and_others_go_on() -> None:

@@ -154,7 +154,7 @@ def test_a_successor_that_never_comes_delays_nothing() -> None:
 def test_a_successor_that_fails_is_tried_again_after_a_while() -> None:
     world = World.of(pool(), *aged(0, expireAfter="720h"), pod("p", "a"), ask=on_new_nodes("m5.large"))
     own = world.objects["nodeclaim/a"]
-    end = end_of(own, NOW + 720 * HOUR)
+    end = end_of(world.snapshot(), own, NOW + 720 * HOUR)
     assert end is not None
     world.now = end.prepared_from
     world.settle()
@@ -260,6 +260,20 @@ def test_no_more_go_than_a_budget_lets() -> None:
     world = within("2", *[value for name in "abcd" for value in aged(41, name)])
     world.settle()
     assert [name for name in "abcd" if deleted(world, name)] == ["a", "b"]
+
+
+def test_what_was_over_when_kerf_took_over_waits_for_a_budget_and_says_until_when() -> None:
+    old = aged(500, taken_over=True)
+    facts = {"leading_since": NOW - MINUTE}
+    world = World.of(pool(budgets=[{"nodes": "0"}]), *old, pod("p", "a"), facts=facts, ask=never)
+    world.settle()
+    assert not deleted(world)
+    condition = announced(world)
+    assert condition is not None
+    assert "as its NodePool's budgets allow, at the latest at 2026-03-05T11:59:00Z" in condition.message
+    world = World.of(pool(budgets=[{"nodes": "1"}]), *old, pod("p", "a"), facts=facts, ask=on_new_nodes("m5.large"))
+    world.settle()
+    assert under_command(world) is not None
 
 
 def test_a_budget_that_names_reasons_does_not_hold_for_expiration() -> None:

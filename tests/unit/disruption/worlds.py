@@ -75,16 +75,19 @@ def claim(
     instance_type: str = "m5.large",
     capacity_type: str = "on-demand",
     annotations: Mapping[str, str] = {},
+    taken_over: bool = False,
     **spec: Any,
 ) -> NodeClaim:
-    """Launched, registered, initialised and consolidatable since an hour, unless told otherwise."""
+    """Launched (by another controller, if taken over), registered, initialised and consolidatable since an hour, unless
+    told otherwise."""
     rows = [condition(t, since) for t in ("Launched", "Registered", "Initialized", "Ready")]
     rows += [condition("Consolidatable", since)] if consolidatable else []
     rows += [{**condition("Drifted", drifted, "NodePoolDrifted"), "message": LOST}] if drifted else []
     own = {labels.NODEPOOL: pool_name, labels.INSTANCE_TYPE: instance_type, labels.ZONE: ZONE}
     own |= {labels.CAPACITY_TYPE: capacity_type}
     meta: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1, "labels": own}
-    meta |= {"creationTimestamp": stamp(since), "annotations": dict(annotations)}
+    launched = {} if taken_over else {labels.LAUNCH_GROUP: f"group-{name}"}
+    meta |= {"creationTimestamp": stamp(since), "annotations": {**launched, **annotations}}
     if drifted:
         meta["annotations"] = {labels.NODEPOOL_HASH: "old", labels.NODEPOOL_HASH_VERSION: "v3", **meta["annotations"]}
     ref = {"group": labels.AWS_GROUP, "kind": "EC2NodeClass", "name": "default"}

@@ -78,7 +78,7 @@ def test_a_node_that_has_been_empty_for_a_moment_goes_when_that_has_stood() -> N
 def test_an_expiration_is_told_to_the_second_however_far_away() -> None:
     one = claim("a", expireAfter="720h")
     found = judged(pool(), one, node(one), pod("web", "a"))
-    ahead = end_of(one, NOW + 31 * DAY)
+    ahead = end_of(snapshot([]), one, NOW + 31 * DAY)
     assert ahead is not None
     assert (found.code, found.at) == ("Stays", ahead.at)
     successor = f"its successor is made ready from {stamp(ahead.prepared_from)} on"

@@ -151,7 +151,7 @@ def test_a_successor_of_a_node_that_expires_says_when_it_goes_without_it() -> No
     command = Command(id="c0ffee", reason="Expired", started=NOW - MINUTE, created=True, replacements=("new",))
     a = claim("a", since=NOW - HOUR, annotations={labels.COMMAND: text_of(command)}, expireAfter="65m")
     found = judged(pool(), a, node(a, taints=[TAINT]))
-    ahead = end_of(a, NOW)
+    ahead = end_of(snapshot([]), a, NOW)
     assert ahead is not None
     assert at(found, "by force if its successor is not ready") == ahead.at
 

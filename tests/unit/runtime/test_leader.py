@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from api import labels
+from reconciler.model.instants import rfc3339
 from reconciler.ports import Lease, Unavailable
 from reconciler.runtime.leader import Leader
-from reconciler.runtime.leases import LOOK, RENEW_DEADLINE, RETRY
+from reconciler.runtime.leases import LOOK, RENEW_DEADLINE, RETRY, leading_since
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.kube import SandboxKube
 from reconciler.sandbox.world import World
@@ -233,5 +238,59 @@ def test_the_version_on_the_lease_outlives_the_leader_and_reaches_the_next_one()
     assert noted == ["1.36"]
     one.release()
     assert other.step()  # it does not know a version of its own yet
-    assert lease(world).kubernetes_version == "1.36"
+    assert lease(world).annotations[labels.KUBERNETES_VERSION] == "1.36"
     assert noted == ["1.36"]
+
+
+# --- since when Kerf leads --------------------------------------------------------------------------------------
+def test_since_when_kerf_leads_outlives_its_processes() -> None:
+    world = World()
+    one, two = candidate(world, "one"), candidate(world, "two")
+    began = world.clock.now()
+    assert one.since is None
+    assert one.step()
+    world.clock.sleep(5)
+    assert one.step()
+    one.release()
+    world.clock.sleep(3600)
+    assert two.step()
+    assert one.since == two.since == began.replace(microsecond=0)
+    assert leading_since(lease(world)) == began.replace(microsecond=0)
+
+
+def test_another_controller_in_between_ends_it() -> None:
+    """Karpenter keeps the annotations of a lease that it takes, and counts the transition."""
+    world = World()
+    one, two = candidate(world, "one"), candidate(world, "two")
+    assert one.step()
+    one.release()
+    ours = lease(world)
+    theirs = replace(ours, holder="karpenter-6d4b75cb6d-hx8bp_9ae", transitions=ours.transitions + 1)
+    taken = world.kube.put_lease("default", NAME, theirs)
+    assert leading_since(lease(world)) is None
+    world.kube.put_lease("default", NAME, replace(taken, holder=""))
+    world.clock.sleep(3600)
+    assert two.step()
+    assert two.since == world.clock.now()
+
+
+@pytest.mark.parametrize(
+    ("note", "since"),
+    [
+        ("2026-01-01T00:00:00Z/1", "2026-01-01T00:00:00Z"),
+        ("2126-01-01T00:00:00Z/1", ""),
+        ("2026-01-01T00:00:00Z/0", ""),
+        ("2026-01-01T00:00:00Z", ""),
+        ("yesterday/1", ""),
+        ("/1", ""),
+    ],
+)
+def test_a_note_that_cannot_be_true_counts_as_none(note: str, since: str) -> None:
+    """As of a lease of an earlier version, or one that a person has edited."""
+    world = World(start=datetime(2026, 3, 4, 12, tzinfo=UTC))
+    world.kube.put_lease("default", NAME, Lease("", transitions=1, annotations={labels.LEADING_SINCE: note, "a": "b"}))
+    one = candidate(world, "one")
+    assert one.step()
+    assert one.since is not None
+    assert rfc3339(one.since) == (since or "2026-03-04T12:00:00Z")
+    assert lease(world).annotations["a"] == "b"

@@ -112,7 +112,7 @@ def test_each_annotation_of_kerf_is_listed_or_for_users() -> None:
         value for value in vars(labels).values() if isinstance(value, str) and value.startswith(f"{labels.KERF}/")
     }
     for_users = {key for key in FOR_USERS if key.startswith(f"{labels.KERF}/")}
-    of_others = {labels.RECONCILE_ID, labels.KUBERNETES_VERSION}  # of Events, and of Leases
+    of_others = {labels.RECONCILE_ID, labels.KUBERNETES_VERSION, labels.LEADING_SINCE}  # of Events, and of Leases
     assert of_kerf - set().union(*WRITTEN.values()) == for_users | of_others
 
 

@@ -1,0 +1,34 @@
+"""Whether this process may act, and since when Kerf does: by its own lease, and by those of other controllers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from reconciler.ports import Clock
+from reconciler.runtime.karpenter import KarpenterLeases
+from reconciler.runtime.leader import Leader
+
+
+class Leading:
+    """`leader` is None without leader election. Any thread may ask."""
+
+    def __init__(self, leader: Leader | None, karpenter: KarpenterLeases, clock: Clock) -> None:
+        self._leader, self._karpenter, self._clock, self._began = leader, karpenter, clock, clock.now()
+
+    def has_lease(self) -> bool:
+        """Whether no other replica may act."""
+        return self._leader is None or self._leader.may_act()
+
+    def may_act(self) -> bool:
+        """Whether neither another replica nor another controller may act."""
+        return self.has_lease() and self._karpenter.may_act()
+
+    def since(self) -> datetime | None:
+        """Since when Kerf leads with no other controller in between; None while this process may not act.
+
+        Without leader election nothing is stored, and it is when this process began.
+        """
+        if not self.may_act():
+            return None
+        since = self._began if self._leader is None else self._leader.since
+        return None if since is None else max(since, self._karpenter.last_led(self._clock.now()))

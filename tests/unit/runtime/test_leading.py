@@ -1,0 +1,119 @@
+"""Whether this process may act, and since when Kerf does, beside other controllers' leases."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from api import labels
+from reconciler.model.instants import ALWAYS
+from reconciler.ports import Forbidden, Lease
+from reconciler.runtime.karpenter import KarpenterLeases
+from reconciler.runtime.leader import Leader, own_identity
+from reconciler.runtime.leading import Leading
+from reconciler.runtime.leases import LeaseName, leading_note
+from reconciler.runtime.looking import stored_since
+from reconciler.sandbox.world import World
+
+OWN, THEIRS = LeaseName("default"), LeaseName("kube-system")
+
+
+class Process:
+    """A controller that vies for its own lease, and gives way to Karpenter's."""
+
+    def __init__(self, world: World, *, elected: bool = True) -> None:
+        self._world = world
+        self.leader = Leader(world.kube, world.clock, *_address(OWN), own_identity()) if elected else None
+        self.karpenter = KarpenterLeases(world.kube, world.clock, {OWN, THEIRS}, OWN if elected else None)
+        self.leading = Leading(self.leader, self.karpenter, world.clock)
+
+    def since(self, seconds: int = 0) -> datetime | None:
+        """Since when Kerf leads, after so many seconds of both threads."""
+        for number in range(seconds + 1):
+            if self.leader is not None:
+                self.leader.step()
+            self.karpenter.step()
+            if number < seconds:
+                self._world.clock.sleep(1)
+        return self.leading.since()
+
+
+def _address(name: LeaseName) -> tuple[str, str]:
+    return name.namespace, name.name
+
+
+def renew(world: World) -> None:
+    """Karpenter does."""
+    known = world.kube.get_lease(*_address(THEIRS))
+    version, now = ("" if known is None else known.resource_version), world.clock.now()
+    world.kube.put_lease(*_address(THEIRS), Lease("karpenter-0_1", now, now, 15, resource_version=version))
+
+
+def test_kerf_leads_since_it_took_its_lease() -> None:
+    world = World()
+    one, began = Process(world), world.clock.now()
+    assert one.leading.since() is None
+    assert one.since() == began
+    assert one.since(seconds=20) == began
+
+
+def test_while_karpenter_leads_kerf_does_not_and_its_time_begins_when_that_ends() -> None:
+    world = World()
+    one = Process(world)
+    one.since()
+    world.clock.sleep(100)
+    renew(world)
+    left = world.clock.now()
+    assert one.since() is None
+    assert not one.leading.may_act()
+    assert one.leading.has_lease()
+    assert one.since(seconds=16) == left
+    assert Process(world).since() is None  # another replica
+
+
+def test_another_process_knows_when_karpenter_led_last() -> None:
+    """It had another lease, whose transitions Kerf's own does not count."""
+    world = World()
+    one = Process(world)
+    began = one.since()
+    world.clock.sleep(3600)
+    renew(world)
+    left = world.clock.now()
+    world.clock.sleep(3600)
+    assert one.leader is not None
+    one.leader.release()
+    two = Process(world)
+    assert began is not None
+    assert began < left
+    assert two.since(seconds=16) == left
+
+
+def test_without_election_it_is_since_the_process_began() -> None:
+    world = World()
+    one, began = Process(world, elected=False), world.clock.now()
+    world.clock.sleep(50)
+    assert one.since() == began
+
+
+def test_a_renewal_that_is_stamped_ahead_counts_as_now() -> None:
+    world = World()
+    ahead = world.clock.now() + timedelta(days=9)
+    world.kube.put_lease(*_address(THEIRS), Lease("", ahead, ahead))
+    assert Process(world).since() == world.clock.now()
+
+
+def test_what_is_stored_is_found_by_who_only_looks() -> None:
+    world, since = World(), datetime.fromisoformat("2026-02-01T00:00:00Z")
+    places = [OWN, THEIRS, LeaseName("elsewhere")]
+    assert stored_since(world.kube, places) is None
+    notes = {labels.LEADING_SINCE: leading_note(since, 0)}
+    world.kube.put_lease(*_address(OWN), Lease("x", annotations=notes))
+    assert stored_since(world.kube, places) == since
+    assert since > ALWAYS
+
+
+def test_leases_that_may_not_be_read_say_nothing() -> None:
+    class Refusing:
+        def get_lease(self, namespace: str, name: str) -> Lease | None:
+            raise Forbidden(f"{namespace}/{name}")
+
+    assert stored_since(Refusing(), [OWN]) is None
