@@ -84,12 +84,16 @@ class Requirement:
         return None if self.lte is not None and number > self.lte else str(number)
 
     def entries(self) -> list[dict[str, object]]:
-        """As manifest entries (two when both bounds are set), values sorted."""
+        """As manifest entries (two when both bounds are set), values sorted.
+
+        Bounds are written as Gt and Lt, which every release of the API knows (Gte and Lte came with Karpenter 1.9). A
+        bound that every integer of a label is within is left out: a label's value has no sign, and 64 bits.
+        """
         rows: list[dict[str, object]] = []
-        if self.gte is not None:
-            rows.append({"key": self.key, "operator": GTE, "values": [str(self.gte)]})
-        if self.lte is not None:
-            rows.append({"key": self.key, "operator": LTE, "values": [str(self.lte)]})
+        if self.gte is not None and self.gte > 0:
+            rows.append({"key": self.key, "operator": GT, "values": [str(self.gte - 1)]})
+        if self.lte is not None and self.lte < _MAX_INT:
+            rows.append({"key": self.key, "operator": LT, "values": [str(self.lte + 1)]})
         if self.values and rows:
             rows.append({"key": self.key, "operator": NOT_IN, "values": sorted(self.values)})
         if not rows:

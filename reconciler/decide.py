@@ -14,6 +14,7 @@ from reconciler.disruption.methods import METHODS, Method
 from reconciler.lifecycle.foreseen import prepare
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model import ends
+from reconciler.model.kept import of_use
 from reconciler.model.memory import Memory
 from reconciler.model.plan import INTERNAL_ERROR, Action, PatchObject, Plan, Reason, Refusal, joined
 from reconciler.model.snapshot import Snapshot
@@ -36,7 +37,8 @@ def decide(snapshot: Snapshot, memory: Memory | None = None, methods: Sequence[M
     plan += _asked("launches to come", lambda: prepare(snapshot, plan.foreseen), snapshot)
     if turn.refusals:
         plan += Plan(refusals=turn.refusals, next_due=snapshot.now + snapshot.settings.disruption_period)
-    return replace(plan, actions=_one_guarded_write_per_object(ends.noted(snapshot, plan.actions)))
+    actions = of_use(ends.noted(snapshot, plan.actions), snapshot.dropped_fields)
+    return replace(plan, actions=_one_guarded_write_per_object(actions))
 
 
 def _replaced(plan: Plan) -> frozenset[str]:

@@ -37,6 +37,7 @@ from reconciler.model.instance_type import Catalogue, Offering, OfferingKey
 from reconciler.model.instants import ALWAYS
 from reconciler.model.inventory import Inventory
 from reconciler.model.journal import Journal
+from reconciler.model.kept import Field
 from reconciler.model.launch_marks import LaunchMark
 from reconciler.model.overlays import PoolKey
 from reconciler.model.pdbs import Budget, Selectors
@@ -249,6 +250,8 @@ class Snapshot:
     #: The candidates for disruption for which the latest plan had no work left: the method, and the key of
     #: `state_nodes`.
     candidates_left_over: frozenset[tuple[str, str]] = field(default=frozenset(), metadata=NOT_FOR_STEPS)
+    #: Fields that the API server dropped from a write a while ago: another write of nothing else would be of no use.
+    dropped_fields: frozenset[Field] = field(default=frozenset(), metadata=WHOLE)
     #: By name of a Node: when its taints, labels or allocatable resources were last seen to change; for some minutes.
     node_changed_at: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
     #: What is being done right now, by lane: asked of the API server or of EC2, and not answered yet.

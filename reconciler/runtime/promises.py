@@ -1,4 +1,5 @@
-"""The short memory of what was decided lately: nodes that pods are expected on, deeds that do not show yet."""
+"""The short memory of what was decided lately: nodes that pods are expected on, deeds that do not show yet, and writes
+that the API server did not keep."""
 
 from __future__ import annotations
 
@@ -6,10 +7,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from reconciler.model.plan import Nomination, Plan
+from reconciler.model.kept import Field, dropped
+from reconciler.model.plan import Nomination, PatchObject, Plan
 
 #: While pods wait, passes follow each other faster than this, and each replaces the promises of the one before.
 PROMISES_KEPT: Final = timedelta(minutes=1)
+#: A field that was not kept is written again after this time: the schema may have been upgraded meanwhile.
+NOT_KEPT_FOR: Final = timedelta(minutes=30)
 
 
 class Promises:
@@ -23,6 +27,7 @@ class Promises:
         #: The candidates for disruption for which the latest plan had no work left, by method and key of `state_nodes`.
         self.candidates_left_over: frozenset[tuple[str, str]] = frozenset()
         self._settling: dict[tuple[str, str], datetime] = {}
+        self._dropped: dict[Field, datetime] = {}
 
     def planned(self, plan: Plan) -> None:
         """Take in the nominations of a plan, the candidates that it left over, and the plan itself when it served the
@@ -46,6 +51,7 @@ class Promises:
             "unread_since": self.latest.unread_since,
             "left_over": self.latest.left_over,
             "candidates_left_over": self.candidates_left_over,
+            "dropped_fields": frozenset(self._dropped),
         }
 
     def drop(self, target: str) -> None:
@@ -60,6 +66,11 @@ class Promises:
         """The instant until which a deed is not asked again; None when it may be."""
         return self._settling.get((key, uid))
 
+    def written(self, action: PatchObject, answer: Any, now: datetime) -> None:
+        """The API server accepted a write, and this is the object that it answered with."""
+        for name in dropped(action, answer):
+            self._dropped[name] = now + NOT_KEPT_FOR
+
     def forget_old(self, now: datetime) -> None:
         """Drop every promise whose time is over."""
         for target in [t for t, until in self.nominated.items() if until <= now]:
@@ -68,11 +79,14 @@ class Promises:
             self.latest = replace(self.latest, nominations=())
         for key in [k for k, until in self._settling.items() if until <= now]:
             del self._settling[key]
+        for name in [name for name, until in self._dropped.items() if until <= now]:
+            del self._dropped[name]
 
     def set_back(self, by: timedelta) -> None:
         """The clock was set back by so much: every promise lasts as long as before."""
         self.nominated = {target: until - by for target, until in self.nominated.items()}
         self._settling = {key: until - by for key, until in self._settling.items()}
+        self._dropped = {name: until - by for name, until in self._dropped.items()}
         self.latest = replace(
             self.latest,
             nominations=tuple(_earlier(one, by) for one in self.latest.nominations),

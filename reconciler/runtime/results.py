@@ -116,6 +116,7 @@ def _(action: PatchObject, done: Done, state: State) -> None:
             state.drop(action.ref, done.at, known.metadata.uid)
     elif done.value is not None:
         state.put(kinds.BY_NAME[action.ref.kind], done.value, done.at)
+        state.promises.written(action, done.value, done.at)
 
 
 @_succeeded.register

@@ -111,7 +111,7 @@ class State:
         self._listed, self._shifts = set[str](), ZonalShifts()
         self._ailments = Ailments(ailing)
         self._interruptions = Interruptions(interpret)
-        self._promises, self._accounts = Promises(), NO_ACCOUNTS
+        self.promises, self._accounts = Promises(), NO_ACCOUNTS
         self._now = datetime.min.replace(tzinfo=UTC)
         self._restless: set[str] = set()
 
@@ -147,7 +147,7 @@ class State:
         back, self._now = max(self._now, now) - now, now
         if back <= timedelta(0):
             return
-        short = (self.batch, self.evictions, self.actions, self.fleet, self._promises, self.marks)
+        short = (self.batch, self.evictions, self.actions, self.fleet, self.promises, self.marks)
         for kept in (*short, self.catalogues, self.inventories, self._node_changes, self._interruptions):
             kept.set_back(back)
         self.proposals = ()
@@ -289,7 +289,7 @@ class State:
         until somebody has looked where the pod may go, that is not an empty node."""
         until = now + self.settings.batch_max + LOOKED_AT_WITHIN
         for claim in self.cluster.claims_of(node_name):
-            self._promises.expect(claim.name, until)
+            self.promises.expect(claim.name, until)
 
     def _noticed_node(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """The pods of a node that is going want places elsewhere, and those that are expected on one that is gone."""
@@ -314,7 +314,7 @@ class State:
         elif (claim := new or old) is not None:
             self.batch.forget(claim.metadata.uid)
         if new is None and old is not None:
-            self._promises.drop(old.name)
+            self.promises.drop(old.name)
         if new is not None and (node := self._objects(kinds.NODE).get(new.status.node_name)) is not None:
             self.catalogues.learned.seen(new, node, now)
 
@@ -336,18 +336,18 @@ class State:
             self.batch.served(now, again=bool(plan.left_over))
         if plan.accounts is not None:
             self._accounts = plan.accounts
-        self._promises.planned(plan)
+        self.promises.planned(plan)
 
     def message_deleted(self, message_id: str) -> None:
         self._interruptions.deleted(message_id)
 
     def settle(self, key: str, uid: str, until: datetime) -> None:
         """An action was accepted; it is not asked again until then, though the watch may not show it yet."""
-        self._promises.settle(key, uid, until)
+        self.promises.settle(key, uid, until)
 
     def held_until(self, key: str, uid: str, subjects: tuple[str, ...], now: datetime) -> datetime | None:
         """Until when an action must wait: it was accepted a moment ago, or failed and is being left alone."""
-        waits = [self._promises.settles(key, uid)]
+        waits = [self.promises.settles(key, uid)]
         waits += [table.until(subject) for subject in subjects for table in (self.evictions, self.actions)]
         return max((until for until in waits if until is not None and until > now), default=None)
 
@@ -380,8 +380,8 @@ class State:
             interruptions=self._interruptions.at(now),
             inventories=self.inventories.told(),
             batch=self.batch.at(now),
-            nominated_until=MappingProxyType(self._promises.nominated),
-            **self._promises.facts,
+            nominated_until=MappingProxyType(self.promises.nominated),
+            **self.promises.facts,
             node_changed_at=self._node_changes.at(now),
             under_way=self.under_way,
             fresh_at=MappingProxyType(self.freshness.at),
@@ -395,6 +395,6 @@ class State:
         return by_name(self._shifts.at(now), self.catalogues.facts.values())
 
     def _forget_old(self, now: datetime) -> None:
-        self._promises.forget_old(now)
+        self.promises.forget_old(now)
         self.freshness.forget_later_than(now)
         self.proposals = tuple(p for p in self.proposals if p.made_at and now - p.made_at <= PROPOSALS_KEPT)

@@ -80,6 +80,12 @@ CONTROLLER: Final = (
     ),
     histogram("kerf_tick_duration_seconds", "", "One look at everything: snapshot and decision.", OWN, buckets=TICKS),
     counter("kerf_actions_total", "action outcome", "Actions performed, by how they went.", OWN),
+    counter(
+        "kerf_fields_not_kept_total",
+        "kind field",
+        "Fields that the API server dropped from a write, as the served definition does not have them.",
+        OWN,
+    ),
     counter("kerf_errors_total", "where", "Errors that a tick, a watch or a poll ran into.", OWN),
     counter(
         "kerf_events_total",

@@ -175,6 +175,7 @@ class Metrics:
     def _others(self) -> None:
         self.ticks = self._histogram("kerf_tick_duration_seconds")
         self.actions = self._counter("kerf_actions_total")
+        self.not_kept = self._counter("kerf_fields_not_kept_total")
         self.errors = self._counter("kerf_errors_total")
         self.events = self._counter("kerf_events_total")
         self.promised, self.realised, self.lost = (

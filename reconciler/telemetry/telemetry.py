@@ -17,6 +17,7 @@ from api.v1.nodepool import NodePool
 from reconciler.disruption import interruption
 from reconciler.model import kinds, overlays
 from reconciler.model.accounts import Measured
+from reconciler.model.kept import dropped
 from reconciler.model.objects import Node
 from reconciler.model.plan import (
     INTERNAL_ERROR,
@@ -252,6 +253,8 @@ class Telemetry(Troubles):
         self.series.markets.done(action, value, error if outcome not in FINE else None)
         if outcome == "ok":
             self._came_off(action, verb, known)
+            if isinstance(action, PatchObject) and value is not None:
+                self._kept(action, (name for _, name, _ in dropped(action, value)))
         elif outcome not in _QUIET:
             self._failed(action, verb, outcome, error, known)
 
@@ -281,6 +284,13 @@ class Telemetry(Troubles):
                     dedupe_seconds=_STUCK_TOLD_SECONDS,
                 )
             )
+
+    def _kept(self, action: PatchObject, missing: Iterable[str]) -> None:
+        """The served definition lacks a field: once for the kind, however many objects and values there are."""
+        for name in missing:
+            self.metrics.not_kept.labels(action.ref.kind, name).inc()
+            about_it = {"kind": action.ref.kind, "field": name, "fix": "upgrade the chart kerf-crd"}
+            self.trouble("a field was not kept", f"{action.ref.kind} {name}", None, same=True, **about_it)
 
     def _came_off(self, action: Action, verb: str, known: Any | None) -> None:
         if isinstance(action, CreateNodeClaim):

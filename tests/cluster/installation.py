@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -55,7 +55,8 @@ class Installation:
     With `proxied` the controllers reach both the API server and AWS through `proxy`, and nobody else does. With
     `kept_running` a process that ends by itself is started again, as by a kubelet (while somebody waits, see `wait`).
     `values` are further values of the chart. The boots of instances differ by up to `uneven_seconds`. Without
-    `controller` the charts are installed and the webhook runs, but no controller, and there is no AWS.
+    `controller` the charts are installed and the webhook runs, but no controller, and there is no AWS. Files of
+    `definitions` are applied instead of the chart `kerf-crd`.
     """
 
     def __init__(
@@ -70,11 +71,12 @@ class Installation:
         values: Mapping[str, str] = {},
         uneven_seconds: float = 0.0,
         controller: bool = True,
+        definitions: Sequence[Path] = (),
     ) -> None:
         self.control_plane, self._folder, self._webhook, self._values = control_plane, folder, webhook, values
         self.aws = MotoAws(cluster_name=CLUSTER_NAME, describe_delay=3.0, families=families)
         self._proxied, self._kept_running, self._uneven_seconds = proxied, kept_running, uneven_seconds
-        self._controller = controller
+        self._controller, self._definitions = controller, definitions
         #: The processes that have ended by themselves, one entry each time.
         self.ended: list[str] = []
         self._restarts: dict[str, float] = {}
@@ -137,7 +139,10 @@ class Installation:
         return {**values, **(outside if self._webhook else inside)}
 
     def _install_charts(self, values: Mapping[str, str]) -> None:
-        self._install("kerf-crd")
+        if self._definitions:
+            self.kubectl("apply", "--server-side", *(f"--filename={path}" for path in self._definitions))
+        else:
+            self._install("kerf-crd")
         self._install("kerf", *(f"--set-string={path}={value}" for path, value in values.items()))
 
     def _install(self, chart: str, *flags: str) -> None:

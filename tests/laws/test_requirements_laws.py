@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -72,8 +73,11 @@ def test_any_value_is_one_of_them(a: Requirement) -> None:
 
 @given(combined())
 def test_manifest_entries_read_back_as_the_same(a: Requirement) -> None:
+    """But for a lower bound of 0 or less: every integer that is a label's value is above it."""
     entries = tuple(decode(Entry, e) for e in a.entries())
-    assert parse_entries(entries) == Requirements([a])
+    wanted = replace(a, gte=None) if a.gte is not None and a.gte <= 0 else a
+    assert parse_entries(entries) == Requirements([wanted])
+    assert not {"Gte", "Lte"} & {entry.operator for entry in entries}
 
 
 @given(st.lists(combined(), min_size=1, max_size=4))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from api.v1.ec2nodeclass import MetadataOptions
-from api.v1.meta import ObjectMeta
+from api.v1.ec2nodeclass import EC2NodeClass, MetadataOptions
+from api.v1.meta import ObjectMeta, decode
+from api.v1.nodepool import NodePool
 from reconciler.model import kinds
 from reconciler.model.cloud import (
     FleetError,
@@ -24,6 +25,7 @@ from reconciler.model.cloud import (
     Override,
 )
 from reconciler.model.inventory import TEMPLATE, Resource
+from reconciler.model.kept import dropped, of_use
 from reconciler.model.kinds import Ref
 from reconciler.model.objects import Node, Pod, PodCondition, PodSpec, PodStatus
 from reconciler.model.plan import (
@@ -41,6 +43,7 @@ from reconciler.model.plan import (
 from reconciler.model.settings import Settings
 from reconciler.ports import AlreadyGone, Conflict, EvictionBlocked, Forbidden, Throttled, Unavailable, WorldChanged
 from reconciler.runtime.inbox import Changed, Described, Done, Listed, Received, Removed, Withheld
+from reconciler.runtime.promises import NOT_KEPT_FOR
 from reconciler.runtime.results import SETTLES, TEMPLATE_STAYS, absorb, subject
 from reconciler.runtime.state import State
 
@@ -311,3 +314,58 @@ def test_changes_are_collected_for_the_slow_half() -> None:
     known.take(Changed(kinds.NODE, node("b")), NOW)
     known.take(Removed(kinds.NODE, "", "a", "uid-a"), NOW)
     assert known.changes == {Ref("Node", "", "a"): None, Ref("Node", "", "b"): node("b")}
+
+
+# --- what the API server does not keep --------------------------------------------------------------------------
+def status_of(pool_: NodePool, **status: Any) -> PatchObject:
+    return PatchObject(
+        reason=WHY, verb="UpdatePoolStatus", ref=kinds.ref(pool_), patch={"status": status}, subresource="status"
+    )
+
+
+def pool_with(**status: Any) -> NodePool:
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    spec = {"template": {"spec": {"nodeClassRef": ref}}}
+    meta = {"name": "default", "uid": "uid-default", "resourceVersion": "7"}
+    return decode(NodePool, {"metadata": meta, "spec": spec, "status": status})
+
+
+def test_a_field_that_is_not_kept_is_not_written_again_at_once() -> None:
+    known, answer = state(), pool_with(resources={"cpu": "4"})
+    action = status_of(answer, nodes=3, resources={"cpu": "4"})
+    absorb(Done(action, "ok", NOW, answer), known)
+    again = status_of(answer, nodes=3)
+    assert of_use([again], known.snapshot(NOW).dropped_fields) == []
+    assert of_use([again], known.snapshot(NOW + NOT_KEPT_FOR).dropped_fields) == [again]
+
+
+@pytest.mark.parametrize(
+    "patch", [{"nodes": 4}, {"nodes": 3, "resources": {"cpu": "8"}}, {"resources": {"cpu": "4"}}, {"nodes": None}]
+)
+def test_another_value_and_other_fields_are_written(patch: Mapping[str, Any]) -> None:
+    known, answer = state(), pool_with()
+    absorb(Done(status_of(answer, nodes=3), "ok", NOW, answer), known)
+    other = status_of(answer, **patch)
+    assert of_use([other], known.snapshot(NOW).dropped_fields) == [other]
+
+
+def test_a_write_that_was_kept_may_be_repeated() -> None:
+    """As when somebody else changes the field back. A default may be written or not."""
+    known, row = state(), {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    action = status_of(pool_with(), nodes=3, conditions=[{**row, "message": "", "reason": ""}])
+    absorb(Done(action, "ok", NOW, pool_with(nodes=3, conditions=[row])), known)
+    assert of_use([action], known.snapshot(NOW).dropped_fields) == [action]
+
+
+def test_part_of_a_list_that_is_dropped_is_seen() -> None:
+    row = {"id": "cr-0123456789abcdef0", "availabilityZone": "z", "instanceMatchCriteria": "open", "instanceType": "m5"}
+    row |= {"ownerID": "1", "reservationType": "default", "state": "active"}
+    answer = decode(EC2NodeClass, {"metadata": {"name": "a"}, "status": {"capacityReservations": [row]}})
+
+    def names(**more: Any) -> list[str]:
+        patch = {"status": {"capacityReservations": [{**row, **more}]}}
+        action = PatchObject(reason=WHY, verb="UpdateClassStatus", ref=kinds.ref(answer), patch=patch)
+        return [name for _, name, _ in dropped(action, answer)]
+
+    assert names(interruptible=True) == ["status.capacityReservations"]
+    assert names() == []

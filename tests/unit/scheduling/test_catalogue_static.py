@@ -62,7 +62,7 @@ def test_117_a_static_pool_has_so_many_claims() -> None:
     assert len({claim.name for claim in found}) == 4
     for claim in found:
         entries = {e.key: (e.operator, tuple(e.values), e.min_values) for e in claim.spec.requirements}
-        assert entries["tier"] == ("Gte", ("3",), None)
+        assert entries["tier"] == ("Gt", ("2",), None)
         assert entries[labels.INSTANCE_TYPE] == ("Exists", (), 2)
         assert labels.CAPACITY_TYPE not in entries
 

@@ -67,7 +67,7 @@ def test_a_claim_is_complete() -> None:
     assert spec.expire_after == "24h"
     rows = {e.key: (e.operator, e.values) for e in spec.requirements}
     assert rows[labels.CAPACITY_TYPE] == ("In", ("on-demand",))
-    assert rows["tier"] == ("Gte", ("3",))
+    assert rows["tier"] == ("Gt", ("2",))
     assert rows[labels.ZONE] == ("In", ("z3",))
     assert set(rows[labels.INSTANCE_TYPE][1]) == set(solution.new_nodes[0].instance_types)
     assert labels.HOSTNAME not in rows

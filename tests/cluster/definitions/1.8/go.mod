@@ -1,0 +1,9 @@
+// Where Karpenter's definitions of release 1.8 come from; no program is built of it.
+module kerf.invalid/tests/cluster/definitions/1.8
+
+go 1.22
+
+require (
+	github.com/aws/karpenter-provider-aws v1.8.2
+	sigs.k8s.io/karpenter v1.8.0
+)
