@@ -28,6 +28,7 @@ from reconciler.runtime.leading import Leading
 from reconciler.runtime.leases import LeaseName
 from reconciler.runtime.loudness import Loudness
 from reconciler.runtime.options import Options
+from reconciler.runtime.preflight import served
 from reconciler.runtime.settings import DEFAULT, Effective, SettingsError
 from reconciler.runtime.status import Replica, Status
 from reconciler.telemetry import build, libraries
@@ -170,7 +171,8 @@ class Process:
         return 1 if lost or self._broken else 0
 
     def _say_what_is_special(self) -> None:
-        """Settings of which an operator should know that they were understood, and how far they go."""
+        """What an operator should know of settings and definitions: that they were understood, and how far they go."""
+        served.report(self._kube, self._log)
         if rows := self._options.scheduler_config:
             told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
             self._log.info("default spread constraints apply to pods that have none", constraints=told)

@@ -14,6 +14,7 @@ from reconciler.model.kinds import Kind
 from reconciler.model.settings import Settings
 from reconciler.ports import AlreadyGone, Forbidden, Invalid, Listing, PortError
 from reconciler.runtime.connecting import version_of
+from reconciler.runtime.preflight import served
 from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 from reconciler.telemetry.logs import silent
 
@@ -55,6 +56,7 @@ def look(kube: Asks, settings: Settings) -> Iterator[Finding]:
     yield _version(told)
     readable = [finding for kind in kinds.watched(settings) for finding in _kind(kube, kind)]
     yield from readable
+    yield from served.look(kube)
     for group, resource, verb in writes(settings):
         yield from _right(kube, group, resource, verb)
     if not any(finding.how == WRONG for finding in readable):

@@ -37,6 +37,8 @@ class Server:
             text = f"{given['verb']} {given['resource']}{sub}"
             self.asked.append(text)
             return {"status": {"allowed": text not in self.denied}}
+        if path.startswith("/openapi/"):
+            return {"components": {"schemas": {}}}
         if self.missing and self.missing in path:
             raise AlreadyGone(path)
         if self.unreadable and self.unreadable in path:
