@@ -4,7 +4,8 @@ A proxy or a broken endpoint may answer 200 with a page of HTML, an error docume
 body as an answer in which every list is empty. Kerf acts on an empty list of instances, so such an answer is a failure.
 
 Two checks, on every call of every client. Before the SDK parses a body: its outermost element is the operation's own,
-or it is a JSON object that is no error. After that: the fields that AWS always sends are there, if empty.
+or it is a JSON object that is no error and has the types of the service's model. After that: the fields that AWS always
+sends are there, if empty, and each object has its name.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ ALWAYS: Final[Mapping[str, str]] = MappingProxyType(
         "DescribeSecurityGroups": "SecurityGroups",
         "DescribeSpotPriceHistory": "SpotPriceHistory",
         "DescribeSubnets": "Subnets",
+        "GetCallerIdentity": "Arn",
         "GetInstanceProfile": "InstanceProfile",
         "GetManagedResource": "zonalShifts",
         "GetParameter": "Parameter",
@@ -50,6 +52,38 @@ ALWAYS: Final[Mapping[str, str]] = MappingProxyType(
         "ListInstanceProfiles": "InstanceProfiles",
         "TerminateInstances": "TerminatingInstances",
     }
+)
+
+#: By operation, a list that is in an answer only if it has objects.
+_SOMETIMES: Final[Mapping[str, str]] = MappingProxyType(
+    {"DeleteMessageBatch": "Successful", "ReceiveMessage": "Messages"}
+)
+#: By operation, the name or ID that each object of its field has.
+NAMED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DeleteMessageBatch": "Id",
+        "DescribeCapacityReservations": "CapacityReservationId",
+        "DescribeCluster": "name",
+        "DescribeImages": "ImageId",
+        "DescribeInstanceStatus": "InstanceId",
+        "DescribeInstanceTypeOfferings": "InstanceType",
+        "DescribeInstanceTypes": "InstanceType",
+        "DescribeLaunchTemplates": "LaunchTemplateName",
+        "DescribePlacementGroups": "GroupId",
+        "DescribeSecurityGroups": "GroupId",
+        "DescribeSpotPriceHistory": "InstanceType",
+        "DescribeSubnets": "SubnetId",
+        "GetInstanceProfile": "InstanceProfileName",
+        "GetManagedResource": "appliedStatus",
+        "GetParameter": "Value",
+        "ListInstanceProfiles": "InstanceProfileName",
+        "ReceiveMessage": "MessageId",
+        "TerminateInstances": "InstanceId",
+    }
+)
+#: By type of a JSON answer's shape, the type of its value. Times and fractions have several.
+_TYPES: Final[Mapping[str, type]] = MappingProxyType(
+    {"boolean": bool, "integer": int, "list": list, "long": int, "map": dict, "string": str, "structure": dict}
 )
 
 
@@ -83,9 +117,9 @@ def _before(operation_model: Any, response_dict: dict[str, Any], **_: Any) -> No
         if protocol == "query" and operation_model.output_shape is not None:
             _check_result(operation, body, str(operation_model.output_shape.serialization.get("resultWrapper", "")))
     elif protocol in ("json", "rest-json"):
-        fields = _fields(operation_model.output_shape)
-        if body or fields:  # where an answer can have content, also an empty answer is an object
-            _check_object(operation, body, fields)
+        shape = operation_model.output_shape
+        if body or _fields(shape):  # where an answer can have content, also an empty answer is an object
+            _check_object(operation, body, shape)
 
 
 def _is_error(protocol: str, body: bytes) -> bool:
@@ -127,24 +161,49 @@ def _check_result(operation: str, body: bytes, wrapper: str) -> None:
         raise UnexpectedAnswer(operation=operation, problem=f"it has no {wrapper}")
 
 
-def _fields(shape: Any) -> frozenset[str]:
-    """The names of the fields that an answer can have."""
+def _fields(shape: Any) -> Mapping[str, Any]:
+    """The shapes of the fields of a structure, by name; None has none."""
     members = shape.members if shape is not None else {}
-    return frozenset(one.serialization.get("name", name) for name, one in members.items())
+    return {one.serialization.get("name", name): one for name, one in members.items()}
 
 
-def _check_object(operation: str, body: bytes, fields: frozenset[str]) -> None:
+def _check_object(operation: str, body: bytes, shape: Any) -> None:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise UnexpectedAnswer(operation=operation, problem=f"it is not JSON: {error}") from error
     if not isinstance(content, dict) or "__type" in content:
         raise UnexpectedAnswer(operation=operation, problem="it is no JSON object, or an error")
-    if content and not fields & content.keys():
+    fields = _fields(shape)
+    if content and not fields.keys() & content.keys():
         raise UnexpectedAnswer(operation=operation, problem=f"it has no field of the answer, but {min(content)!r}")
+    wrong = next((name for name, one in fields.items() if not _fits(content.get(name), one)), None)
+    if wrong is not None:
+        raise UnexpectedAnswer(operation=operation, problem=f"its {wrong} has another type than in the service's model")
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether a JSON value, and all within it, has the type of a shape; null stands for a field that is not there."""
+    if value is None:
+        return True
+    has_type = isinstance(value, _TYPES.get(shape.type_name, object))
+    if not has_type:
+        return False
+    if shape.type_name == "list":
+        return all(one is not None and _fits(one, shape.member) for one in value)
+    if shape.type_name == "map":
+        return all(_fits(one, shape.value) for one in value.values())
+    return shape.type_name != "structure" or all(_fits(value.get(name), one) for name, one in _fields(shape).items())
 
 
 def _after(http_response: Any, parsed: Mapping[str, Any], model: Any, **_: Any) -> None:
-    field = ALWAYS.get(model.name)
-    if http_response.status_code < 300 and field is not None and parsed.get(field) is None:
-        raise UnexpectedAnswer(operation=model.name, problem=f"it has no {field}")
+    operation = model.name
+    if http_response.status_code >= 300:
+        return
+    always, field = ALWAYS.get(operation), ALWAYS.get(operation) or _SOMETIMES.get(operation, "")
+    found = parsed.get(field)
+    if always is not None and found in (None, ""):
+        raise UnexpectedAnswer(operation=operation, problem=f"it has no {always}")
+    name, objects = NAMED.get(operation), found if isinstance(found, list) else [found]
+    if name is not None and not all(one.get(name) for one in objects if one is not None):
+        raise UnexpectedAnswer(operation=operation, problem=f"one of its {field} has no {name}")

@@ -37,6 +37,8 @@ _PLACED: Final = {
     "GroupId": "groupId",
     "PartitionNumber": "partitionNumber",
 }
+#: Fields that every instance has.
+_ALWAYS: Final = ("InstanceId", "InstanceType", "State", "LaunchTime")
 
 Row = dict[str, Any]
 
@@ -74,7 +76,7 @@ def parse(body: bytes, give_way: GiveWay = at_once) -> tuple[list[Row] | None, s
             token = part.text or ""
         elif _name(part) == "reservationSet":
             items = (item for reservation in part for item in _instances(reservation))
-            rows = [*(rows or ()), *(_row(item) for item in in_steps(items, give_way, ROWS))]
+            rows = [*(rows or ()), *(_complete(item) for item in in_steps(items, give_way, ROWS))]
     return rows, token
 
 
@@ -91,7 +93,20 @@ def _page(body: bytes, give_way: GiveWay) -> Element:
 
 
 def _instances(reservation: Element) -> list[Element]:
-    return [item for part in reservation if _name(part) == "instancesSet" for item in part]
+    sets = [part for part in reservation if _name(part) == "instancesSet"]
+    if not sets:
+        raise UnexpectedAnswer(operation=_OPERATION, problem="one of its reservations has no instancesSet")
+    return [item for part in sets for item in part]
+
+
+def _complete(item: Element) -> Row:
+    try:
+        row = _row(item)
+    except ValueError as error:
+        raise UnexpectedAnswer(operation=_OPERATION, problem=str(error)) from error
+    if missing := [name for name in _ALWAYS if not row.get(name)]:
+        raise UnexpectedAnswer(operation=_OPERATION, problem=f"one of its instances has no {missing[0]}")
+    return row
 
 
 def _row(item: Element) -> Row:

@@ -24,6 +24,7 @@ MOST_AT_ONCE: Final = 500
 FETCHING_SECONDS: Final = 3.0
 #: A message that was received and not deleted comes again after this long.
 VISIBILITY_SECONDS: Final = 20
+_UNANSWERED: Final = Unavailable("sqs:DeleteMessage: the answer does not name the message")
 
 
 class Queue:
@@ -76,8 +77,10 @@ class Queue:
         entries = [{"Id": str(number), "ReceiptHandle": receipt} for number, receipt in enumerate(receipts)]
         with translated("sqs:DeleteMessage"):
             answer = self._sqs().delete_message_batch(QueueUrl=self._address(), Entries=entries)
-        failed = {row["Id"]: row for row in answer.get("Failed", ())}
-        return {entry["ReceiptHandle"]: _failure(failed.get(entry["Id"])) for entry in entries}
+        failed = {row["Id"]: _failure(row) for row in answer.get("Failed", ())}
+        done = dict.fromkeys(row["Id"] for row in answer.get("Successful", ()))
+        outcomes = {**done, **failed}
+        return {entry["ReceiptHandle"]: outcomes.get(entry["Id"], _UNANSWERED) for entry in entries}
 
     def _sqs(self) -> Any:
         return self._clients.get("sqs", extra_read_seconds=self._wait_seconds)
@@ -89,10 +92,8 @@ class Queue:
         return self._url
 
 
-def _failure(row: Any | None) -> PortError | None:
-    """What SQS has against one message of several."""
-    if row is None:
-        return None
+def _failure(row: Any) -> PortError:
+    """The reason for which SQS keeps one message of several."""
     words = f"sqs:DeleteMessage: {row.get('Code', '')}: {row.get('Message', '')}"
     return AlreadyGone(words) if row.get("SenderFault") else Unavailable(words)
 

@@ -72,17 +72,37 @@ def _products(pricing: Any, region: str, offer: Mapping[str, str]) -> list[str]:
 
 
 def on_demand_prices(products: Iterable[str], currency: str = "USD") -> dict[str, int]:
-    """The lowest non-zero price of each type in a list of products (JSON texts of the Price List service)."""
+    """The lowest non-zero price of each type in a list of products (JSON texts of the Price List service).
+
+    Raises Unavailable for a text that is no product.
+    """
     prices: dict[str, int] = {}
     for text in products:
-        product = json.loads(text)
-        name = product.get("product", {}).get("attributes", {}).get("instanceType", "")
-        for term in product.get("terms", {}).get("OnDemand", {}).values():
-            for dimension in term.get("priceDimensions", {}).values():
-                price = micro_dollars(dimension.get("pricePerUnit", {}).get(currency, ""))
+        name, terms = _product(text)
+        for term in terms:
+            for dimension in _object(term, "priceDimensions").values():
+                price = micro_dollars(_object(dimension, "pricePerUnit").get(currency, ""))
                 if name and price:
                     prices[name] = min(price, prices.get(name, price))
     return prices
+
+
+def _product(text: str) -> tuple[str, Iterable[Any]]:
+    """The instance type of a product, and its on-demand terms."""
+    try:
+        product = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unavailable(f"pricing:GetProducts: a product is not JSON: {error}") from error
+    name = _object(_object(product, "product"), "attributes").get("instanceType", "")
+    return str(name), _object(_object(product, "terms"), "OnDemand").values()
+
+
+def _object(value: Any, key: str) -> Mapping[str, Any]:
+    """The object under a key, empty without one."""
+    found = value.get(key, {}) if isinstance(value, Mapping) else None
+    if not isinstance(found, Mapping):
+        raise Unavailable(f"pricing:GetProducts: a product has no object {key}")
+    return found
 
 
 def read_spot(ec2: Any) -> dict[tuple[str, str], int]:

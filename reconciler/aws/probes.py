@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from botocore import exceptions as boto
+from botocore.parsers import ResponseParserError
 
 from reconciler.aws.clients import Clients
-from reconciler.aws.errors import translate
+from reconciler.aws.errors import translate, translated
 from reconciler.aws.prices import has_price_list, price_list_region
 from reconciler.ports import PortError
 
@@ -24,10 +25,8 @@ Probe = Callable[[], Any]
 
 def caller(clients: Clients) -> str:
     """The ARN of who we are. Raises PortError."""
-    try:
+    with translated("sts:GetCallerIdentity"):
         return str(clients.get("sts").get_caller_identity()["Arn"])
-    except (boto.BotoCoreError, boto.ClientError) as error:
-        raise translate("sts:GetCallerIdentity", error) from error
 
 
 def reads(clients: Clients, cluster_name: str, *, isolated_vpc: bool) -> Mapping[str, Probe]:
@@ -88,6 +87,6 @@ def outcome(action: str, probe: Probe) -> PortError | None:
         if error.response.get("Error", {}).get("Code") == DRY:
             return None
         return translate(action, error)
-    except boto.BotoCoreError as error:
+    except (boto.BotoCoreError, ResponseParserError) as error:
         return translate(action, error)
     return None

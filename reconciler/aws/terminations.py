@@ -51,10 +51,10 @@ class Terminations:
 
     def _alone(self, id_: str) -> PortError | None:
         try:
-            self._ended([id_])
+            ended = self._ended([id_])
         except PortError as error:
             return error
-        return None
+        return None if id_ in ended else Unavailable(f"ec2:TerminateInstances: the answer does not terminate {id_}")
 
     def _ended(self, ids: Sequence[str]) -> set[str]:
         """Those of which EC2 says that they end."""

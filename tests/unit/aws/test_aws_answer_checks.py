@@ -14,10 +14,12 @@ import boto3
 import pytest
 
 from reconciler.aws import clients as clients_module
-from reconciler.aws.answer_checks import ALWAYS
+from reconciler.aws import instance_rows, probes
+from reconciler.aws.answer_checks import ALWAYS, NAMED, UnexpectedAnswer
 from reconciler.aws.clients import Clients, pages
 from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.errors import translated
+from reconciler.model.cloud import Message
 from reconciler.ports import Forbidden, Invalid, PortError, Throttled, Unavailable
 
 AWS = Path(__file__).resolve().parents[3] / "reconciler" / "aws"
@@ -37,6 +39,7 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "DescribeSecurityGroups": ("ec2", {}),
     "DescribeSpotPriceHistory": ("ec2", {}),
     "DescribeSubnets": ("ec2", {}),
+    "GetCallerIdentity": ("sts", {}),
     "GetInstanceProfile": ("iam", {"InstanceProfileName": "p"}),
     "GetManagedResource": ("arc-zonal-shift", {"resourceIdentifier": "arn:aws:eks:us-west-2:1:cluster/c"}),
     "GetParameter": ("ssm", {"Name": "p"}),
@@ -48,8 +51,8 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
 #: Operations that answer in one piece.
 ONE_PAGE: Final = frozenset(
     {
-        *("CreateFleet", "DescribeCluster", "DescribePlacementGroups", "GetInstanceProfile", "GetManagedResource"),
-        *("GetParameter", "GetQueueUrl", "TerminateInstances"),
+        *("CreateFleet", "DescribeCluster", "DescribePlacementGroups", "GetCallerIdentity", "GetInstanceProfile"),
+        *("GetManagedResource", "GetParameter", "GetQueueUrl", "TerminateInstances"),
     }
 )
 WRONG: Final = {
@@ -202,6 +205,97 @@ def complete(client: Any, operation: str, token: str = "") -> bytes:
     elements = (one.serialization.get("name", name) for name, one in members.items() if one.type_name == "list")
     more = f"<nextToken>{token}</nextToken>" if token else ""
     return f"<{operation}Response>{''.join(f'<{name}/>' for name in elements)}{more}</{operation}Response>".encode()
+
+
+@pytest.mark.parametrize("operation", sorted(NAMED))
+def test_an_object_without_its_name_is_a_failure(endpoint: Endpoint, clients: Clients, operation: str) -> None:
+    service, parameters = ASKED.get(operation) or ("sqs", SPARSE[operation])
+    client = clients.get(service)
+    endpoint.bodies = [unnamed(client, operation)]
+    assert f"has no {NAMED[operation]}" in failure(client, operation, service, parameters)
+
+
+def unnamed(client: Any, operation: str) -> bytes:
+    """An answer whose lists have one empty object each, and whose other objects are empty."""
+    model = client.meta.service_model.operation_model(operation)
+    members = {one.serialization.get("name", name): one for name, one in model.output_shape.members.items()}
+    if model.service_model.resolved_protocol in ("json", "rest-json"):
+        empty = {"list": [{}], "structure": {}}
+        return json.dumps(
+            {name: empty[one.type_name] for name, one in members.items() if one.type_name in empty}
+        ).encode()
+    item = "<member/>" if service_of(model) == "iam" else "<item/>"
+    rows = {"list": item, "structure": ""}
+    text = "".join(f"<{k}>{rows[one.type_name]}</{k}>" for k, one in members.items() if one.type_name in rows)
+    wrapped = f"<{operation}Result>{text}</{operation}Result>" if service_of(model) == "iam" else text
+    return f"<{operation}Response>{wrapped}</{operation}Response>".encode()
+
+
+def service_of(model: Any) -> str:
+    return str(model.service_model.service_name)
+
+
+@pytest.mark.parametrize("value", ["text", 5, [None], {"a": "b"}, [["a"]]], ids=str)
+@pytest.mark.parametrize(
+    "operation", ["DescribeCluster", "GetManagedResource", "GetParameter", "GetProducts", "ReceiveMessage"]
+)
+def test_a_value_of_another_type_is_a_failure(endpoint: Endpoint, clients: Clients, operation: str, value: Any) -> None:
+    service, parameters = ASKED.get(operation) or ("sqs", SPARSE[operation])
+    client = clients.get(service)
+    field = ALWAYS.get(operation, "Messages")
+    endpoint.bodies = [json.dumps({field: value}).encode()]
+    assert operation in failure(client, operation, service, parameters)
+
+
+@pytest.mark.parametrize(
+    "product",
+    ["<html>", "null", "[]", '{"product": null}', '{"product": {}, "terms": []}', '{"terms": {"OnDemand": 5}}'],
+)
+def test_a_product_that_is_none_is_a_failure(endpoint: Endpoint, product: str) -> None:
+    cloud = AwsCloud(cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session())
+    endpoint.bodies = [json.dumps({"PriceList": [product]}).encode()]
+    with pytest.raises(Unavailable, match="GetProducts"):
+        cloud.on_demand_prices()
+
+
+@pytest.mark.parametrize(
+    "reservation",
+    [
+        "<item/>",
+        "<item><instancesSet><item/></instancesSet></item>",
+        "<item><instancesSet><item><instanceId>i-0123456789abcdef0</instanceId></item></instancesSet></item>",
+        "<item><instancesSet><item><launchTime>soon</launchTime></item></instancesSet></item>",
+    ],
+)
+def test_an_instance_without_what_all_have_is_a_failure(reservation: str) -> None:
+    body = f"<DescribeInstancesResponse><reservationSet>{reservation}</reservationSet></DescribeInstancesResponse>"
+    with pytest.raises(UnexpectedAnswer, match="DescribeInstances"):
+        instance_rows.parse(body.encode())
+
+
+def test_an_answer_that_does_not_name_the_instance_terminates_nothing(endpoint: Endpoint) -> None:
+    cloud = AwsCloud(cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session())
+    endpoint.bodies = [b"<TerminateInstancesResponse><instancesSet/></TerminateInstancesResponse>"]
+    with pytest.raises(Unavailable, match="does not terminate i-0123456789abcdef0"):
+        cloud.terminate("i-0123456789abcdef0")
+
+
+def test_an_answer_that_does_not_name_the_message_deletes_nothing(endpoint: Endpoint) -> None:
+    cloud = AwsCloud(
+        cluster_name="c", region=REGION, endpoint_url=endpoint.url, session=session(), interruption_queue="q"
+    )
+    endpoint.bodies, endpoint.asked = [json.dumps({"QueueUrl": endpoint.url}).encode(), b"{}"], 0
+    with pytest.raises(Unavailable, match="does not name the message"):
+        cloud.delete_message(Message("m", "receipt", "", None))
+
+
+def test_preflight_reports_an_answer_that_is_cut_short(endpoint: Endpoint, clients: Clients) -> None:
+    endpoint.bodies = [b"<DescribeSubnetsResponse><subnetSet>"]
+    probe = probes.reads(clients, "c", isolated_vpc=True)["ec2:DescribeSubnets"]
+    assert isinstance(probes.outcome("ec2:DescribeSubnets", probe), Unavailable)
+    endpoint.bodies = [b"<GetCallerIdentityResponse><GetCallerIdentityResult>"]
+    with pytest.raises(Unavailable):
+        probes.caller(clients)
 
 
 @pytest.mark.parametrize("operation", ["DescribeInstances", "GetQueueUrl", "ListInstanceProfiles"])
