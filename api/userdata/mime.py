@@ -63,7 +63,8 @@ def is_archive(text: str) -> bool:
 def split(text: str) -> list[Part]:
     """The leaf parts of a MIME document, each as it is written. Raises ValueError when the document is malformed.
 
-    A last boundary line without its closing `--` is accepted, as Go's multipart reader accepts it (`has_open_end`).
+    A last boundary line without its closing `--` is accepted, as Go's multipart reader accepts it (`has_open_end`). So
+    is an archive within another one without any last boundary line: the boundary of the outer archive ends it.
     """
     parts: list[Part] = []
     nodes = _parsed(text)
@@ -71,7 +72,7 @@ def split(text: str) -> list[Part]:
     for number, node in enumerate(nodes):
         if id(node) in nothing:
             continue
-        if node.defects and not _ends_open(node):
+        if node.defects and not _ends_open(node) and not (number and _unclosed(node)):
             raise ValueError(f"user data is not valid MIME: {_defect(node, number, text)}")
         if not node.is_multipart():
             headers = tuple((name, value) for name, value in node.items() if name.lower() != "mime-version")
@@ -80,16 +81,24 @@ def split(text: str) -> list[Part]:
 
 
 def has_open_end(text: str) -> bool:
-    """Whether the last boundary line of a document, or of an archive within it, lacks the closing `--`."""
-    return any(_ends_open(node) for node in _parsed(text))
+    """Whether a document that can be split, or an archive within it, does not end with its closing boundary line."""
+    return any(map(_unclosed, _parsed(text)))
+
+
+def _unclosed(node: Message[Any, Any]) -> bool:
+    """Whether an archive lacks its closing boundary line, and nothing else."""
+    return [type(one) for one in node.defects] == [errors.CloseBoundaryNotFoundDefect]
 
 
 def _ends_open(node: Message[Any, Any]) -> bool:
-    """Whether the last boundary line of an archive begins one part more, in which nothing is."""
-    if [type(one) for one in node.defects] != [errors.CloseBoundaryNotFoundDefect]:
+    """Whether the last boundary line of an archive begins one part more, with headers at most.
+
+    Go's reader passes over such a part, too.
+    """
+    if not _unclosed(node):
         return False
     *before, last = cast("list[Message[Any, Any]]", node.get_payload())
-    return bool(before) and not last.items() and not last.is_multipart() and not str(last.get_payload()).strip()
+    return bool(before) and not last.is_multipart() and not last.defects and not str(last.get_payload()).strip()
 
 
 def _parsed(text: str) -> list[Message[Any, Any]]:

@@ -36,6 +36,10 @@ def rules(manifest: dict[str, Any]) -> list[str]:
         HEAD.replace('"B"', "B") + SCRIPT + "--B",
         NESTED + "--B\n--A--\n",
         NESTED + "--B\n--A\n",
+        NESTED + "--A--\n",
+        NESTED + "--A",
+        HEAD + SCRIPT + "--B\nContent-Type: text/plain\n",
+        (HEAD + SCRIPT + "--B\nContent-Type: text/plain\n").replace("\n", "\r\n"),
     ],
 )
 def test_a_last_boundary_without_its_dashes_is_accepted_with_a_warning(text: str) -> None:
@@ -48,8 +52,8 @@ def test_a_last_boundary_without_its_dashes_is_accepted_with_a_warning(text: str
 
 @pytest.mark.parametrize(
     "text",
-    [HEAD + SCRIPT, HEAD + SCRIPT + "-B--", HEAD + SCRIPT + "--C", HEAD + "--B", HEAD, NESTED + "--A--\n"],
-    ids=["no boundary at the end", "one dash", "another boundary", "nothing within", "no part", "nested without one"],
+    [HEAD + SCRIPT, HEAD + SCRIPT + "-B--", HEAD + SCRIPT + "--C", HEAD + "--B", HEAD, NESTED, NESTED + "--B--\n"],
+    ids=["none", "one dash", "another boundary", "nothing within", "no part", "none of two", "the inner one alone"],
 )
 def test_an_archive_without_a_boundary_at_the_end_stays_an_error(text: str) -> None:
     assert rules(changed("EC2NodeClass", "spec.userData", text)) == ["KERF-EC2-107"]
