@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -51,14 +52,24 @@ class Bundle:
         return {name: base64.b64encode(pem).decode() for name, pem in parts.items()}
 
     def serves(self, names: tuple[str, ...], now: datetime) -> bool:
-        """Whether it is good for these names, and for long enough."""
+        """Whether it is good for these names, and for long enough, with the key of its certificate."""
         try:
             cert = x509.load_pem_x509_certificate(self.cert)
             alternatives = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except (ValueError, x509.ExtensionNotFound):
+            key = serialization.load_pem_private_key(self.key, None)
+        except (TypeError, ValueError, UnsupportedAlgorithm, x509.ExtensionNotFound):
             return False
         known = set(alternatives.get_values_for_type(x509.DNSName))
-        return known.issuperset(names) and cert.not_valid_after_utc - now > RENEW_BEFORE
+        lasts = cert.not_valid_after_utc - now > RENEW_BEFORE
+        return known.issuperset(names) and lasts and self.trusts and key.public_key() == cert.public_key()
+
+    @property
+    def trusts(self) -> bool:
+        """Whether the CAs are certificates: the API server refuses a configuration with anything else."""
+        try:
+            return bool(x509.load_pem_x509_certificates(self.ca))
+        except ValueError:
+            return False
 
 
 def make(names: tuple[str, ...], now: datetime) -> Bundle:
@@ -160,9 +171,9 @@ class WebhookCertificate:
         if known is not None and known.serves(names, now):
             return known, False
         if secret is not None and not leads:
-            return known, False
+            return (known if known is not None and known.trusts else None), False
         fresh = make(names, now)
-        if known is not None:
+        if known is not None and known.trusts:
             fresh = Bundle(fresh.ca + _first(known.ca), fresh.cert, fresh.key)
         self._secret.write(secret, fresh.data())
         return fresh, True

@@ -17,7 +17,8 @@ from reconciler.runtime.stored_secret import Requests
 from reconciler.telemetry.logs import Logger
 from reconciler.telemetry.telemetry import Telemetry
 
-CERTIFICATES_EVERY: Final = timedelta(hours=1)
+#: A Secret that was deleted, or a configuration without its CA, stops the webhook until then.
+CERTIFICATES_EVERY: Final = timedelta(minutes=1)
 CERTIFICATES_AGAIN: Final = timedelta(seconds=10)
 LAUNCH_KEY_EVERY, LAUNCH_KEY_AGAIN = timedelta(minutes=5), timedelta(seconds=2)
 

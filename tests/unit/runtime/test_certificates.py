@@ -151,6 +151,56 @@ def test_a_replica_that_does_not_lead_makes_and_announces_it() -> None:
     assert not keeper(api).keep(NOW, leads=True)
 
 
+OTHER = make(("hook.kerf.svc", "hook.kerf.svc.cluster.local"), NOW).data()
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"tls.key": OTHER["tls.key"]},
+        {"tls.key": "eA=="},
+        {"tls.key": ""},
+        {"ca.crt": "eA=="},
+        {"ca.crt": ""},
+        {"ca.crt": base64.b64encode(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n").decode()},
+    ],
+    ids=[
+        "the key of another certificate",
+        "no key",
+        "an empty key",
+        "no CA",
+        "an empty CA",
+        "a CA that cannot be read",
+    ],
+)
+def test_the_leader_replaces_a_secret_with_parts_that_do_not_fit(spoilt: dict[str, str]) -> None:
+    api = Objects()
+    api.webhooks(VALIDATING, "hook")
+    keeper(api).keep(NOW)
+    whole = api.objects[SECRET]["data"]
+    api.objects[SECRET] = {**api.objects[SECRET], "data": {**whole, **spoilt}}
+    keeper(api).keep(NOW, leads=False)
+    assert api.bundles(VALIDATING) == [whole["ca.crt"]]
+    assert keeper(api).keep(NOW)
+    bundle = Bundle.of_secret(api.objects[SECRET])
+    assert bundle is not None
+    assert bundle.serves(service_names("kerf", "hook"), NOW)
+    assert api.bundles(VALIDATING) == [base64.b64encode(bundle.ca).decode()]
+    assert not keeper(api).keep(NOW)
+
+
+def test_a_secret_that_was_deleted_and_a_configuration_without_its_ca_are_made_again() -> None:
+    api = Objects()
+    api.webhooks(VALIDATING, "hook")
+    keeper(api).keep(NOW)
+    del api.objects[SECRET]
+    api.webhooks(VALIDATING, "hook")
+    assert keeper(api).keep(NOW, leads=False)
+    bundle = Bundle.of_secret(api.objects[SECRET])
+    assert bundle is not None
+    assert api.bundles(VALIDATING) == [base64.b64encode(bundle.ca).decode()]
+
+
 @pytest.mark.parametrize("data", [None, {"tls.crt": "eA=="}], ids=["one that ends soon", "one that is malformed"])
 def test_only_the_leader_replaces_one(data: dict[str, str] | None) -> None:
     api = Objects()
@@ -177,7 +227,7 @@ class Passing(threading.Event):
         return self.is_set()
 
 
-def test_a_replica_that_waits_looks_once_an_hour_and_one_that_begins_to_lead_at_once() -> None:
+def test_a_replica_that_waits_looks_once_a_minute_and_one_that_begins_to_lead_at_once() -> None:
     world, looks = World(), list[float]()
     clock, began = world.clock, world.clock.monotonic()
 
@@ -191,10 +241,10 @@ def test_a_replica_that_waits_looks_once_an_hour_and_one_that_begins_to_lead_at_
         cluster_name="c", webhook_service="hook", webhook_cert_secret="cert", webhook_configuration="kerf"
     )
     telemetry = Telemetry.quiet(world.kube, clock)
-    leads_from = began + 5000
+    leads_from = began + 130
 
     def leads() -> bool:
         return clock.monotonic() >= leads_from
 
-    Keepers(Watched(), clock, options, "kerf", silent(), telemetry, leads, Passing(clock, 9000)).certificates()
-    assert looks == [0, 3600, 5000, 8600]
+    Keepers(Watched(), clock, options, "kerf", silent(), telemetry, leads, Passing(clock, 290)).certificates()
+    assert looks == [0, 60, 120, 130, 190, 250]
