@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +20,7 @@ from reconciler.aws.pace import Pace
 from reconciler.kube.client import KubeClient
 from reconciler.kube.transport import Watched
 from reconciler.model.kinds import Kind
-from reconciler.ports import AlreadyGone, Clock, Forbidden
+from reconciler.ports import AlreadyGone, Clock, Forbidden, Unavailable
 from reconciler.runtime.options import Options
 from reconciler.runtime.settings import SettingsError
 from reconciler.runtime.starting import patiently
@@ -110,9 +111,14 @@ class _Server:
         return ServerFacts(self._kube.ca_bundle, _dns_ip(self._asked), version)
 
 
-def version_of(told: Mapping[str, str]) -> str:
-    """Such as 1.36, from what the API server says at /version."""
-    return f"{told['major']}.{told['minor'].rstrip('+')}"
+def version_of(told: Any) -> str:
+    """Such as 1.36, from the answer of the API server at /version. Raises Unavailable when it names no version."""
+    parts = [told.get(name) for name in ("major", "minor")] if isinstance(told, Mapping) else []
+    found = [re.match("[0-9]+", part) if isinstance(part, str) else None for part in parts]
+    numbers = [one[0] for one in found if one is not None]
+    if len(numbers) != 2:
+        raise Unavailable("GET /version: the answer names no major and minor version; a proxy may have sent it")
+    return ".".join(numbers)
 
 
 def _dns_ip(asked: Callable[[str], Any]) -> str:

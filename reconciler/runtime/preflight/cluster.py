@@ -5,7 +5,7 @@ Rights are asked of the API server one by one (SelfSubjectAccessReview), so noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
 from reconciler.aws.cluster_facts import OLDEST, check_version
@@ -49,11 +49,11 @@ class Asks(Protocol):
 def look(kube: Asks, settings: Settings) -> Iterator[Finding]:
     """Everything about the cluster; nothing more once the API server does not answer."""
     try:
-        told = kube.request("GET", "/version")
+        version = version_of(kube.request("GET", "/version"))
     except PortError as error:
         yield Finding("API server", WRONG, str(error), "name the cluster: --kubeconfig, --context")
         return
-    yield _version(told)
+    yield _version(version)
     readable = [finding for kind in kinds.watched(settings) for finding in _kind(kube, kind)]
     yield from readable
     yield from served.look(kube)
@@ -73,8 +73,7 @@ def writes(settings: Settings) -> tuple[tuple[str, str, str], ...]:
     return (*WRITES, *((group, resource, "patch") for wanted, group, resource in more if wanted))
 
 
-def _version(told: Mapping[str, str]) -> Finding:
-    text = version_of(told)
+def _version(text: str) -> Finding:
     try:
         check_version(text, silent())
     except Invalid:

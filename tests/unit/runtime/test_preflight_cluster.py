@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from api.v1.meta import decode
 from api.v1.nodepool import NodePool
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind
 from reconciler.model.settings import FeatureGates, Settings
 from reconciler.ports import AlreadyGone, Forbidden, Listing, Unavailable
+from reconciler.runtime.connecting import version_of
 from reconciler.runtime.preflight.cluster import look
 from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 
@@ -67,6 +70,20 @@ def test_a_cluster_without_node_pools_is_only_doubtful() -> None:
 def test_an_old_api_server() -> None:
     (found, *_) = amiss(Server(version={"major": "1", "minor": "25"}))
     assert (found.how, found.seen) == (WRONG, "Kubernetes 1.25")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"major": "", "minor": ""}, {"major": "1"}, {"major": "1", "minor": "+"}, {"major": 1, "minor": 36}, []],
+)
+def test_an_answer_without_a_version_ends_it(answer: Any) -> None:
+    (found,) = amiss(Server(version=answer))
+    assert (found.how, "names no major and minor version" in found.seen) == (WRONG, True)
+
+
+@pytest.mark.parametrize("minor", ["36", "36+", "36-eks-1"])
+def test_a_minor_version_may_have_a_suffix(minor: str) -> None:
+    assert version_of({"major": "1", "minor": minor}) == "1.36"
 
 
 def test_one_that_does_not_answer_ends_it() -> None:
