@@ -33,7 +33,7 @@ def priced(region: Region, on_demand: OnDemand, spot: Spot) -> Region:
     """
     known, known_spot = {**region.on_demand, **on_demand}, {**region.spot, **spot}
     estimates = {name: on_demand_estimate(name, info.vcpus, info.memory_mib) for name, info in region.types.items()}
-    guessed = {name: price for name, price in estimates.items() if price is not None}
+    guessed = {name: price for name, price in estimates.items() if price}
     level = _level(guessed, known, known_spot)
     full = {name: known.get(name) or round(guessed.get(name, 0) * level) for name in region.types}
     full = {name: price for name, price in full.items() if price}

@@ -50,6 +50,12 @@ def times(factor: int, prices: Mapping[Any, int], *without: str) -> dict[Any, in
     return {key: factor * price for key, price in prices.items() if key not in without}
 
 
+def test_a_type_without_vcpus_has_no_estimate() -> None:
+    odd = replace(BARE, types={**BARE.types, "m5.large": replace(BARE.types["m5.large"], vcpus=0)})
+    assert priced(odd, TRUTH, {}).on_demand == TRUTH
+    assert "m5.large" not in priced(odd, times(1, TRUTH, "m5.large"), SPOT).on_demand
+
+
 @pytest.mark.parametrize("factor", [1, 7])
 @pytest.mark.parametrize("missing", TRUTH)
 def test_a_missing_price_is_estimated_at_the_level_of_the_known_ones(factor: int, missing: str) -> None:
