@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from api.labels import TAG_NAME
 from api.v1.ec2nodeclass import EPHEMERAL_DEVICES
 
 from .problem import Problem, at, shown
 from .reading import entries, mapping, part
 
-#: EC2's limit for a resource; and what Kerf sets: five tags at the launch, Name and the NodeClaim's name later.
+#: EC2's limit for a resource; and what Kerf sets: five tags at the launch, the NodeClaim's name and Name later.
 _MOST_TAGS: Final = 50
 OWN_TAGS: Final = 7
 #: Of characters.
@@ -41,9 +42,10 @@ def _public_address(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _tags(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     tags, place = mapping(manifest, "spec", "tags"), ("spec", "tags")
-    if len(tags) > _MOST_TAGS - OWN_TAGS:
-        message = f"has {len(tags)} tags; EC2 allows {_MOST_TAGS}, and {OWN_TAGS} are Kerf's own"
-        yield at(place, "KERF-EC2-110", "error", message, f"keep {_MOST_TAGS - OWN_TAGS} at most")
+    own = OWN_TAGS - (TAG_NAME in tags)
+    if len(tags) > _MOST_TAGS - own:
+        message = f"has {len(tags)} tags; EC2 allows {_MOST_TAGS}, and {own} are Kerf's own"
+        yield at(place, "KERF-EC2-110", "error", message, f"keep {_MOST_TAGS - own} at most")
     for key, value in tags.items():
         if not isinstance(key, str):
             continue

@@ -117,7 +117,7 @@ def _settings(tree: Mapping[str, Any], *, raid0: bool) -> Iterator[Doubt]:
 def _mounting(commands: Any) -> str:
     """The name of a bootstrap command that prepares the disks of the instance; empty when there is none."""
     for name, command in commands.items() if isinstance(commands, Mapping) else ():
-        rows = command.get("commands") if isinstance(command, Mapping) else None
+        rows = command.get("commands") if isinstance(command, Mapping) and command.get("mode") != "off" else None
         for row in rows if isinstance(rows, list) else ():
             if isinstance(row, list) and "ephemeral-storage" in row:
                 return str(name)

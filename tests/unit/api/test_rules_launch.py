@@ -70,6 +70,12 @@ def test_as_many_tags_as_ec2_allows_beside_them(number: int, expected: list[str]
     assert rules(changed("EC2NodeClass", "spec.tags", {f"t{i}": "x" for i in range(number)})) == expected
 
 
+@pytest.mark.parametrize(("number", "expected"), [(43, []), (44, ["KERF-EC2-110"])])
+def test_a_tag_name_takes_the_place_of_kerfs_own(number: int, expected: list[str]) -> None:
+    tags = {"Name": "x", **{f"t{i}": "x" for i in range(number)}}
+    assert rules(changed("EC2NodeClass", "spec.tags", tags)) == expected
+
+
 @pytest.mark.parametrize("key", ["aws:x", "AWS:x", "Aws:createdBy"])
 def test_no_tag_begins_with_aws_in_any_letters(key: str) -> None:
     assert rules(changed("EC2NodeClass", "spec.tags", {key: "x"})) == ["KERF-EC2-111"]
@@ -111,3 +117,13 @@ def test_with_the_disks_of_the_instance_no_volume_is_counted() -> None:
     manifest = changed("EC2NodeClass", "spec.blockDeviceMappings", [{"deviceName": "/dev/sda1", "ebs": SIZED}])
     manifest["spec"]["instanceStorePolicy"] = "RAID0"
     assert rules(manifest) == []
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("always", ["KERF-EC2-216"]), ("once", ["KERF-EC2-216"]), ("off", [])])
+def test_a_bootstrap_command_that_is_off_repeats_nothing(mode: str, expected: list[str]) -> None:
+    text = (
+        f'[settings.bootstrap-commands.a]\ncommands = [["apiclient", "ephemeral-storage", "init"]]\nmode = "{mode}"\n'
+    )
+    manifest = changed("EC2NodeClass", "spec.userData", text)
+    manifest["spec"] |= {"instanceStorePolicy": "RAID0", "amiSelectorTerms": [{"alias": "bottlerocket@latest"}]}
+    assert rules(manifest) == expected
