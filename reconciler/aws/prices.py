@@ -47,12 +47,15 @@ def price_list_region(region: str) -> str:
 
 
 def read_on_demand(clients: Clients) -> dict[str, int]:
-    """The on-demand price of every type sold in the region. Raises Unavailable when the answer is empty."""
+    """The on-demand price of every type sold in the region. Raises Unavailable when there is none of a shared host.
+
+    A region may have no bare metal.
+    """
     pricing = clients.get("pricing", region=price_list_region(clients.region))
     currency = "CNY" if clients.region.startswith("cn-") else "USD"
     lists = each(lambda offer: _products(pricing, clients.region, offer), OFFERS)
     found = [on_demand_prices(products, currency) for products in lists]
-    if not all(found):
+    if not found[0]:
         raise Unavailable("pricing:GetProducts: no on-demand price found")
     return {name: price for prices in found for name, price in sorted(prices.items())}
 

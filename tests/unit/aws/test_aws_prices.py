@@ -6,15 +6,20 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import boto3
 import pytest
 
+from reconciler.aws import prices
+from reconciler.aws.clients import Clients
 from reconciler.aws.prices import (
     has_price_list,
     micro_dollars,
     on_demand_prices,
     price_list_region,
+    read_on_demand,
     spot_prices,
 )
+from reconciler.ports import Unavailable
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -69,6 +74,17 @@ def test_the_newest_spot_price_of_each_zone_counts() -> None:
 )
 def test_where_the_price_list_answers(region: str, home: str) -> None:
     assert price_list_region(region) == home
+
+
+@pytest.mark.parametrize("metal", [[], [product("m5.metal", "4.6")]], ids=["no bare metal", "bare metal"])
+def test_a_region_may_have_no_bare_metal(monkeypatch: pytest.MonkeyPatch, metal: list[str]) -> None:
+    lists = {"Shared": [product("m5.large", "0.096")], "Dedicated": metal}
+    monkeypatch.setattr(prices, "_products", lambda client, region, offer: lists[offer["tenancy"]])
+    clients = Clients("us-west-2", boto3.session.Session("a", "b", region_name="us-west-2"))
+    assert read_on_demand(clients) == {"m5.large": 96_000, **({"m5.metal": 4_600_000} if metal else {})}
+    lists["Shared"] = []
+    with pytest.raises(Unavailable, match="no on-demand price"):
+        read_on_demand(clients)
 
 
 def test_govcloud_has_no_price_list() -> None:
