@@ -90,6 +90,10 @@ class Invalid(PortError):
     """The request itself is wrong (400, 422): repeating it cannot help."""
 
 
+class RoleNotFound(Invalid):
+    """IAM has no role of this name: an instance profile cannot carry it."""
+
+
 class Unavailable(PortError):
     """Time-out, connection lost or 5xx: it may have taken effect."""
 

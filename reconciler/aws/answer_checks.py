@@ -49,6 +49,7 @@ ALWAYS: Final[Mapping[str, str]] = MappingProxyType(
         "GetParameter": "Parameter",
         "GetProducts": "PriceList",
         "GetQueueUrl": "QueueUrl",
+        "GetRole": "Role",
         "ListInstanceProfiles": "InstanceProfiles",
         "TerminateInstances": "TerminatingInstances",
     }

@@ -37,6 +37,7 @@ from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.aws.pace import Pace
 from reconciler.aws.parallel import together
 from reconciler.aws.terminations import Terminations
+from reconciler.ec2 import profile_verdicts
 from reconciler.ec2.nodeclass import profiles_path
 from reconciler.model.cloud import (
     CapacityReservation,
@@ -52,7 +53,7 @@ from reconciler.model.cloud import (
     ZonalShift,
 )
 from reconciler.model.inventory import PROFILE, Resource
-from reconciler.ports import Invalid
+from reconciler.ports import Invalid, PortError
 from reconciler.telemetry.logs import Logger, silent
 from reconciler.telemetry.precedence import GiveWay, at_once
 
@@ -169,7 +170,7 @@ class AwsCloud:
                 lambda: networks.read_subnets(ec2, spec.subnet_selector_terms, ask),
                 lambda: networks.read_security_groups(ec2, spec.security_group_selector_terms, ask),
                 lambda: self._read_images(node_class, cluster.kubernetes_version, problems, ask),
-                lambda: self._read_profile(node_class),
+                lambda: self._read_profile(node_class, problems),
                 lambda: self._read_reservations(ec2, node_class, ask),
                 lambda: placement_groups.read_placement_group(ec2, spec.placement_group_selector, ask),
             ]
@@ -283,13 +284,40 @@ class AwsCloud:
         terms = node_class.spec.capacity_reservation_selector_terms if self._reserved_capacity else ()
         return reservations.read_reservations(ec2, terms, datetime.now(UTC), ask)
 
-    def _read_profile(self, node_class: EC2NodeClass) -> str:
-        """The named profile as it is; a role's profile when IAM has it (asked only where IAM can be reached)."""
+    def _read_profile(self, node_class: EC2NodeClass, problems: dict[str, Problem]) -> str:
+        """Return the named profile, or the profile of a role if IAM has it; IAM is not asked in an isolated VPC.
+
+        Raises PortError when IAM does not answer for a class whose profile is known: the known facts stay.
+        """
         spec, known = node_class.spec, node_class.status.instance_profile
-        if spec.instance_profile or not spec.role or self._known.isolated_vpc:
-            return spec.instance_profile or known
+        if spec.instance_profile:
+            self._check_named(spec.instance_profile, problems)
+            return spec.instance_profile
+        if not spec.role:
+            return known
+        if self._known.isolated_vpc:
+            if not known:
+                problems[profile_verdicts.CONDITION] = profile_verdicts.isolated(node_class)
+            return known
         path = profiles.profile_path(self._clients.region, self._known.name, node_class.metadata.uid)
-        return profiles.find(self._clients.get("iam"), path, spec.role, known, self._answers)
+        try:
+            return profiles.find(self._clients.get("iam"), path, spec.role, known, self._answers)
+        except PortError as error:
+            if known:
+                raise
+            problems[profile_verdicts.CONDITION] = profile_verdicts.failed(error)
+            return ""
+
+    def _check_named(self, name: str, problems: dict[str, Problem]) -> None:
+        if self._known.isolated_vpc:
+            return
+        problem = profiles.named_problem(self._clients.get("iam"), name, self._answers)
+        if problem is not None:
+            problems[profile_verdicts.CONDITION] = problem
+
+    def role_problem(self, role: str) -> PortError | None:
+        """Return the error that IAM answers to a question for a role; None when the role exists."""
+        return profiles.role_problem(self._clients.get("iam"), role)
 
 
 def _note(problems: dict[str, Problem], condition: str, found: Sequence[object], reason: str, message: str) -> None:

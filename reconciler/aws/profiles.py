@@ -19,22 +19,32 @@ from reconciler.aws.answers import Answers, just_under
 from reconciler.aws.clients import pages, tag_list
 from reconciler.aws.errors import translated
 from reconciler.ec2.nodeclass import profiles_path
+from reconciler.ec2.profile_verdicts import PROFILE_NOT_FOUND, PROFILE_WITHOUT_ROLE
 from reconciler.model.inventory import PROFILE, Resource
-from reconciler.ports import AlreadyExists, AlreadyGone, Invalid, PortError
+from reconciler.ports import (
+    AlreadyExists,
+    AlreadyGone,
+    Forbidden,
+    Invalid,
+    PortError,
+    RoleNotFound,
+    Throttled,
+    Unavailable,
+)
 
 #: A role that IAM does not know is asked for again after this long.
 UNKNOWN_SECONDS: Final = 60.0
 #: How long a profile that was found is taken to be there.
 FOUND_SECONDS: Final = just_under(timedelta(minutes=15))
 _FOUND: Final = "list_instance_profiles"
+#: Answers about the instance profiles that classes name themselves. A kept answer is never empty.
+_NAMED: Final = "get_instance_profile"
+_UNCHECKED: Final = ("?",)
+_NO_ROLE: Final = ("",)
 #: What EC2 says of a launch with a profile that it does not know.
 NOT_KNOWN: Final = "Invalid IAM Instance Profile name"
 #: Names that IAM takes.
 _NAME: Final = re.compile(r"[\w+=,.@-]{1,128}", re.ASCII)
-
-
-class RoleUnknown(Invalid):
-    """IAM has no such role."""
 
 
 def profile_path(region: str, cluster_name: str, class_uid: str) -> str:
@@ -60,7 +70,47 @@ def find(iam: Any, path: str, role: str, preferred: str, answers: Answers) -> st
 
 def forget(answers: Answers) -> None:
     """Profiles may not be what they were: IAM is asked again."""
-    answers.forget(lambda key: key[0] == _FOUND)
+    answers.forget(lambda key: key[0] in (_FOUND, _NAMED))
+
+
+def named_problem(iam: Any, name: str, answers: Answers) -> tuple[str, str] | None:
+    """Return reason and message if no instance can launch with the profile of this name; None otherwise.
+
+    None also while IAM refuses the question or is out of reach: a class that names its own profile needs neither the
+    permission nor an endpoint of IAM. Both are remembered for FOUND_SECONDS, like a good answer.
+    """
+    if not _NAME.fullmatch(name):
+        text = "IAM allows 1 to 128 letters, digits and +=,.@_-; write the name of the profile, not its ARN"
+        return (PROFILE_NOT_FOUND, f"instance profile {name!r}: {text}")
+    try:
+        roles = answers.ask((_NAMED, name), lambda: _roles_of_named(iam, name), FOUND_SECONDS)
+    except (AlreadyGone, Invalid) as error:
+        return (PROFILE_NOT_FOUND, str(error))
+    except Throttled:
+        return None
+    if roles == _NO_ROLE:
+        answers.forget((_NAMED, name).__eq__)
+        return (PROFILE_WITHOUT_ROLE, f"instance profile {name}: it has no role; add a role to it")
+    return None
+
+
+def _roles_of_named(iam: Any, name: str) -> tuple[str, ...]:
+    try:
+        with translated("iam:GetInstanceProfile"):
+            row = iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]
+    except (Forbidden, Unavailable):
+        return _UNCHECKED
+    return tuple(_roles(row)) or _NO_ROLE
+
+
+def role_problem(iam: Any, role: str) -> PortError | None:
+    """Return the error that IAM answers to a question for a role; None when the role exists."""
+    try:
+        with translated("iam:GetRole"):
+            iam.get_role(RoleName=role_name(role))
+    except PortError as error:
+        return error
+    return None
 
 
 @contextmanager
@@ -83,20 +133,22 @@ class Maker:
 
     def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
         self._elapsed = elapsed
-        self._unknown: dict[str, float] = {}
+        #: By role: until when IAM is not asked again, and the answer of IAM.
+        self._unknown: dict[str, tuple[float, str]] = {}
 
     def ensure(self, iam: Any, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
         """Make the profile and attach the role, taking off another one first; one without its role is not left behind.
 
-        Raises Invalid when IAM has no such role, for a while without asking again.
+        Raises RoleNotFound when IAM has no such role, with the same answer for UNKNOWN_SECONDS without asking again.
         """
         wanted = role_name(role)
-        if self._elapsed() < self._unknown.get(wanted, 0.0):
-            raise Invalid(f"iam:AddRoleToInstanceProfile: IAM did not know role {wanted} a moment ago")
+        until, answer = self._unknown.get(wanted, (0.0, ""))
+        if self._elapsed() < until:
+            raise RoleNotFound(answer)
         try:
             _ensure(iam, name, wanted, path, tags)
-        except RoleUnknown:
-            self._unknown[wanted] = self._elapsed() + UNKNOWN_SECONDS
+        except RoleNotFound as error:
+            self._unknown[wanted] = self._elapsed() + UNKNOWN_SECONDS, str(error)
             raise
 
 
@@ -126,7 +178,7 @@ def _attach(iam: Any, name: str, role: str) -> None:
         with translated("iam:AddRoleToInstanceProfile"):
             iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
     except AlreadyGone as error:
-        kind = RoleUnknown if "role" in str(error).partition("NoSuchEntity")[2].lower() else Invalid
+        kind = RoleNotFound if "role" in str(error).partition("NoSuchEntity")[2].lower() else Invalid
         raise kind(str(error)) from error
 
 

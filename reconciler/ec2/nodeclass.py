@@ -25,7 +25,7 @@ from api.v1.ec2nodeclass import (
     ResolvedSubnet,
 )
 from api.v1.meta import Condition
-from reconciler.ec2 import families, images, tags, userdata, validation
+from reconciler.ec2 import families, images, profile_verdicts, tags, userdata, validation
 from reconciler.model.cloud import CapacityReservation, ClassFacts, ClusterFacts, SecurityGroup, Subnet
 
 Verdict = tuple[str, str, str]
@@ -49,6 +49,7 @@ def status(
     profile_name: str = "",
     reserved_capacity: bool = True,
     expressions: bool = False,
+    isolated_vpc: bool = False,
     tried: Tried = lambda new: validation.SUCCEEDED,
 ) -> EC2NodeClassStatus:
     """The complete next status.
@@ -72,9 +73,18 @@ def status(
         rows = _put(rows, RESERVATIONS_READY, (TRUE, RESERVATIONS_READY, ""), generation, now)
     for type_, verdict in _parts(node_class, facts, new):
         rows = _put(rows, type_, verdict, generation, now)
+    profile = profile_verdicts.of(
+        node_class,
+        facts,
+        profile=new.instance_profile,
+        planned=profile_for(node_class, cluster)[0] if cluster is not None else "",
+        isolated_vpc=isolated_vpc,
+        before=conditions.get(rows, profile_verdicts.CONDITION),
+    )
+    rows = _put(rows, profile_verdicts.CONDITION, profile, generation, now)
     types = facts.problems.get(validation.CONDITION)
-    verdict = _validation(node_class, cluster, rows, types, expressions, partial(tried, new))
-    rows = _put(rows, validation.CONDITION, verdict, generation, now)
+    valid = _validation(node_class, cluster, rows, types, expressions, partial(tried, new))
+    rows = _put(rows, validation.CONDITION, valid, generation, now)
     return replace(new, conditions=conditions.with_root(rows, dependents, generation=generation, now=now))
 
 
@@ -154,7 +164,7 @@ def reservations(found: Iterable[CapacityReservation]) -> tuple[ResolvedReservat
 
 def _resolved(node_class: EC2NodeClass, facts: ClassFacts, profile_name: str) -> EC2NodeClassStatus:
     profile = node_class.spec.instance_profile or profile_name or facts.instance_profile
-    if not profile and "InstanceProfileReady" in facts.problems:
+    if not profile and profile_verdicts.CONDITION in facts.problems:
         profile = node_class.status.instance_profile  # IAM did not answer: what was known stays
     return EC2NodeClassStatus(
         subnets=subnets(facts.subnets, node_class.status.subnets),
@@ -165,10 +175,8 @@ def _resolved(node_class: EC2NodeClass, facts: ClassFacts, profile_name: str) ->
     )
 
 
-def _parts(
-    node_class: EC2NodeClass, facts: ClassFacts, new: EC2NodeClassStatus
-) -> Iterable[tuple[str, Verdict | None]]:
-    """Each part's condition and its verdict; None keeps what was said before."""
+def _parts(node_class: EC2NodeClass, facts: ClassFacts, new: EC2NodeClassStatus) -> Iterable[tuple[str, Verdict]]:
+    """Each selector's condition and its verdict."""
     found: dict[str, Sequence[ResolvedImage | ResolvedSubnet | ResolvedSecurityGroup]] = {
         "AMIsReady": new.amis,
         "SubnetsReady": new.subnets,
@@ -176,16 +184,7 @@ def _parts(
     }
     for type_, values in found.items():
         yield type_, (TRUE, type_, "") if values else (FALSE, *facts.problems.get(type_, _MISSING[type_]))
-    yield "InstanceProfileReady", _profile(facts, new)
     yield "PlacementGroupReady", _placement_group(node_class, facts)
-
-
-def _profile(facts: ClassFacts, new: EC2NodeClassStatus) -> Verdict | None:
-    if "InstanceProfileReady" in facts.problems:
-        return None
-    if new.instance_profile:
-        return (TRUE, "InstanceProfileReady", "")
-    return (UNKNOWN, "AwaitingReconciliation", "the instance profile is being created")
 
 
 def _placement_group(node_class: EC2NodeClass, facts: ClassFacts) -> Verdict:

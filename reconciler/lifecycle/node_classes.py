@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api import labels
 from api.v1 import hashes
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2 import nodeclass
+from reconciler.ec2 import nodeclass, profile_verdicts
 from reconciler.lifecycle.class_validation import Trial
 from reconciler.lifecycle.node_pools import rehashes
 from reconciler.lifecycle.view import View
@@ -50,6 +50,7 @@ def reconcile(view: View, node_class: EC2NodeClass) -> Plan:
         now=view.now,
         reserved_capacity=gates.reserved_capacity,
         expressions=gates.node_class_cel,
+        isolated_vpc=snapshot.settings.isolated_vpc,
         tried=trial.verdict,
     )
     after = replace(with_metadata(stamped, finalizers=finalizers), status=status)
@@ -73,7 +74,7 @@ def _profile(view: View, node_class: EC2NodeClass) -> Plan:
     facts = snapshot.class_facts.get(node_class.name)
     if snapshot.cluster is None or not role or facts is None or facts.generation != node_class.metadata.generation:
         return NOTHING
-    if facts.instance_profile or "InstanceProfileReady" in facts.problems:
+    if facts.instance_profile or profile_verdicts.CONDITION in facts.problems or snapshot.settings.isolated_vpc:
         return NOTHING
     name, path, tags = nodeclass.profile_for(node_class, snapshot.cluster)
     reason = Reason("InstanceProfile", f"node class {node_class.name} has role {role}")

@@ -145,6 +145,15 @@ class PlacementGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileAttempt:
+    """Why the latest attempt to create the instance profile of this name failed, as reason and message."""
+
+    profile: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClassFacts:
     """What AWS made of one EC2NodeClass's selectors, at one generation of it.
 
@@ -152,7 +161,7 @@ class ClassFacts:
     `instance_profile` is empty until it exists; `reservations` are by ID. `full_subnets` are the IDs of those that had
     no address left when something was lately launched there. `placement_group` is the one that the class selects.
     `shifted` are the IDs of zones that traffic is shifted away from. `memory_bytes` is what nodes have shown of their
-    memory, by instance type and image.
+    memory, by instance type and image. `profile_attempt` is set while the profile of `spec.role` cannot be created.
     """
 
     generation: int
@@ -166,6 +175,7 @@ class ClassFacts:
     placement_group: PlacementGroup | None = None
     shifted: frozenset[str] = frozenset()
     memory_bytes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    profile_attempt: ProfileAttempt | None = None
 
 
 @dataclass(frozen=True, slots=True)

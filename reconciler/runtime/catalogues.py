@@ -13,7 +13,7 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2.formulas import Unresolvable
 from reconciler.ec2.prices import priced
 from reconciler.ec2.validation import CONDITION
-from reconciler.model.cloud import ClassFacts, DryRun, Region
+from reconciler.model.cloud import ClassFacts, DryRun, ProfileAttempt, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
 from reconciler.runtime.inbox import ChoreFailed, PricesRead, RegionRead
@@ -57,6 +57,7 @@ class Catalogues:
         self._built: dict[str, _Built] = {}
         self._facts_view: dict[str, ClassFacts] = {}
         self._problems: dict[str, tuple[str, str]] = {}
+        self._attempts: dict[str, ProfileAttempt] = {}
         self._full: dict[str, datetime] = {}
         self._shifted: frozenset[str] = frozenset()
         #: What nodes show of their memory, and what of it counts already, since when.
@@ -164,6 +165,15 @@ class Catalogues:
         if name in self._known:
             self.dry_runs[name] = found
 
+    def profile_attempted(self, name: str, attempt: ProfileAttempt | None) -> None:
+        """Keep why the instance profile of a class could not be created; None once it was."""
+        if self._attempts.get(name) == attempt:
+            return
+        self._attempts.pop(name, None)
+        if attempt is not None and name in self._known:
+            self._attempts[name] = attempt
+        self._renew_view()
+
     def look_again(self, name: str = "") -> None:
         """Something that this class ("": all classes) rests on has changed: its facts are due at once."""
         for each in [name] if name else list(self._known):
@@ -174,6 +184,7 @@ class Catalogues:
         self._known.pop(name, None)
         self._built.pop(name, None)
         self._problems.pop(name, None)
+        self._attempts.pop(name, None)
         self.dry_runs.pop(name, None)
         self._renew_view()
 
@@ -210,7 +221,8 @@ class Catalogues:
         self._facts_view = {name: self._told(name, known.facts) for name, known in sorted(self._known.items())}
 
     def _told(self, name: str, facts: ClassFacts) -> ClassFacts:
-        problem = self._problems.get(name)
+        problem, attempt = self._problems.get(name), self._attempts.get(name)
+        facts = facts if attempt is None else replace(facts, profile_attempt=attempt)
         return facts if problem is None else replace(facts, problems={**facts.problems, CONDITION: problem})
 
     def catalogues(self, classes: Iterable[EC2NodeClass]) -> Mapping[str, Catalogue]:

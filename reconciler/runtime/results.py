@@ -9,9 +9,10 @@ from datetime import timedelta
 from functools import singledispatch
 
 from api import labels
+from reconciler.ec2 import profile_verdicts
 from reconciler.ec2.errors import SPOT_ROLE_CODE
 from reconciler.model import kinds
-from reconciler.model.cloud import DryRun, FleetError, FleetResult
+from reconciler.model.cloud import DryRun, FleetError, FleetResult, ProfileAttempt
 from reconciler.model.inventory import PROFILE, TEMPLATE
 from reconciler.model.plan import (
     Action,
@@ -28,7 +29,7 @@ from reconciler.model.plan import (
     TerminateInstance,
     ValidateClass,
 )
-from reconciler.ports import AlreadyGone, Throttled, WorldChanged
+from reconciler.ports import AlreadyGone, NotLeading, PortError, Throttled, WorldChanged
 from reconciler.runtime.fleet import OUT_OF_STOCK, full_subnet
 from reconciler.runtime.inbox import Done
 from reconciler.runtime.performing import target
@@ -79,6 +80,10 @@ def absorb(done: Done, state: State) -> None:
     if isinstance(done.action, LaunchInstances) and done.outcome in _FINAL:
         error = FleetError(type(done.error).__name__, str(done.error))
         state.fleet.failed(done.action.request.group, (error,), done.at)
+    answered = isinstance(done.error, PortError) and not isinstance(done.error, NotLeading)
+    if isinstance(done.action, EnsureInstanceProfile) and done.error is not None and answered:
+        attempt = ProfileAttempt(done.action.profile, *profile_verdicts.failed(done.error))
+        state.catalogues.profile_attempted(done.action.class_name, attempt)
 
 
 def _subject_backoffs(done: Done, state: State, *, failed: bool) -> None:
@@ -170,6 +175,7 @@ def _(action: TagInstance, done: Done, state: State) -> None:
 
 @_succeeded.register
 def _(action: EnsureInstanceProfile, done: Done, state: State) -> None:
+    state.catalogues.profile_attempted(action.class_name, None)
     state.catalogues.look_again(action.class_name)
     state.inventories.use(PROFILE, (action.profile,), done.at)
     state.settle(action.key, "", done.at + SETTLES)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
+from reconciler.ec2 import profile_verdicts
 from reconciler.ec2.nodeclass import profiles_path
 from reconciler.model.cloud import (
     ClassFacts,
@@ -25,7 +26,7 @@ from reconciler.model.cloud import (
     ZonalShift,
 )
 from reconciler.model.inventory import PROFILE, TEMPLATE, Resource
-from reconciler.ports import NotLeading
+from reconciler.ports import NotLeading, RoleNotFound
 from reconciler.sandbox import account
 from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.ec2 import Ec2
@@ -47,6 +48,9 @@ class SandboxCloud:
         self._subnets = account.subnets(cluster_name, ec2.region.zones)
         #: Instance profiles by name: (role, path, tags).
         self.profiles: dict[str, tuple[str, str, dict[str, str]]] = {}
+        #: Names that IAM does not know.
+        self.absent_roles: set[str] = set()
+        self.absent_profiles: set[str] = set()
         #: What speaks against every launch (reason and message), if anything does.
         self.objection: tuple[str, str] | None = None
         #: Launch templates by name, with their tags.
@@ -119,6 +123,10 @@ class SandboxCloud:
 
     def ensure_instance_profile(self, name: str, role: str, path: str, tags: Mapping[str, str]) -> None:
         def ensure() -> None:
+            if role.rpartition("/")[2] in self.absent_roles:
+                name_of = role.rpartition("/")[2]
+                text = f"The role with name {name_of} cannot be found."
+                raise RoleNotFound(f"iam:AddRoleToInstanceProfile: NoSuchEntity: {text}")
             self.profiles[name] = (role, path, dict(tags))
             self._made.setdefault(name, self._clock.now())
 
@@ -188,6 +196,9 @@ class SandboxCloud:
         groups = [one.thing for one in account.select(self._groups, spec.security_group_selector_terms)]
         images = account.images_of(account.images(version), node_class)
         problems = {}
+        if spec.instance_profile in self.absent_profiles:
+            text = f"iam:GetInstanceProfile: NoSuchEntity: Instance Profile {spec.instance_profile} cannot be found."
+            problems[profile_verdicts.CONDITION] = (profile_verdicts.PROFILE_NOT_FOUND, text)
         if not subnets:
             problems["SubnetsReady"] = ("SubnetsNotFound", "SubnetSelector did not match any Subnets")
         if not groups:

@@ -12,7 +12,7 @@ from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.images import alias_sources, query
 from reconciler.aws.profiles import UNKNOWN_SECONDS, Maker
 from reconciler.model.cloud import ClassFacts
-from reconciler.ports import Forbidden, Invalid, TemplateMissing, Unavailable
+from reconciler.ports import Forbidden, Invalid, RoleNotFound, TemplateMissing, Unavailable
 from tests.cluster.moto_aws import MotoAws
 
 from .cloud_accounts import MotoAccount, aws_cloud
@@ -153,11 +153,18 @@ def test_180_a_role_with_a_path_is_attached_by_its_last_segment(aws: MotoAws, re
 
 
 def test_178_when_iam_does_not_say_what_there_is_nothing_is_made(aws: MotoAws, real: MotoAccount) -> None:
+    """A class without a profile learns the rest; of a class with a profile the known facts stay."""
     _, of = profile_of(real, "silent")
     before = profiles(aws)
     aws.fail("ListInstanceProfiles", "ServiceFailure", status=500, times=BOTH)
+    found = real.cloud.resolve(of, real.cloud.cluster())
+    assert (len(found.subnets) > 0, found.instance_profile) == (True, "")
+    reason, message = found.problems["InstanceProfileReady"]
+    assert (reason, "ServiceFailure" in message) == ("IAMUnavailable", True)
+    profiled = replace(of, status=replace(of.status, instance_profile="silent-1"))
+    aws.fail("ListInstanceProfiles", "ServiceFailure", status=500, times=BOTH)
     with pytest.raises(Unavailable):
-        real.cloud.resolve(of, real.cloud.cluster())
+        real.cloud.resolve(profiled, real.cloud.cluster())
     assert profiles(aws) == before
 
 
@@ -188,6 +195,61 @@ def test_179_a_role_that_iam_does_not_know_is_asked_for_once_a_minute(aws: MotoA
     now[0] += 1.0
     ensure()
     assert "of-a-stranger" in profiles(aws)
+
+
+def test_179_the_answer_of_iam_about_a_role_is_repeated_to_the_letter(aws: MotoAws) -> None:
+    maker, iam, said = Maker(), aws.client("iam"), set[str]()
+    for _ in range(2):
+        with pytest.raises(RoleNotFound) as caught:
+            maker.ensure(iam, "of-nobody", "no-such-role", "/karpenter/x/", {"a": "b"})
+        said.add(str(caught.value))
+    (text,) = said
+    assert text.startswith("iam:AddRoleToInstanceProfile: NoSuchEntity: ")
+    assert "no-such-role" in text
+
+
+def of_profile(real: MotoAccount, name: str) -> dict[str, tuple[str, str]]:
+    """The problems of a class that names this instance profile."""
+    of = node_class(real, uid="named")
+    named = replace(of, spec=replace(of.spec, role=None, instance_profile=name))
+    return dict(real.cloud.resolve(named, real.cloud.cluster()).problems)
+
+
+def test_a_named_profile_is_found_with_its_role_and_asked_for_again_only_while_it_is_wrong(
+    aws: MotoAws, real: MotoAccount
+) -> None:
+    iam = aws.client("iam")
+    reason, message = of_profile(real, "of-users")["InstanceProfileReady"]
+    assert reason == "InstanceProfileNotFound"
+    assert message.startswith("iam:GetInstanceProfile: NoSuchEntity: ")
+    assert "of-users" in message
+    iam.create_instance_profile(InstanceProfileName="of-users")
+    assert of_profile(real, "of-users")["InstanceProfileReady"][0] == "InstanceProfileWithoutRole"
+    iam.add_role_to_instance_profile(InstanceProfileName="of-users", RoleName=real.role)
+    aws.clear_calls()
+    assert [of_profile(real, "of-users") for _ in range(3)] == [{}] * 3
+    assert len(aws.calls("GetInstanceProfile")) == 1
+
+
+def test_a_name_that_iam_does_not_allow_is_not_asked_for(aws: MotoAws, real: MotoAccount) -> None:
+    aws.clear_calls()
+    for name in ("arn:aws:iam::123456789012:instance-profile/nodes", "a" * 129, "two words"):
+        assert of_profile(real, name)["InstanceProfileReady"][0] == "InstanceProfileNotFound"
+    assert aws.calls("GetInstanceProfile") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "times"), [("AccessDenied", 403, 1), ("ServiceFailure", 500, BOTH), ("Throttling", 400, BOTH)]
+)
+def test_a_named_profile_that_iam_says_nothing_about_is_taken_as_it_is(
+    aws: MotoAws, real: MotoAccount, code: str, status: int, times: int
+) -> None:
+    aws.fail("GetInstanceProfile", code, status=status, times=times)
+    assert of_profile(real, f"unseen-{code}") == {}
+    aws.clear_calls()
+    again = of_profile(real, f"unseen-{code}")
+    assert bool(again) == (code == "Throttling")
+    assert (len(aws.calls("GetInstanceProfile")) > 0) == (code == "Throttling")
 
 
 def test_179_other_errors_are_not_remembered(aws: MotoAws) -> None:
@@ -232,7 +294,9 @@ def test_184_a_name_that_iam_cannot_have_is_passed_over_and_an_isolated_vpc_asks
     aws.clear_calls()
     isolated.delete_class_resources("default", "/karpenter/us-west-2/nobody/")
     _, of = profile_of(real, "isolated")
-    isolated.resolve(of, isolated.cluster())
+    assert isolated.resolve(of, isolated.cluster()).problems["InstanceProfileReady"][0] == "IsolatedVPC"
+    named = replace(of, spec=replace(of.spec, role=None, instance_profile="not-asked-for"))
+    assert isolated.resolve(named, isolated.cluster()).problems == {}
     assert [call for call in aws.calls() if call.service == "iam"] == []
 
 

@@ -58,6 +58,7 @@ def test_selectors_that_match_nothing_are_problems(account: Account) -> None:
         instance_profile="theirs",
     )
     lost = EC2NodeClass(metadata=ObjectMeta(name="lost", uid="lost"), spec=spec)
+    account.cloud.ensure_instance_profile("theirs", account.role, "/theirs/", {labels.TAG_NODECLASS: "theirs"})
     facts = account.cloud.resolve(lost, account.cloud.cluster())
     assert {condition: reason for condition, (reason, _) in facts.problems.items()} == {
         "SubnetsReady": "SubnetsNotFound",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 from tests.cluster.moto_aws import MotoAws
 from tests.unit.aws.policies import allowed
 
-from .cloud_accounts import MotoAccount
+from .cloud_accounts import MotoAccount, aws_cloud
 from .launches import node_class
 
 pytestmark = pytest.mark.only_real("dry runs and permissions (in the sandbox there are none)")
@@ -100,6 +101,15 @@ def test_without_credentials_nothing_more_is_asked(aws: MotoAws, clients: Client
     assert (found.what, found.how) == ("AWS", WRONG)
 
 
+def test_without_an_endpoint_of_sts_the_rest_is_looked_at(aws: MotoAws, clients: Clients, options: Options) -> None:
+    aws.fail("GetCallerIdentity", "ServiceUnavailable", status=503, times=BOTH)
+    rest = len(list(look(clients, options)))
+    assert rest > BOTH
+    aws.fail("GetCallerIdentity", "ServiceUnavailable", status=503, times=BOTH)
+    (found,) = amiss(look(clients, options))
+    assert (found.what, found.how, "not checked: needs an STS endpoint" in found.seen) == ("AWS", DOUBTFUL, True)
+
+
 # --- node classes -----------------------------------------------------------------------------------------------
 def test_a_class_for_which_everything_is_there(real: MotoAccount) -> None:
     cluster, found = look_at_classes(real.cloud, [node_class(real)])
@@ -114,6 +124,44 @@ def test_what_a_class_does_not_find_is_named_with_the_fix(real: MotoAccount) -> 
     assert (found.how, found.what) == (WRONG, f"EC2NodeClass {lost.name}")
     assert found.seen.startswith("SubnetsNotFound")
     assert "karpenter.sh/discovery" in found.fix
+
+
+def test_a_role_that_does_not_exist_is_wrong(real: MotoAccount) -> None:
+    found = of_class(real, role="no-such-role")
+    assert [(one.how, one.seen.partition(":")[0]) for one in found] == [(GOOD, found[0].seen), (WRONG, "RoleNotFound")]
+    assert "no-such-role" in found[1].seen
+    assert "spec.role" in found[1].fix
+
+
+def test_a_role_that_may_not_be_asked_for_is_doubtful(aws: MotoAws, real: MotoAccount) -> None:
+    aws.fail("GetRole", "AccessDenied", status=403)
+    (_, found) = of_class(real, role="hidden")
+    assert (found.how, found.seen) == (DOUBTFUL, "role hidden not checked: needs iam:GetRole")
+    aws.fail("GetRole", "ServiceFailure", status=500, times=BOTH)
+    (_, found) = of_class(real, role="hidden")
+    assert (found.how, "needs an IAM endpoint" in found.seen) == (DOUBTFUL, True)
+
+
+def test_a_profile_that_does_not_exist_or_has_no_role_is_wrong(aws: MotoAws, real: MotoAccount) -> None:
+    (found,) = of_class(real, role=None, instance_profile="not-there")
+    assert (found.how, found.seen.partition(":")[0]) == (WRONG, "InstanceProfileNotFound")
+    aws.client("iam").create_instance_profile(InstanceProfileName="bare")
+    (found,) = of_class(real, role=None, instance_profile="bare")
+    assert (found.how, found.seen.partition(":")[0]) == (WRONG, "InstanceProfileWithoutRole")
+
+
+def test_a_role_in_an_isolated_vpc_is_wrong(aws: MotoAws, real: MotoAccount) -> None:
+    aws.clear_calls()
+    _, found = look_at_classes(aws_cloud(aws, isolated_vpc=True), [node_class(real)])
+    assert (found.how, found.seen.partition(":")[0]) == (WRONG, "IsolatedVPC")
+    assert [call for call in aws.calls() if call.service == "iam"] == []
+
+
+def of_class(real: MotoAccount, **spec: Any) -> list[Finding]:
+    """The findings about one class with these fields of its spec."""
+    plain = node_class(real, uid="looked-at")
+    one = msgspec.structs.replace(plain, spec=msgspec.structs.replace(plain.spec, **spec))
+    return list(look_at_classes(real.cloud, [one]))[1:]
 
 
 def _selecting(one: EC2NodeClass, term: SelectorTerm) -> EC2NodeClass:

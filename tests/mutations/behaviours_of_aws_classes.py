@@ -136,8 +136,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _CLASSES,
-                '    if facts.instance_profile or "InstanceProfileReady" in facts.problems:',
-                '    if "InstanceProfileReady" in facts.problems:',
+                "    if facts.instance_profile or profile_verdicts.CONDITION in facts.problems",
+                "    if profile_verdicts.CONDITION in facts.problems",
             ),
         ),
     ),
@@ -165,7 +165,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     179: (
         "A role that IAM does not know is asked for each time.",
-        (Edit(_PROFILES, "            self._unknown[wanted] = self._elapsed() + UNKNOWN_SECONDS\n", ""),),
+        (Edit(_PROFILES, "            self._unknown[wanted] = self._elapsed() + UNKNOWN_SECONDS, str(error)\n", ""),),
     ),
     180: (
         "A profile with a role that was given with its path is not found.",

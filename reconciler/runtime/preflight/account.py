@@ -9,8 +9,9 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.aws import probes
 from reconciler.aws.clients import Clients
 from reconciler.aws.cloud import AwsCloud
+from reconciler.ec2 import profile_verdicts
 from reconciler.model.cloud import ClassFacts, ClusterFacts
-from reconciler.ports import AlreadyGone, Forbidden, PortError
+from reconciler.ports import AlreadyGone, Forbidden, Invalid, PortError
 from reconciler.runtime.options import Options
 from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 
@@ -22,6 +23,7 @@ _FEW_ADDRESSES: Final = 16
 _FIXES: Final = {
     "SubnetsReady": "tag subnets as subnetSelectorTerms ask (usually karpenter.sh/discovery: NAME-OF-THE-CLUSTER)",
     "SecurityGroupsReady": "tag a security group as securityGroupSelectorTerms ask",
+    "InstanceProfileReady": "spec.role or spec.instanceProfile must name what is in IAM",
     "AMIsReady": "amiSelectorTerms have to name images of this region and of the cluster's Kubernetes version",
 }
 
@@ -30,9 +32,11 @@ def look(clients: Clients, options: Options) -> Iterator[Finding]:
     """Who asks, what may be called, and the queue; nothing more without credentials."""
     try:
         yield Finding("AWS", GOOD, f"{probes.caller(clients)} in {clients.region}")
-    except PortError as error:
+    except Forbidden as error:
         yield Finding("AWS", WRONG, str(error), "give the controller credentials: EKS Pod Identity or IRSA")
         return
+    except PortError as error:
+        yield Finding("AWS", DOUBTFUL, f"caller not checked: needs an STS endpoint: {error}")
     for action, probe in probes.reads(clients, options.cluster_name, isolated_vpc=options.isolated_vpc).items():
         yield _allowed(action, probes.outcome(action, probe))
     yield from _queue(clients, options.interruption_queue)
@@ -95,10 +99,28 @@ def _class(cloud: AwsCloud, cluster: ClusterFacts, node_class: EC2NodeClass) -> 
         yield Finding(what, WRONG, str(error))
         return
     for condition, (reason, message) in facts.problems.items():
-        yield Finding(what, WRONG, f"{reason}: {message}", _FIXES.get(condition, ""))
+        how = DOUBTFUL if reason == profile_verdicts.UNAVAILABLE else WRONG
+        yield Finding(what, how, f"{reason}: {message}", _FIXES.get(condition, ""))
     if not facts.problems:
         yield _found(what, facts)
+    if profile_verdicts.CONDITION not in facts.problems:
+        yield from _role(cloud, what, node_class, facts)
     yield from _told_by_the_controller(what, node_class)
+
+
+def _role(cloud: AwsCloud, what: str, node_class: EC2NodeClass, facts: ClassFacts) -> Iterator[Finding]:
+    """The role of a class without an instance profile; a profile that carries the role proves that it exists."""
+    role = node_class.spec.role
+    if not role or facts.instance_profile:
+        return
+    error = cloud.role_problem(role)
+    if isinstance(error, AlreadyGone | Invalid):
+        fix = "create the role, or write the name of an existing one into spec.role"
+        yield Finding(what, WRONG, f"{profile_verdicts.ROLE_NOT_FOUND}: {error}", fix)
+    elif isinstance(error, Forbidden):
+        yield Finding(what, DOUBTFUL, f"role {role} not checked: needs iam:GetRole")
+    elif error is not None:
+        yield Finding(what, DOUBTFUL, f"role {role} not checked: needs an IAM endpoint: {error}")
 
 
 def _found(what: str, facts: ClassFacts) -> Finding:

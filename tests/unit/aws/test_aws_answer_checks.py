@@ -45,6 +45,7 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "GetParameter": ("ssm", {"Name": "p"}),
     "GetProducts": ("pricing", {"ServiceCode": "AmazonEC2"}),
     "GetQueueUrl": ("sqs", {"QueueName": "q"}),
+    "GetRole": ("iam", {"RoleName": "r"}),
     "ListInstanceProfiles": ("iam", {}),
     "TerminateInstances": ("ec2", {"InstanceIds": ["i-0123456789abcdef0"]}),
 }
@@ -52,7 +53,7 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
 ONE_PAGE: Final = frozenset(
     {
         *("CreateFleet", "DescribeCluster", "DescribePlacementGroups", "GetCallerIdentity", "GetInstanceProfile"),
-        *("GetManagedResource", "GetParameter", "GetQueueUrl", "TerminateInstances"),
+        *("GetManagedResource", "GetParameter", "GetQueueUrl", "GetRole", "TerminateInstances"),
     }
 )
 WRONG: Final = {
