@@ -9,7 +9,7 @@ from api.kubelet import rules as kubelet
 from api.kubelet.schema import SCHEMA
 from api.v1.ec2nodeclass import ALIAS_FAMILIES
 
-from . import nearest, rules_launch
+from . import nearest, rules_launch, rules_selectors
 from .problem import Problem, Steps, at, shown
 from .reading import entries, mapping, part
 
@@ -69,6 +69,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _user_data(manifest)
     yield from rules_launch.check(manifest, _family(manifest))
     yield from _kubelet(manifest)
+    yield from rules_selectors.check(manifest)
     for field, rule, winner, losers in _WINNERS:
         for steps, term in entries(manifest, "spec", field):
             yield from _ignored(steps, term, rule, winner, losers)

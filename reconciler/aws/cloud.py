@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
+from api.v1 import conditions
+from api.v1.conditions import TRUE
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.aws import (
     dry_runs,
@@ -37,7 +39,7 @@ from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.aws.pace import Pace
 from reconciler.aws.parallel import together
 from reconciler.aws.terminations import Terminations
-from reconciler.ec2 import profile_verdicts
+from reconciler.ec2 import profile_verdicts, unmatched
 from reconciler.ec2.nodeclass import profiles_path
 from reconciler.model.cloud import (
     CapacityReservation,
@@ -175,18 +177,11 @@ class AwsCloud:
                 lambda: placement_groups.read_placement_group(ec2, spec.placement_group_selector, ask),
             ]
         )
-        _note(problems, "SubnetsReady", subnets, "SubnetsNotFound", "SubnetSelector did not match any Subnets")
-        _note(
-            problems,
-            "SecurityGroupsReady",
-            groups,
-            "SecurityGroupsNotFound",
-            "SecurityGroupSelector did not match any SecurityGroups",
-        )
-        _note(problems, "AMIsReady", images, "AMINotFound", "AMISelector did not match any AMIs")
+        for condition, found in (("SubnetsReady", subnets), ("SecurityGroupsReady", groups), ("AMIsReady", images)):
+            if not found:
+                problems.setdefault(condition, unmatched.problem(condition, node_class))
         if spec.placement_group_selector is not None and placed is None:
-            text = "PlacementGroupSelector did not match a placement group that is available"
-            problems["PlacementGroupReady"] = ("PlacementGroupNotFound", text)
+            problems["PlacementGroupReady"] = unmatched.placement_group(node_class)
         return ClassFacts(
             generation=node_class.metadata.generation,
             subnets=subnets,
@@ -278,7 +273,11 @@ class AwsCloud:
             return self._images.read(node_class.spec.ami_selector_terms, version, ask)
         except UnsupportedAlias as reason:
             problems["AMIsReady"] = ("UnsupportedAlias", str(reason))
-            return ()
+        except Invalid as error:  # EC2 refuses the terms themselves, such as an owner that cannot be
+            if _is_true(node_class, "AMIsReady"):
+                raise
+            problems["AMIsReady"] = ("AMIResolutionFailed", str(error))
+        return ()
 
     def _read_reservations(self, ec2: Any, node_class: EC2NodeClass, ask: Ask) -> tuple[CapacityReservation, ...]:
         terms = node_class.spec.capacity_reservation_selector_terms if self._reserved_capacity else ()
@@ -303,7 +302,7 @@ class AwsCloud:
         try:
             return profiles.find(self._clients.get("iam"), path, spec.role, known, self._answers)
         except PortError as error:
-            if known:
+            if known and _is_true(node_class, profile_verdicts.CONDITION):
                 raise
             problems[profile_verdicts.CONDITION] = profile_verdicts.failed(error)
             return ""
@@ -320,6 +319,7 @@ class AwsCloud:
         return profiles.role_problem(self._clients.get("iam"), role)
 
 
-def _note(problems: dict[str, Problem], condition: str, found: Sequence[object], reason: str, message: str) -> None:
-    if not found:
-        problems.setdefault(condition, (reason, message))
+def _is_true(node_class: EC2NodeClass, type_: str) -> bool:
+    """Whether a condition is True for the present generation: what was resolved is better than a failed repetition."""
+    found = conditions.get(node_class.status.conditions, type_)
+    return found is not None and found.status == TRUE and found.observed_generation == node_class.metadata.generation

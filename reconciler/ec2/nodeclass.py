@@ -25,7 +25,7 @@ from api.v1.ec2nodeclass import (
     ResolvedSubnet,
 )
 from api.v1.meta import Condition
-from reconciler.ec2 import families, images, profile_verdicts, tags, userdata, validation
+from reconciler.ec2 import families, images, profile_verdicts, tags, unmatched, userdata, validation
 from reconciler.model.cloud import CapacityReservation, ClassFacts, ClusterFacts, SecurityGroup, Subnet
 
 Verdict = tuple[str, str, str]
@@ -33,11 +33,6 @@ Verdict = tuple[str, str, str]
 Tried = Callable[[EC2NodeClassStatus], Verdict | None]
 
 _DEPENDENCIES = ("AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady")
-_MISSING = {
-    "AMIsReady": ("AMINotFound", "AMISelector did not match any AMIs"),
-    "SubnetsReady": ("SubnetsNotFound", "SubnetSelector did not match any Subnets"),
-    "SecurityGroupsReady": ("SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups"),
-}
 
 
 def status(
@@ -183,7 +178,12 @@ def _parts(node_class: EC2NodeClass, facts: ClassFacts, new: EC2NodeClassStatus)
         "SecurityGroupsReady": new.security_groups,
     }
     for type_, values in found.items():
-        yield type_, (TRUE, type_, "") if values else (FALSE, *facts.problems.get(type_, _MISSING[type_]))
+        yield (
+            type_,
+            (TRUE, type_, "")
+            if values
+            else (FALSE, *(facts.problems.get(type_) or unmatched.problem(type_, node_class))),
+        )
     yield "PlacementGroupReady", _placement_group(node_class, facts)
 
 

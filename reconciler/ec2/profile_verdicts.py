@@ -78,4 +78,4 @@ def _is_open(node_class: EC2NodeClass, before: Condition | None) -> bool:
     """Whether no answer of IAM counts for the class as it is now."""
     if before is None or before.status == UNKNOWN:
         return True
-    return before.status == FALSE and before.observed_generation != node_class.metadata.generation
+    return before.observed_generation != node_class.metadata.generation

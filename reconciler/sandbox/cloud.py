@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
-from reconciler.ec2 import profile_verdicts
+from reconciler.ec2 import profile_verdicts, unmatched
 from reconciler.ec2.nodeclass import profiles_path
 from reconciler.model.cloud import (
     ClassFacts,
@@ -199,16 +199,12 @@ class SandboxCloud:
         if spec.instance_profile in self.absent_profiles:
             text = f"iam:GetInstanceProfile: NoSuchEntity: Instance Profile {spec.instance_profile} cannot be found."
             problems[profile_verdicts.CONDITION] = (profile_verdicts.PROFILE_NOT_FOUND, text)
-        if not subnets:
-            problems["SubnetsReady"] = ("SubnetsNotFound", "SubnetSelector did not match any Subnets")
-        if not groups:
-            text = "SecurityGroupSelector did not match any SecurityGroups"
-            problems["SecurityGroupsReady"] = ("SecurityGroupsNotFound", text)
-        if not images:
-            problems["AMIsReady"] = ("AMINotFound", "AMISelector did not match any AMIs")
+        for condition, found in (("SubnetsReady", subnets), ("SecurityGroupsReady", groups), ("AMIsReady", images)):
+            if not found:
+                problems[condition] = unmatched.problem(condition, node_class)
         group = self._ec2.placement_groups.find(spec.placement_group_selector)
         if spec.placement_group_selector is not None and group is None:
-            problems["PlacementGroupReady"] = ("PlacementGroupNotFound", "PlacementGroupSelector did not match")
+            problems["PlacementGroupReady"] = unmatched.placement_group(node_class)
         return ClassFacts(
             generation=node_class.metadata.generation,
             subnets=tuple(self._free(one) for one in subnets if isinstance(one, Subnet)),

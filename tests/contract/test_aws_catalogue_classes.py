@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
-from api.v1.meta import ObjectMeta
+from api.v1.meta import Condition, ObjectMeta
 from reconciler.aws.cloud import AwsCloud
 from reconciler.aws.images import alias_sources, query
 from reconciler.aws.profiles import UNKNOWN_SECONDS, Maker
@@ -108,6 +108,21 @@ def test_168_what_a_pinned_version_is_is_asked_once(aws: MotoAws) -> None:
     assert ids() == pinned
 
 
+def test_terms_that_ec2_refuses_are_the_problem_of_their_class(aws: MotoAws, real: MotoAccount) -> None:
+    of = node_class(real, uid="refused")
+    wrong = replace(of, spec=replace(of.spec, ami_selector_terms=(SelectorTerm(name="nodes-*", owner="self"),)))
+    aws.fail("DescribeImages", "InvalidUserID.Malformed", status=400)
+    found = real.cloud.resolve(wrong, real.cloud.cluster())
+    reason, message = found.problems["AMIsReady"]
+    assert (reason, "InvalidUserID.Malformed" in message) == ("AMIResolutionFailed", True)
+    assert (found.images, len(found.subnets) > 0) == ((), True)
+    ready = Condition(type="AMIsReady", status="True", observed_generation=of.metadata.generation)
+    known = replace(wrong, status=replace(wrong.status, conditions=(ready,)))
+    aws.fail("DescribeImages", "InvalidUserID.Malformed", status=400)
+    with pytest.raises(Invalid):
+        real.cloud.resolve(known, real.cloud.cluster())
+
+
 # --- instance profiles ------------------------------------------------------------------------------------------
 def profile_of(real: MotoAccount, uid: str) -> tuple[str, EC2NodeClass]:
     """Where the profiles of such a class live, and the class."""
@@ -161,7 +176,8 @@ def test_178_when_iam_does_not_say_what_there_is_nothing_is_made(aws: MotoAws, r
     assert (len(found.subnets) > 0, found.instance_profile) == (True, "")
     reason, message = found.problems["InstanceProfileReady"]
     assert (reason, "ServiceFailure" in message) == ("IAMUnavailable", True)
-    profiled = replace(of, status=replace(of.status, instance_profile="silent-1"))
+    ready = Condition(type="InstanceProfileReady", status="True", observed_generation=of.metadata.generation)
+    profiled = replace(of, status=replace(of.status, instance_profile="silent-1", conditions=(ready,)))
     aws.fail("ListInstanceProfiles", "ServiceFailure", status=500, times=BOTH)
     with pytest.raises(Unavailable):
         real.cloud.resolve(profiled, real.cloud.cluster())

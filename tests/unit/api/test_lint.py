@@ -168,10 +168,22 @@ def test_what_silently_misbehaves_is_a_warning(path: str, value: Any, rule: str)
 @pytest.mark.parametrize(
     ("path", "value", "rule"),
     [
-        ("spec.subnetSelectorTerms", [{"id": "subnet-1", "tags": {"a": "b"}}, {"id": "subnet-2"}], "KERF-EC2-201"),
-        ("spec.securityGroupSelectorTerms", [{"id": "sg-1", "tags": {"a": "b"}}, {"id": "sg-2"}], "KERF-EC2-202"),
-        ("spec.securityGroupSelectorTerms", [{"name": "x", "tags": {"a": "b"}}, {"id": "sg-2"}], "KERF-EC2-203"),
-        ("spec.capacityReservationSelectorTerms", [{"id": "cr-1", "tags": {"a": "b"}}, {"id": "cr-2"}], "KERF-EC2-204"),
+        (
+            "spec.subnetSelectorTerms",
+            [{"id": "subnet-00000001", "tags": {"a": "b"}}, {"id": "subnet-00000002"}],
+            "KERF-EC2-201",
+        ),
+        (
+            "spec.securityGroupSelectorTerms",
+            [{"id": "sg-00000001", "tags": {"a": "b"}}, {"id": "sg-00000002"}],
+            "KERF-EC2-202",
+        ),
+        ("spec.securityGroupSelectorTerms", [{"name": "x", "tags": {"a": "b"}}, {"id": "sg-00000002"}], "KERF-EC2-203"),
+        (
+            "spec.capacityReservationSelectorTerms",
+            [{"id": "cr-00000001", "tags": {"a": "b"}}, {"id": "cr-00000002"}],
+            "KERF-EC2-204",
+        ),
         ("spec.amiSelectorTerms", [{"alias": "al2023@latest", "ssmParameter": "/x"}], "KERF-EC2-206"),
     ],
 )

@@ -196,7 +196,9 @@ def test_what_is_doubtful_is_a_warning(family: str, text: str, kind: str, words:
 
 
 def test_a_custom_class_without_user_data_is_worth_a_word() -> None:
-    base = placed(changed("EC2NodeClass", "spec.amiFamily", "Custom"), "spec.amiSelectorTerms", [{"id": "ami-1"}])
+    base = placed(
+        changed("EC2NodeClass", "spec.amiFamily", "Custom"), "spec.amiSelectorTerms", [{"id": "ami-00000001"}]
+    )
     assert [(p.rule, p.severity) for p in validate(base)] == [("KERF-EC2-214", "info")]
     assert validate(placed(base, "spec.userData", SCRIPT)) == []
 

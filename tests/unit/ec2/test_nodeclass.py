@@ -133,8 +133,18 @@ def test_a_part_that_is_lost_and_found_again() -> None:
 @pytest.mark.parametrize(
     ("changes", "type_", "reason", "message"),
     [
-        ({"images": ()}, "AMIsReady", "AMINotFound", "AMISelector did not match any AMIs"),
-        ({"security_groups": ()}, "SecurityGroupsReady", "SecurityGroupsNotFound", "did not match"),
+        (
+            {"images": ()},
+            "AMIsReady",
+            "AMINotFound",
+            "AMISelector did not match any AMIs",
+        ),
+        (
+            {"security_groups": ()},
+            "SecurityGroupsReady",
+            "SecurityGroupsNotFound",
+            "SecurityGroupSelector did not match any SecurityGroups",
+        ),
         (
             {"images": (), "problems": {"AMIsReady": ("UnsupportedAlias", "AL2 ends with 1.32")}},
             "AMIsReady",
