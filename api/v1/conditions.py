@@ -27,6 +27,21 @@ NODECLASS_DEPENDENTS = (
     "ValidationSucceeded",
     "PlacementGroupReady",
 )
+#: The order in which Karpenter sets the dependents of one object in a reconcile.
+_SET_ORDER = (
+    "AMIsReady",
+    "CapacityReservationsReady",
+    "PlacementGroupReady",
+    "SubnetsReady",
+    "SecurityGroupsReady",
+    "InstanceProfileReady",
+    "ValidationSucceeded",
+    "NodeClassReady",
+    "Launched",
+    "Registered",
+    "Initialized",
+)
+_AWAITING = "AwaitingReconciliation"
 #: One more dependent of an EC2NodeClass, with the gate ReservedCapacity.
 RESERVATIONS_READY = "CapacityReservationsReady"
 
@@ -38,8 +53,7 @@ def initial(
     known = {c.type for c in conditions}
     missing = [type_ for type_ in (*dependents, READY) if type_ not in known]
     return conditions + tuple(
-        Condition(type=t, status=UNKNOWN, reason="AwaitingReconciliation", last_transition_time=created)
-        for t in missing
+        Condition(type=t, status=UNKNOWN, reason=_AWAITING, last_transition_time=created) for t in missing
     )
 
 
@@ -87,17 +101,35 @@ def get(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
 def with_root(
     conditions: tuple[Condition, ...], dependents: Iterable[str], *, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """With `Ready` computed from the dependents, and put last; the others by transition time."""
-    states = [get(conditions, type_) for type_ in dependents]
-    current = [c for c in states if c is not None and c.observed_generation == generation]
-    healthy = len(current) == len(states) and all(c.status == TRUE for c in current)
-    broken = any(c.status == FALSE for c in current)
+    """With `Ready` computed from the dependents, and put last; the others by transition time.
+
+    Its message lists the dependents that are not True for this generation, the newest transition first.
+    """
+    states = [c for type_ in dependents if (c := get(conditions, type_)) is not None]
+    unhealthy = [c for c in states if c.status != TRUE or c.observed_generation != generation]
+    broken = any(c.status == FALSE and c.observed_generation == generation for c in unhealthy)
     status, reason = (
-        (TRUE, READY) if healthy else (FALSE, "UnhealthyDependents") if broken else (UNKNOWN, "ReconcilingDependents")
+        (FALSE, "UnhealthyDependents") if broken else (UNKNOWN, "ReconcilingDependents") if unhealthy else (TRUE, READY)
     )
-    message = "" if healthy else ", ".join(f"{c.type}={c.status}" for c in states if c and c.status != TRUE)
+    message = ", ".join(f"{c.type}={c.status}" for c in _newest_first(unhealthy, now))
     done = put(conditions, READY, status, reason, generation=generation, now=now, message=message)
     return tuple(sorted(done, key=lambda c: (c.type == READY, c.last_transition_time or now)))
+
+
+def _newest_first(unhealthy: Iterable[Condition], now: datetime) -> list[Condition]:
+    """In Karpenter's order. Stored times have whole seconds, in which several conditions change.
+
+    Karpenter stamps each condition as it is set, so the one that it sets last is the newest. Conditions that are
+    Unknown since the creation of the object have one time; those that were never set come first there.
+    """
+    places = {type_: place for place, type_ in enumerate(_SET_ORDER)}
+
+    def key(condition: Condition) -> tuple[int, bool, bool, int]:
+        since, place = condition.last_transition_time or now, places.get(condition.type, len(places))
+        unknown = condition.status == UNKNOWN
+        return -int(since.timestamp()), unknown, condition.reason != _AWAITING, place if unknown else -place
+
+    return sorted(unhealthy, key=key)
 
 
 def bump(conditions: tuple[Condition, ...], generation: int) -> tuple[Condition, ...]:
