@@ -33,7 +33,7 @@ from reconciler.aws import (
 from reconciler.aws.answers import Answer, Answers, Ask, Key, just_under
 from reconciler.aws.clients import Clients
 from reconciler.aws.cluster_facts import KnownFacts, ServerFacts, check_version, read_cluster
-from reconciler.aws.images import ImageReader, UnsupportedAlias
+from reconciler.aws.images import ImageReader, Selected, UnsupportedAlias
 from reconciler.aws.interruptions import Queue
 from reconciler.aws.launch_templates import LaunchTemplates
 from reconciler.aws.pace import Pace
@@ -167,7 +167,7 @@ class AwsCloud:
     def _resolved(self, node_class: EC2NodeClass, cluster: ClusterFacts, ask: Ask) -> ClassFacts:
         ec2, spec = self._clients.get("ec2"), node_class.spec
         problems: dict[str, Problem] = {}
-        subnets, groups, images, profile, reserved, placed = together(
+        subnets, groups, selected, profile, reserved, placed = together(
             [
                 lambda: networks.read_subnets(ec2, spec.subnet_selector_terms, ask),
                 lambda: networks.read_security_groups(ec2, spec.security_group_selector_terms, ask),
@@ -177,6 +177,7 @@ class AwsCloud:
                 lambda: placement_groups.read_placement_group(ec2, spec.placement_group_selector, ask),
             ]
         )
+        images = selected.images
         for condition, found in (("SubnetsReady", subnets), ("SecurityGroupsReady", groups), ("AMIsReady", images)):
             if not found:
                 problems.setdefault(condition, unmatched.problem(condition, node_class))
@@ -187,6 +188,7 @@ class AwsCloud:
             subnets=subnets,
             security_groups=groups,
             images=images,
+            images_complete=selected.complete,
             instance_profile=profile,
             problems=problems,
             reservations=reserved,
@@ -268,7 +270,7 @@ class AwsCloud:
         self._queue.delete(message)
 
     # --- parts ------------------------------------------------------------------------------------------------------
-    def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem], ask: Ask) -> Any:
+    def _read_images(self, node_class: EC2NodeClass, version: str, problems: dict[str, Problem], ask: Ask) -> Selected:
         try:
             return self._images.read(node_class.spec.ami_selector_terms, version, ask)
         except UnsupportedAlias as reason:
@@ -277,7 +279,7 @@ class AwsCloud:
             if _is_true(node_class, "AMIsReady"):
                 raise
             problems["AMIsReady"] = ("AMIResolutionFailed", str(error))
-        return ()
+        return Selected()
 
     def _read_reservations(self, ec2: Any, node_class: EC2NodeClass, ask: Ask) -> tuple[CapacityReservation, ...]:
         terms = node_class.spec.capacity_reservation_selector_terms if self._reserved_capacity else ()

@@ -39,6 +39,14 @@ class Source:
     windows_build: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The images that terms select, by ID and variant; `complete` if each term, ID and parameter selected one."""
+
+    images: tuple[Image, ...] = ()
+    complete: bool = False
+
+
 class UnsupportedAlias(Exception):
     """This family does not exist for this Kubernetes version; only a person can change that."""
 
@@ -52,38 +60,42 @@ class ImageReader:
     def __init__(self, clients: Clients, answers: Answers, latest_seconds: float) -> None:
         self._clients, self._answers, self._latest_seconds = clients, answers, latest_seconds
 
-    def read(self, terms: Sequence[SelectorTerm], version: str, ask: Ask) -> tuple[Image, ...]:
+    def read(self, terms: Sequence[SelectorTerm], version: str, ask: Ask) -> Selected:
         """The images that the terms select. `version` is Kubernetes' minor version, such as `1.34`.
 
         Raises UnsupportedAlias when no such image exists for this version.
         """
         alias = next((term.alias for term in terms if term.alias), "")
-        found = self._by_alias(alias, version, ask) if alias else self._by_terms(terms, ask)
-        return tuple(sorted((one for one in found if one.architecture), key=lambda one: (one.id, one.variant)))
+        found, complete = self._by_alias(alias, version, ask) if alias else self._by_terms(terms, ask)
+        usable = sorted((one for one in found if one.architecture), key=lambda one: (one.id, one.variant))
+        return Selected(tuple(usable), complete)
 
-    def _by_alias(self, alias: str, version: str, ask: Ask) -> list[Image]:
+    def _by_alias(self, alias: str, version: str, ask: Ask) -> tuple[list[Image], bool]:
         sources = alias_sources(alias, version)
         seconds = self._latest_seconds if alias.partition("@")[2] == LATEST else FOR_EVER
-        named, found = self._look({source.path: seconds for source in sources}, set(), [], ask)
+        named, found, complete = self._look({source.path: seconds for source in sources}, set(), [], ask)
         described = {one.id: one for one in found}
-        return [
+        selected = [
             replace(described[id_], variant=variant, windows_build=source.windows_build)
             for source in sources
             if (id_ := named.get(source.path)) in described
             for variant in source.variants
         ]
+        return selected, complete
 
-    def _by_terms(self, terms: Sequence[SelectorTerm], ask: Ask) -> list[Image]:
+    def _by_terms(self, terms: Sequence[SelectorTerm], ask: Ask) -> tuple[list[Image], bool]:
         seconds = min(CUSTOM_SECONDS, self._latest_seconds)
         parameters = {term.ssm_parameter: seconds for term in terms if term.ssm_parameter}
         ids = {term.id for term in terms if term.id}
         queries = [query(term) for term in terms if not term.id and not term.ssm_parameter]
-        return self._look(parameters, ids, queries, ask)[1]
+        _, found, complete = self._look(parameters, ids, queries, ask)
+        return found, complete
 
     def _look(
         self, parameters: Mapping[str, float], ids: set[str], queries: Sequence[dict[str, Any]], ask: Ask
-    ) -> tuple[dict[str, str], list[Image]]:
-        """What the parameters (each with how long it is remembered) name, and these and all other images asked for.
+    ) -> tuple[dict[str, str], list[Image], bool]:
+        """What the parameters (each with how long it is remembered) name, these and all other images asked for, and
+        whether each of what was asked for is there.
 
         Where a remembered parameter names an image that is not good any more, all of it is asked once more.
         """
@@ -97,7 +109,8 @@ class ImageReader:
             outdated = self._outdated(parameters, named, found)
             if not (again and outdated & remembered):
                 break
-        return named, found
+        complete = parameters.keys() <= named.keys() and wanted <= {one.id for one in found} and all(answers)
+        return named, found, complete
 
     def _named(self, parameters: Mapping[str, float]) -> dict[str, str]:
         """Image IDs by parameter, of those that name one."""

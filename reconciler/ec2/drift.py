@@ -14,7 +14,7 @@ from api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import images
 from reconciler.model.cloud import ClassFacts, Instance
-from reconciler.model.instance_type import Catalogue
+from reconciler.model.instance_type import Catalogue, InstanceType
 
 NODE_CLASS_DRIFT, AMI_DRIFT = "NodeClassDrift", "AMIDrift"
 SECURITY_GROUP_DRIFT, SUBNET_DRIFT = "SecurityGroupDrift", "SubnetDrift"
@@ -38,7 +38,7 @@ def reason(
     if _static(claim, node_class, ca_bundle):
         return NODE_CLASS_DRIFT
     verdicts = {
-        AMI_DRIFT: _image(claim, node_class, catalogue),
+        AMI_DRIFT: _image(claim, node_class, catalogue, facts),
         SECURITY_GROUP_DRIFT: _groups(node_class, instance),
         SUBNET_DRIFT: _subnet(node_class, instance),
         RESERVATION_DRIFT: _reservation(node_class, instance),
@@ -63,15 +63,30 @@ def _static(claim: NodeClaim, node_class: EC2NodeClass, ca_bundle: str) -> bool:
     return version != NODECLASS_HASH_VERSION or hashed != nodeclass_hash(node_class, ca_bundle)
 
 
-def _image(claim: NodeClaim, node_class: EC2NodeClass, catalogue: Catalogue) -> bool | None:
-    """Whether the class now maps the instance's type to another image; None when one side is not known."""
+def _image(claim: NodeClaim, node_class: EC2NodeClass, catalogue: Catalogue, facts: ClassFacts | None) -> bool | None:
+    """Whether the class maps the instance's type to another image, or to none; None when one side is not known."""
     name = claim.metadata.labels.get(labels.INSTANCE_TYPE, "")
     place = bisect_left(catalogue, name, key=lambda t: t.name)
     instance_type = catalogue[place] if place < len(catalogue) and catalogue[place].name == name else None
     if instance_type is None or not claim.status.image_id or not node_class.status.amis:
         return None
     current = images.pick(instance_type.requirements, images.table(node_class.status.amis))
-    return None if current is None else current != claim.status.image_id
+    if current is None:
+        return True if _without_image(node_class, instance_type, facts) else None
+    return current != claim.status.image_id
+
+
+def _without_image(node_class: EC2NodeClass, instance_type: InstanceType, facts: ClassFacts | None) -> bool:
+    """Whether the class has no image for the type, such as one of its architecture, and AWS has said so in full.
+
+    A selector or a parameter that names no image at the moment may be the one for this type.
+    """
+    if facts is None or facts.generation != node_class.metadata.generation or "AMIsReady" in facts.problems:
+        return False
+    found = images.listed(facts.images)
+    return (
+        facts.images_complete and bool(found) and images.pick(instance_type.requirements, images.table(found)) is None
+    )
 
 
 def _groups(node_class: EC2NodeClass, instance: Instance | None) -> bool | None:

@@ -161,7 +161,8 @@ class ClassFacts:
     `instance_profile` is empty until it exists; `reservations` are by ID. `full_subnets` are the IDs of those that had
     no address left when something was lately launched there. `placement_group` is the one that the class selects.
     `shifted` are the IDs of zones that traffic is shifted away from. `memory_bytes` is what nodes have shown of their
-    memory, by instance type and image. `profile_attempt` is set while the profile of `spec.role` cannot be created.
+    memory, by instance type and image. `images_complete` is False if a term, an ID or a parameter of amiSelectorTerms
+    selected no image. `profile_attempt` is set while the profile of `spec.role` cannot be created.
     """
 
     generation: int
@@ -175,6 +176,7 @@ class ClassFacts:
     placement_group: PlacementGroup | None = None
     shifted: frozenset[str] = frozenset()
     memory_bytes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    images_complete: bool = True
     profile_attempt: ProfileAttempt | None = None
 
 

@@ -107,5 +107,11 @@ def images_of(things: Iterable[Tagged], node_class: EC2NodeClass) -> tuple[Image
     return tuple(sorted(chosen, key=lambda image: (_descending(image.created), image.variant, image.architecture)))
 
 
+def images_complete(things: Iterable[Tagged], node_class: EC2NodeClass) -> bool:
+    """Whether each of amiSelectorTerms selects an image."""
+    known = tuple(things)
+    return all(select(known, (term,)) for term in node_class.spec.ami_selector_terms)
+
+
 def _descending(text: str) -> tuple[int, ...]:
     return tuple(-ord(letter) for letter in text)

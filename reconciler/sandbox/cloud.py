@@ -210,6 +210,7 @@ class SandboxCloud:
             subnets=tuple(self._free(one) for one in subnets if isinstance(one, Subnet)),
             security_groups=tuple(one for one in groups if isinstance(one, SecurityGroup)),
             images=images,
+            images_complete=account.images_complete(account.images(version), node_class),
             instance_profile=spec.instance_profile or self._profile_of(node_class),
             problems=problems,
             reservations=self._ec2.reserved(spec.capacity_reservation_selector_terms),

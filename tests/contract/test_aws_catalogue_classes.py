@@ -40,10 +40,12 @@ def test_160_of_an_alias_what_is_published_counts_and_when_nothing_is_the_class_
         [s.path for s in alias_sources("bottlerocket@latest", "1.36")],
     )
     kept = {path: ssm.get_parameter(Name=path)["Parameter"]["Value"] for path in paths}
+    assert resolved(aws_cloud(aws), alias).images_complete
     for path in paths[:-1]:
         ssm.delete_parameter(Name=path)
     some = resolved(cloud, alias)
     assert [image.id for image in some.images] == [kept[paths[-1]]]
+    assert not some.images_complete
     assert "AMIsReady" not in some.problems
     ssm.delete_parameter(Name=paths[-1])
     assert resolved(cloud, alias).problems["AMIsReady"][0] == "AMINotFound"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, SelectorTerm
 from api.v1.meta import ObjectMeta
@@ -47,6 +49,17 @@ def test_selectors_resolve_to_subnets_groups_and_images(account: Account) -> Non
     kinds = {(one.architecture, one.variant) for one in facts.images}
     assert {("amd64", "standard"), ("arm64", "standard"), ("amd64", "nvidia"), ("amd64", "neuron")} <= kinds
     assert all(one.id.startswith("ami-") and one.created for one in facts.images)
+
+
+def test_images_are_complete_when_each_term_selects_one(account: Account) -> None:
+    cloud, known = account.cloud, resolved(account)
+    assert known.images_complete
+    amd = next(one.id for one in known.images if one.architecture == "amd64")
+    for ids, complete in (((amd,), True), ((amd, "ami-0123456789abcdef0"), False), (("ami-0123456789abcdef0",), False)):
+        plain = node_class(account)
+        terms = tuple(SelectorTerm(id=id_) for id_ in ids)
+        of = replace(plain, spec=replace(plain.spec, ami_selector_terms=terms))
+        assert cloud.resolve(of, cloud.cluster()).images_complete is complete
 
 
 def test_selectors_that_match_nothing_are_problems(account: Account) -> None:

@@ -34,9 +34,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 _DRIFT,
-                "    return None if current is None else current != claim.status.image_id",
-                "    listed = {image.id for image in node_class.status.amis}\n"
-                "    return None if current is None else claim.status.image_id not in listed",
+                "    return current != claim.status.image_id",
+                "    return claim.status.image_id not in {image.id for image in node_class.status.amis}",
             ),
         ),
     ),

@@ -13,8 +13,9 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.hashes import NODECLASS_HASH_VERSION, nodeclass_hash
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import drift, nodeclass
-from reconciler.model.cloud import CapacityReservation, HeldReservation, Instance
-from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, node_class, ready
+from reconciler.ec2.images import listed
+from reconciler.model.cloud import CapacityReservation, HeldReservation, Image, Instance
+from tests.unit.ec2.ec2_facts import NOW, catalogue, claim, facts, node_class, ready
 
 TYPES = catalogue("c5.large", "m5.large", "m7g.large")
 CA = "Y2E="
@@ -89,6 +90,35 @@ def without(**changes: Any) -> EC2NodeClass:
 )
 def test_the_image(one: NodeClaim, of: EC2NodeClass, expected: str | None) -> None:
     assert reason(one, of) == expected
+
+
+AMD_ONLY = (Image("ami-1", "amd", "amd64", "2026-01-01"),)
+
+
+def arm(image: str = "ami-4") -> NodeClaim:
+    one = launched(image=image)
+    named = {**one.metadata.labels, labels.INSTANCE_TYPE: "m7g.large"}
+    return replace(one, metadata=replace(one.metadata, labels=named))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "AMIDrift"),
+        ({"images_complete": False}, None),
+        ({"generation": 7}, None),
+        ({"images": ()}, None),
+        ({"problems": {"AMIsReady": ("AMIResolutionFailed", "no")}}, None),
+        ({"images": (*AMD_ONLY, Image("ami-4", "arm", "arm64", "2026-01-01"))}, None),
+    ],
+)
+def test_a_node_for_whose_architecture_the_class_has_no_image(changes: dict[str, Any], expected: str | None) -> None:
+    """Its class selects images of amd64 alone, and AWS has answered in full."""
+    found = copy(facts(images=AMD_ONLY), **changes)
+    of = without(amis=listed(AMD_ONLY))
+    assert drift.reason(arm(), of, instance(), TYPES, CA, found) == expected
+    assert drift.reason(arm(), of, instance(), TYPES, CA) is None
+    assert drift.reason(launched(), of, instance(), TYPES, CA, found) == ""
 
 
 def test_a_type_that_is_no_longer_known_has_no_verdict() -> None:
