@@ -32,6 +32,7 @@ from reconciler.provisioning.waiting import TERMINATING
 from reconciler.scheduling.buffers import virtual_pods
 from reconciler.scheduling.daemons import daemon_problems
 from reconciler.scheduling.reserving import DEFERRED
+from reconciler.scheduling.settling import SETTLING
 from reconciler.scheduling.sites import sites
 from reconciler.scheduling.solve import PodRefusal, Solution
 from reconciler.scheduling.work import WORK_BUDGET
@@ -39,7 +40,7 @@ from reconciler.scheduling.work import WORK_BUDGET
 #: While pods stay pending, the world is looked at again this often.
 LOOK_AGAIN = timedelta(seconds=10)
 #: Refusals of pods that may well have a place in a moment.
-_NOT_YET = frozenset({DEFERRED.code, TERMINATING, WORK_BUDGET})
+_NOT_YET = frozenset({DEFERRED.code, SETTLING, TERMINATING, WORK_BUDGET})
 _ZONES = "karpenter_scheduler_pending_pods_by_effective_zone_count"
 _RULES = "kerf_refused_pods"
 _LEAST_NOMINATION = timedelta(seconds=10)

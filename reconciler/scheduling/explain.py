@@ -20,6 +20,7 @@ from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.existing import account_of
 from reconciler.scheduling.funnel import Funnel, farthest
 from reconciler.scheduling.reserving import DEFERRED, waits_for_reservation
+from reconciler.scheduling.settling import SETTLING, Settling, settling
 from reconciler.scheduling.solution import PodRefusal
 from reconciler.scheduling.suggestions import suggested
 from reconciler.scheduling.template import Template
@@ -79,6 +80,7 @@ class Outcome:
 def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
     """Refusals of the pods that are left."""
     left, cut_off = outcome.assignment.left, outcome.assignment.cut
+    waiting = settling(outcome.snapshot) if left and outcome.open_new else {}
     counts: dict[int, int] = {}
     for cls, _ in left.values():
         counts[cls.number] = counts.get(cls.number, 0) + 1
@@ -87,30 +89,38 @@ def no_place(outcome: Outcome) -> dict[str, PodRefusal]:
         if cls.number not in answers and cls.number in cut_off:
             answers[cls.number] = LEFT_OVER
         elif cls.number not in answers:
-            answers[cls.number] = _refusal(outcome, cls, counts[cls.number], len(answers))
+            answers[cls.number] = _refusal(outcome, cls, counts[cls.number], len(answers), waiting)
     return {key: answers[cls.number] for key, (cls, _) in sorted(left.items())}
 
 
-def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int) -> PodRefusal:
-    """Of a class of which so many pods are left; `place` is how many classes have been told of before."""
+def _refusal(outcome: Outcome, cls: PodClass, pods: int, place: int, waiting: Mapping[str, Settling]) -> PodRefusal:
+    """Of a class of which so many pods are left; `place` is how many classes have been told of before.
+
+    `waiting` are the NodePools that have not settled.
+    """
     if outcome.open_new and waits_for_reservation(outcome.templates, outcome.assignment.columns, cls, outcome.taken):
         return DEFERRED
-    short = _short(outcome, cls)
+    short = _short(outcome, cls, waiting)
     outcome.assignment.work.charge(_A_REFUSAL * len(outcome.templates))
     brief = outcome.assignment.work.worn and place > 0
     if not outcome.reasons or brief or place >= MOST_CLASSES or not (outcome.open_new or place < outcome.accounts):
         return short
     try:
-        return _with_pools(outcome, cls, pods, place, short)
+        return _with_pools(outcome, cls, pods, place, short, waiting)
     except Exception:  # words are not worth a pass in which others have found places
         return short
 
 
-def _short(outcome: Outcome, cls: PodClass) -> PodRefusal:
+def _short(outcome: Outcome, cls: PodClass, waiting: Mapping[str, Settling]) -> PodRefusal:
     if not outcome.open_new:
         return PodRefusal(NO_ROOM, _no_existing(outcome.assignment, cls))
     if not cls.rungs[-1].demand.possible:
         return PodRefusal(MALFORMED, "its node selector and required node affinity contradict each other")
+    if any(one.lately for one in waiting.values()):
+        named = "; ".join(
+            f"NodePool {name} is settling: {one.text}" for name, one in list(waiting.items())[:MOST_POOLS]
+        )
+        return PodRefusal(SETTLING, cut(named))
     if not outcome.templates:
         return PodRefusal(NO_POOL, "no NodePool is ready to make nodes")
     return PodRefusal(INCOMPATIBLE, f"{_no_existing(outcome.assignment, cls)} and no NodePool can make one")
@@ -126,7 +136,9 @@ def _no_existing(assignment: Assignment, cls: PodClass) -> str:
     return f"{words} ({full} would, but cannot attach its volumes within the limit of {', '.join(drivers)})"
 
 
-def _with_pools(outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal) -> PodRefusal:
+def _with_pools(
+    outcome: Outcome, cls: PodClass, pods: int, place: int, short: PodRefusal, waiting: Mapping[str, Settling]
+) -> PodRefusal:
     """With each pool's rule; for the first classes with the full account, in which the nearest pool comes first."""
     templates = outcome.templates if outcome.open_new and cls.rungs[-1].demand.possible else ()
     asked = [farthest(template, outcome.assignment.columns, cls) for template in templates[:MOST_POOLS]]
@@ -135,13 +147,14 @@ def _with_pools(outcome: Outcome, cls: PodClass, pods: int, place: int, short: P
         told = {name: why.text for name, why in problems} | {f.template.name: f.verdict for f, _ in asked}
         return replace(short, pools={name: cut(text) for name, text in told.items()})
     asked.sort(key=lambda pair: -misses.rank(pair[0]))
-    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *(_not_asked(outcome) if outcome.open_new else ())]
+    others = _not_asked(outcome, waiting) if outcome.open_new else ()
+    pools = [*(_pool(funnel, steps) for funnel, steps in asked), *others]
     account = Account(
         pods,
         tuple(pools[:MOST_POOLS]),
         len(templates) - len(asked) + max(len(pools) - MOST_POOLS, 0),
         account_of(outcome.assignment, cls, outcome.closed),
-        suggested(cls, [funnel for funnel, _ in asked], outcome.assignment),
+        () if waiting else suggested(cls, [funnel for funnel, _ in asked], outcome.assignment, _startup(outcome)),
     )
     return replace(short, pools={pool.pool: cut(str(pool)) for pool in account.pools}, account=account)
 
@@ -153,10 +166,17 @@ def _pool(funnel: Funnel, steps: Sequence[Step]) -> PoolAccount:
     return PoolAccount(funnel.template.name, verdict, funnel.rule, types, offerings, kept, near)
 
 
-def _not_asked(outcome: Outcome) -> Iterator[PoolAccount]:
+def _startup(outcome: Outcome) -> frozenset[tuple[str, str]]:
+    """The keys and effects of the start-up taints of all NodePools: nodes lose them by themselves."""
+    pools = outcome.snapshot.node_pools.values()
+    return frozenset((taint.key, taint.effect) for pool in pools for taint in pool.spec.template.spec.startup_taints)
+
+
+def _not_asked(outcome: Outcome, waiting: Mapping[str, Settling]) -> Iterator[PoolAccount]:
     """Pools that could not be used, and those that are not ready."""
     for name, problem in sorted(outcome.problems.items()):
         yield PoolAccount(name, cut(problem.text))
     for name, why in set_aside(outcome.snapshot).items():
         if name not in outcome.problems:
-            yield PoolAccount(name, cut(why))
+            text = f"is settling: {waiting[name].text}" if name in waiting else why
+            yield PoolAccount(name, cut(text))

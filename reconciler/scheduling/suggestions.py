@@ -38,7 +38,7 @@ from reconciler.scheduling.edits import (
 from reconciler.scheduling.funnel import Funnel
 from reconciler.scheduling.groups import ANTI
 from reconciler.scheduling.misses import FAR_FROM_IT, open_to, without_each
-from reconciler.scheduling.places import CORDON
+from reconciler.scheduling.system_taints import is_system
 from reconciler.scheduling.types import NO_PRICE, Ints
 
 #: So many of each side are worth a trial; of one requirement so many values.
@@ -48,12 +48,18 @@ _MOST_NODES = 50
 _MIB, _GIB = 1 << 20, 1 << 30
 
 
-def suggested(cls: PodClass, funnels: Iterable[Funnel], assignment: Assignment) -> tuple[Edit, ...]:
-    """Edits of the pod and of pools, each once. `funnels` are in the order in which their pools are worth an edit."""
+def suggested(
+    cls: PodClass,
+    funnels: Iterable[Funnel],
+    assignment: Assignment,
+    startup: frozenset[tuple[str, str]] = frozenset(),
+) -> tuple[Edit, ...]:
+    """Edits of the pod and of pools, each once. `funnels` are in the order in which their pools are worth an edit,
+    `startup` the keys and effects of start-up taints."""
     found: list[Edit] = []
     for funnel in funnels:
         found += [*_of_pod(funnel), *_of_pool(funnel)]
-    found += [*_on_nodes(cls, assignment), *_any(cls)]
+    found += [*_on_nodes(cls, assignment, startup), *_any(cls)]
     return tuple(_first(sorted(found, key=_drastic)))
 
 
@@ -91,9 +97,11 @@ def _of_pod(funnel: Funnel) -> Iterator[PodEdit]:
 
 
 def _untolerated(funnel: Funnel) -> list[Taint]:
-    """The pool's taints that the pod does not tolerate, when nothing else is in the way."""
+    """The pool's taints that the pod does not tolerate, when nothing else is in the way. None if one of them keeps
+    workloads off system nodes: the pool is not for this pod."""
     demand = funnel.cls.rungs[-1].demand
-    return [t for t in funnel.template.taints if not demand.tolerates((t,)) and funnel.passes_behind_taints()]
+    found = [t for t in funnel.template.taints if not demand.tolerates((t,)) and funnel.passes_behind_taints()]
+    return [] if any(is_system(taint) for taint in found) else found
 
 
 def _dropping(keys: Iterable[str]) -> Iterator[PodEdit]:
@@ -135,7 +143,7 @@ def readable(resource: str, value: int) -> int:
     return max(value, 0) // step * step
 
 
-def _on_nodes(cls: PodClass, assignment: Assignment) -> Iterator[PodEdit]:
+def _on_nodes(cls: PodClass, assignment: Assignment, startup: frozenset[tuple[str, str]]) -> Iterator[PodEdit]:
     """What would do for a node that exists: one taint more that is tolerated, or less of one resource."""
     demand, columns, places = cls.rungs[-1].demand, assignment.columns, assignment.places
     if not demand.possible:
@@ -148,15 +156,15 @@ def _on_nodes(cls: PodClass, assignment: Assignment) -> Iterator[PodEdit]:
     roomy = labelled & ~tolerated & (assignment.free >= need).all(axis=1)
     for place in np.flatnonzero(roomy)[:_MOST_NODES]:
         taints = [t for t in places.targets[int(place)].taints if not demand.tolerates((t,))]
-        if len(taints) == 1 and not _passing(taints[0]):
+        if len(taints) == 1 and not _passing(taints[0]) and (taints[0].key, taints[0].effect) not in startup:
             yield Tolerate(replace(taints[0], time_added=None))
     if (labelled & tolerated).any():
         yield from _lowered(cls, columns.names, assignment.free[labelled & tolerated], need)
 
 
 def _passing(taint: Taint) -> bool:
-    """Whether a taint says something about the moment, and is nothing to tolerate."""
-    return labels.is_ephemeral_taint(taint.key, taint.effect) or taint.key in (labels.DISRUPTED_TAINT, CORDON.key)
+    """Whether a taint says something about the moment or keeps workloads off system nodes: nothing to tolerate."""
+    return is_system(taint) or labels.is_ephemeral_taint(taint.key, taint.effect)
 
 
 def _any(cls: PodClass) -> Iterator[PodEdit]:

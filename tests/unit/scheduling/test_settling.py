@@ -1,95 +1,162 @@
-"""Consolidation moves no running pod to a node that changed within its pool's consolidateAfter; other pods may go."""
+"""While a NodePool or its EC2NodeClass settles, pods wait without a warning and nobody is advised."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
+from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import decode
-from api.v1.nodeclaim import NodeClaim
-from reconciler.model.objects import Node, Pod
-from reconciler.scheduling.solve import Solution, solve
+from api.v1.nodepool import NodePool
+from reconciler.model.snapshot import Batch
+from reconciler.provisioning.provision import provision
+from reconciler.scheduling.settling import PATIENCE, SETTLING
 from tests.unit.scheduling import worlds as w
+from tests.unit.scheduling.accounts import refusal
 
-AFTER = timedelta(minutes=5)
-MINUTE = timedelta(minutes=1)
-OLD = w.node("old")
-
-
-def stamp(instant: datetime) -> str:
-    return instant.isoformat().replace("+00:00", "Z")
+DEDICATED = [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}]
+LONG_AGO = w.NOW - timedelta(hours=1)
 
 
-def pool(after: str) -> Any:
-    return w.pool(disruption={"consolidateAfter": after})
+def stamp(at: Any) -> str:
+    return str(at.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
-def claimed(node: Node, initialized: timedelta = 9 * AFTER, pod_event: timedelta | None = None) -> NodeClaim:
-    """The node's claim; the arguments say how long ago it was initialised and a pod came or went."""
-    condition = {"type": "Initialized", "status": "True", "lastTransitionTime": stamp(w.NOW - initialized)}
-    status: dict[str, Any] = {"providerID": node.spec.provider_id, "conditions": [condition]}
-    if pod_event is not None:
-        status["lastPodEventTime"] = stamp(w.NOW - pod_event)
-    own = {**node.metadata.labels, "karpenter.sh/nodepool": "default"}
-    metadata = {"name": f"claim-{node.name}", "uid": f"uid-claim-{node.name}", "labels": own}
-    spec = {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}
-    return decode(NodeClaim, {"metadata": metadata, "spec": spec, "status": status})
+def conditions(ready: str, generation: int, since: Any, **others: str) -> dict[str, Any]:
+    rows = {"Ready": ready, **others}
+    made = [
+        {"type": t, "status": s, "reason": "X", "observedGeneration": generation, "lastTransitionTime": stamp(since)}
+        for t, s in rows.items()
+    ]
+    return {"conditions": made}
 
 
-def pooled(name: str = "n") -> Node:
-    """A node of the pool."""
-    return w.node(name, labels={"karpenter.sh/nodepool": "default"})
+def pool(ready: str, *, observed: int = 2, since: Any = LONG_AGO, followed: str = "True", **meta: Any) -> NodePool:
+    """A NodePool of generation 2."""
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    body = {
+        "metadata": {"name": "late", "uid": "u", "generation": 2, "creationTimestamp": stamp(LONG_AGO), **meta},
+        "spec": {"template": {"spec": {"nodeClassRef": ref, "requirements": []}}},
+        "status": conditions(ready, observed, since, NodeClassReady=followed),
+    }
+    return decode(NodePool, body)
 
 
-def moved(pod: Pod, *objects: Any, respect: bool = True) -> Solution:
-    """Where the pod goes when the old node is taken away and no node may be made."""
-    snapshot = w.world(*objects, OLD, pod)
-    exclude = frozenset({"node/old"})
-    return solve(snapshot, [pod], exclude=exclude, respect_consolidate_after=respect, open_new=False)
+def node_class(ready: str, *, observed: int = 2, since: Any = LONG_AGO, **meta: Any) -> EC2NodeClass:
+    """An EC2NodeClass of generation 2."""
+    body = {
+        "metadata": {"name": "default", "generation": 2, "creationTimestamp": stamp(LONG_AGO), **meta},
+        "spec": {},
+        "status": conditions(ready, observed, since),
+    }
+    return decode(EC2NodeClass, body)
+
+
+GOOD, JUST_NOW = node_class("True"), w.NOW - timedelta(seconds=5)
 
 
 @pytest.mark.parametrize(
-    ("initialized", "pod_event", "taken"),
+    ("one", "of"),
     [
-        (9 * AFTER, None, True),
-        (AFTER - MINUTE, None, False),
-        (9 * AFTER, AFTER - MINUTE, False),
-        (AFTER - MINUTE, 2 * AFTER, True),
-        (9 * AFTER, AFTER, True),
+        (pool("Unknown", since=JUST_NOW), GOOD),
+        (pool("False", observed=1), GOOD),
+        (pool("False", followed="False"), node_class("Unknown", since=JUST_NOW)),
+        (pool("False", followed="False"), node_class("False", observed=1)),
+        (pool("False", followed="False"), GOOD),
+        (pool("False", followed="False", creationTimestamp=stamp(JUST_NOW)), None),
     ],
 )
-def test_the_latest_pod_event_counts_else_the_initialisation(
-    initialized: timedelta, pod_event: timedelta | None, taken: bool
-) -> None:
-    solution = moved(w.pod("p", node="old"), pool("5m"), pooled(), claimed(pooled(), initialized, pod_event))
-    assert solution.placed == ({"default/p": "claim-n"} if taken else {})
-    assert bool(solution.unplaced) != taken
+def test_pods_wait_without_a_warning(one: NodePool, of: EC2NodeClass | None) -> None:
+    """Nor is there advice, although one taint more would do on a node that is there."""
+    objects = [one, w.node("n", taints=DEDICATED), w.pod("p"), *([of] if of is not None else [])]
+    found = refusal(*objects)
+    assert found.code == SETTLING
+    assert found.text.startswith("NodePool late is settling: ")
+    assert found.account is not None
+    assert (found.account.edits, found.account.fixes) == ((), ())
+    assert "one edit" not in str(found)
+    at = w.NOW - timedelta(seconds=10)
+    plan = provision(w.world(*objects, batch=Batch(at, at)))
+    assert [event for event in plan.events if event.type == "Warning"] == []
+    assert [r.reason.code for r in plan.refusals if r.subject == "pod/default/p"] == [SETTLING]
 
 
-@pytest.mark.parametrize("after", ["0s", "Never"])
-def test_a_pool_without_a_waiting_time_spares_no_node(after: str) -> None:
-    assert moved(w.pod("p", node="old"), pool(after), pooled(), claimed(pooled(), MINUTE)).placed
+@pytest.mark.parametrize(
+    ("one", "of"),
+    [
+        (pool("False", followed="True"), GOOD),
+        (pool("False", followed="False"), node_class("False")),
+        (pool("False", followed="False"), None),
+        (pool("Unknown", deletionTimestamp=stamp(JUST_NOW)), GOOD),
+    ],
+)
+def test_what_is_settled_is_warned_of_with_advice(one: NodePool, of: EC2NodeClass | None) -> None:
+    found = refusal(one, w.node("n", taints=DEDICATED), w.pod("p"), *([of] if of is not None else []))
+    assert found.code == "NoNodePool"
+    assert "it would fit with one edit: tolerate the taint dedicated=ml:NoSchedule" in str(found)
 
 
-def test_only_consolidation_spares_settling_nodes() -> None:
-    objects = (pool("5m"), pooled(), claimed(pooled(), MINUTE))
-    assert not moved(w.pod("p", node="old"), *objects).placed
-    assert moved(w.pod("p", node="old"), *objects, respect=False).placed
+def test_what_does_not_settle_is_warned_of_without_advice() -> None:
+    since = w.NOW - PATIENCE
+    one, of = pool("False", followed="False"), node_class("Unknown", since=since)
+    found = refusal(one, of, w.node("n", taints=DEDICATED), w.pod("p"))
+    assert (found.code, found.pools["late"].partition(":")[0]) == ("NoNodePool", "is settling")
+    assert "one edit" not in str(found)
 
 
-def test_a_pending_pod_may_go_to_a_settling_node() -> None:
-    assert moved(w.pod("p"), pool("5m"), pooled(), claimed(pooled(), MINUTE)).placed
+def test_a_pool_that_settles_speaks_for_pods_that_others_refuse() -> None:
+    ready = w.pool("ready", taints=DEDICATED)
+    found = refusal(ready, pool("Unknown", since=JUST_NOW), GOOD, w.pod("p"))
+    assert found.code == SETTLING
+    later = refusal(ready, pool("Unknown", since=LONG_AGO), GOOD, w.pod("p"))
+    assert later.code == "Incompatible"
+    assert "one edit" not in str(later)
 
 
-def test_a_pod_whose_node_is_going_anyway_may_go_to_a_settling_node() -> None:
-    gone = w.node("gone")
-    gone = msgspec.structs.replace(gone, metadata=msgspec.structs.replace(gone.metadata, deletion_timestamp=w.NOW))
-    assert moved(w.pod("p", node="gone"), gone, pool("5m"), pooled(), claimed(pooled(), MINUTE)).placed
+def test_a_static_pool_is_not_waited_for() -> None:
+    found = refusal(w.pool("static", replicas=3, ready="Unknown"), w.pod("p"))
+    assert found.code == "NoNodePool"
 
 
-def test_a_settled_node_is_taken_instead() -> None:
-    nodes = [pooled("a"), claimed(pooled("a"), MINUTE), pooled("b"), claimed(pooled("b"))]
-    assert moved(w.pod("p", node="old"), pool("5m"), nodes).placed == {"default/p": "claim-b"}
+SYSTEM = (
+    "CriticalAddonsOnly",
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+    "node.kubernetes.io/disk-pressure",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    "node.cloudprovider.kubernetes.io/shutdown",
+    "node.cilium.io/agent-not-ready",
+    "ebs.csi.aws.com/agent-not-ready",
+    "karpenter.sh/disrupted",
+    "karpenter.sh/unregistered",
+    "ToBeDeletedByClusterAutoscaler",
+    "aws-node-termination-handler/spot-itn",
+    "eks.amazonaws.com/compute-type",
+    "readiness.k8s.io/network",
+)
+
+
+@pytest.mark.parametrize("key", SYSTEM)
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+def test_no_advice_about_taints_of_system_nodes(key: str, effect: str) -> None:
+    taint = {"key": key, "value": "x", "effect": effect}
+    assert "taint" not in _advice(w.node("n", taints=[taint]), w.pod("p"))
+    assert "taint" not in _advice(w.pool(taints=[taint]), w.pod("p"))
+
+
+def test_no_advice_about_start_up_taints() -> None:
+    agent = {"key": "example.com/agent", "effect": "NoExecute"}
+    others = w.pool(taints=[*DEDICATED, {"key": "x", "effect": "NoSchedule"}], startupTaints=[agent])
+    assert "taint" not in _advice(others, w.node("n", taints=[agent]), w.pod("p"))
+
+
+def test_advice_about_other_taints_stays() -> None:
+    for key in ("nvidia.com/gpu", "dedicated", "example.com/critical"):
+        taint = {"key": key, "effect": "NoSchedule"}
+        assert f"tolerate the taint {key}:NoSchedule" in _advice(w.node("n", taints=[taint]), w.pod("p"))
+
+
+def _advice(*objects: Any) -> str:
+    return str(refusal(*objects)).partition("it would fit with one edit")[2]
