@@ -31,7 +31,12 @@ def is_ours(review: Review) -> bool:
 
 
 def objection(review: Review) -> str:
-    """What speaks against it, and how to say that it is meant; empty when nothing does."""
+    """What speaks against it, and how to say that it is meant; empty when nothing does.
+
+    A NodePool of another controller is that controller's business.
+    """
+    if review.foreign:
+        return ""
     name = str(part(review.old, "metadata", "name") or review.name)
     notes = mapping(review.old, "metadata", "annotations")
     allowed = allowance({key: text for key, text in notes.items() if isinstance(text, str)})

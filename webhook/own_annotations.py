@@ -22,7 +22,9 @@ _RESOURCES: Final = {crds.load(kind)["metadata"]["name"]: kind for kind in WRITT
 
 def is_ours(review: Review) -> bool:
     """Whether the request may change such an annotation; a write to a subresource changes no metadata."""
-    return review.resource in _RESOURCES and review.operation in ("CREATE", "UPDATE") and not review.subresource
+    if review.resource not in _RESOURCES or review.operation not in ("CREATE", "UPDATE") or review.subresource:
+        return False
+    return not review.foreign
 
 
 def objection(review: Review) -> str:

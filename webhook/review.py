@@ -13,10 +13,15 @@ from typing import Any, Final
 
 import msgspec
 
+from api import labels
+from api.foreign import is_foreign_object
+
 VERSION: Final = "admission.k8s.io/v1"
 #: What the API server passes on to the user of one warning.
 LONGEST_WARNING: Final = 256
 _UNPROCESSABLE: Final = (422, "Invalid")
+#: Resources of which other controllers have objects too, each with its kind.
+_SHARED: Final = {f"nodepools.{labels.GROUP}": "NodePool", f"nodeclaims.{labels.GROUP}": "NodeClaim"}
 _FORBIDDEN: Final = (403, "Forbidden")
 
 
@@ -41,6 +46,13 @@ class Review:
     new: Mapping[str, Any] | None
     old: Mapping[str, Any] | None
     user: str = ""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the object is another controller's (`api/foreign.py`), before the request too if it was there."""
+        kind = _SHARED.get(self.resource, "")
+        there = [one for one in (self.new, self.old) if one is not None]
+        return bool(there) and all(is_foreign_object(kind, one) for one in there)
 
 
 def parse(body: bytes) -> Review:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from api import crds
 from api.defaulting import patch
-from api.lint import LintSettings, Problem, validate
+from api.lint import LintSettings, Problem, rules_nodepool, validate
 
 from . import deletions, own_annotations
 from .review import Review, allowed, denied, forbidden
@@ -40,8 +40,10 @@ def resources() -> Mapping[str, str]:
 
 
 def is_ours(review: Review) -> bool:
-    """Whether the write changes the spec of one of our kinds. Status and scale are none of our business."""
-    return review.resource in resources() and review.operation in _WRITES and not review.subresource
+    """Whether the write changes the spec of one of our kinds. Status and scale are not, nor others' objects."""
+    if review.resource not in resources() or review.operation not in _WRITES or review.subresource:
+        return False
+    return not review.foreign
 
 
 def mutate(review: Review, most: int) -> Verdict:
@@ -64,12 +66,19 @@ def check(review: Review, most: int) -> Verdict:
             else Verdict(allowed(review.uid), "allowed")
         )
     if not is_ours(review):
-        return Verdict(allowed(review.uid), "skipped")
+        return Verdict(allowed(review.uid, _misspelt(review)), "skipped")
     errors, rest = _judged(review, LintSettings())
     warnings = [str(problem) for problem in rest[:most]]
     if errors:
         return Verdict(denied(review.uid, _message(review, errors, most), warnings), "denied")
     return Verdict(allowed(review.uid, warnings), "allowed")
+
+
+def _misspelt(review: Review) -> list[str]:
+    """The warnings about a node class of another controller that may be a misspelt EC2NodeClass."""
+    if not review.foreign or resources().get(review.resource) != "NodePool" or review.operation not in _WRITES:
+        return []
+    return [str(problem) for problem in rules_nodepool.node_class(review.new or {})]
 
 
 def check_annotations(review: Review, _most: int) -> Verdict:

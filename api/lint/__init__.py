@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from api import crds
 from api.defaulting import default
+from api.foreign import is_foreign
 
 from . import (
     advice_budgets,
@@ -106,7 +107,10 @@ def prepare() -> None:
 def _layers(
     kind: str, given: dict[str, Any], manifest: dict[str, Any], old: dict[str, Any] | None, settings: LintSettings
 ) -> Iterator[Problem]:
-    """Shape, rules, run time, advice. Of several complaints about one place only the first layer's are kept."""
+    """Shape, rules, run time, advice. Of several complaints about one place only the first layer's are kept.
+
+    Of objects of other controllers only the first two, and a node class that may be misspelt.
+    """
     shape = [*islice(schema.check(kind, manifest), _MOST)]
     yield from shape
     if len(shape) == _MOST:
@@ -118,6 +122,9 @@ def _layers(
     stated = [_advised(problem) for problem in islice(cel.check(kind, manifest, old, faulty), _MOST)]
     yield from stated
     places = faulty | {problem.steps for problem in stated}
+    if is_foreign(manifest):  # the API server checks its shape; the rest is its controller's business
+        yield from rules_nodepool.node_class(manifest) if kind == "NodePool" else ()
+        return
     refused = chain(rules_metadata.check(kind, manifest), *(check(manifest) for check in _RUNTIME[kind]))
     runtime = [*islice((problem for problem in refused if problem.steps not in places), _MOST)]
     yield from runtime

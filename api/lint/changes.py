@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from api import crds
 from api.defaulting import default
+from api.foreign import is_foreign
 
 from . import changes_ec2nodeclass, changes_nodepool
 from .plain import plain
@@ -51,25 +52,34 @@ class Changes:
 
 
 def changes(before: Sequence[Located], after: Sequence[Located], settings: LintSettings = STANDARD) -> Changes:
-    """What became of each object, and what that means. Never raises, whatever is given."""
+    """What became of each object, and what that means. Never raises, whatever is given.
+
+    A change of an object that is another controller's before and after means nothing here.
+    """
     old, new = ([plain(located.manifest)[0] for located in given] for given in (before, after))
     pairs = _pairs([_key(m) for m in old], [_key(m) for m in new], before, after)
-    gone = [index for index in range(len(old)) if index not in set(pairs.values())]
-    renamed = _renamed(old, new, gone, [index for index in range(len(new)) if index not in pairs])
+    same = frozenset(index for index, other in pairs.items() if new[index] == old[other])
+    judged = {i: j for i, j in pairs.items() if not (is_foreign(old[j]) and is_foreign(new[i]))}
+    gone = [j for j, manifest in enumerate(old) if j not in set(pairs.values()) and not is_foreign(manifest)]
+    come = [i for i, manifest in enumerate(new) if i not in pairs and not is_foreign(manifest)]
+    renamed = _renamed(old, new, gone, come)
+    own = [{} if is_foreign(manifest) else manifest for manifest in new]
     found: list[list[Problem]] = [[] for _ in new]
     for index, problem in (
-        *_names(old, new, renamed),
-        *changes_nodepool.check([(i, default(old[j]), default(new[i])) for i, j in pairs.items()], new, settings.types),
-        *changes_ec2nodeclass.check([(i, default(old[j]), default(new[i])) for i, j in pairs.items()], new),
+        *_names(old, own, renamed),
+        *changes_nodepool.check(
+            [(i, default(old[j]), default(new[i])) for i, j in judged.items()], own, settings.types
+        ),
+        *changes_ec2nodeclass.check([(i, default(old[j]), default(new[i])) for i, j in judged.items()], own),
     ):
         found[index].append(problem)
     removed: list[list[Problem]] = [[] for _ in old]
     for index in gone:
         if index not in renamed.values():
-            removed[index] += _removal(old[index], new)
+            removed[index] += _removal(old[index], own)
     return Changes(
         pairs,
-        frozenset(index for index, other in pairs.items() if new[index] == old[other]),
+        same,
         tuple(tuple(ordered(problems)) for problems in found),
         tuple(tuple(ordered(problems)) for problems in removed),
     )

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
-from api import cron, durations, labels, thresholds
+from api import cron, durations, foreign, labels, thresholds
 
 from . import nearest, requirement_rules
 from .problem import Problem, Steps, at, shown
@@ -44,6 +45,8 @@ _THRESHOLD: Final = f"{labels.KERF}/consolidation-"
 _SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 #: More are refused for their number, and each schedule costs a look at the calendar.
 _MOST_BUDGETS: Final = 100
+#: A DNS name is no longer.
+_LONGEST_GROUP: Final = 253
 _LARGEST_COUNT: Final = 2**31 - 1
 _LARGEST_NUMBER: Final = 2**63 - 1
 
@@ -58,7 +61,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _requirement(steps, entry)
     for steps, entry in islice(entries(manifest, "spec", "disruption", "budgets"), _MOST_BUDGETS):
         yield from _budget(steps, entry)
-    yield from _class(manifest)
+    yield from node_class(manifest)
     yield from _replicas(part(manifest, "spec", "replicas"))
     yield from unreadable_durations(
         manifest,
@@ -184,13 +187,21 @@ def _count(steps: Steps, nodes: Any) -> Iterator[Problem]:
         yield at(steps, "KERF-NP-205", "warning", message, "use 100% for no limit", nodes)
 
 
-def _class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+def node_class(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """A nodeClassRef that may be misspelt: half of it is EC2NodeClass, or almost. Others are other controllers'."""
     place = (*_TEMPLATE, "nodeClassRef")
-    found = part(manifest, *place, "group"), part(manifest, *place, "kind")
-    for field, value, wanted in zip(("group", "kind"), found, (labels.AWS_GROUP, "EC2NodeClass"), strict=True):
-        if isinstance(value, str) and value and value != wanted:
+    wanted = (("group", labels.AWS_GROUP), ("kind", foreign.KIND))
+    found = [(field, part(manifest, *place, field), own) for field, own in wanted]
+    if not any(_almost(value, own) for _, value, own in found):
+        return
+    for field, value, own in found:
+        if isinstance(value, str) and value and value != own:
             message = f"{shown(value)} is not served here; a pool with another node class is left alone"
-            yield at((*place, field), "KERF-NP-207", "warning", message, f"did you mean {wanted}?", value)
+            yield at((*place, field), "KERF-NP-207", "warning", message, f"did you mean {own}?", value)
+
+
+def _almost(value: Any, own: str) -> bool:
+    return isinstance(value, str) and bool(get_close_matches(value[:_LONGEST_GROUP].lower(), [own.lower()], cutoff=0.9))
 
 
 def _replicas(count: Any) -> Iterator[Problem]:

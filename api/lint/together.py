@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from api import crds, labels
 from api.defaulting import default
+from api.foreign import is_foreign
 from api.requirements import Requirements
 
 from . import (
@@ -60,9 +61,13 @@ class Pool:
 
 
 def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = STANDARD) -> list[list[Problem]]:
-    """The problems that manifests have with each other, a list for each of them. Never raises, whatever is given."""
+    """The problems that manifests have with each other, a list for each of them. Never raises, whatever is given.
+
+    NodePools and NodeClaims of other controllers have none; pods may have a place on their nodes.
+    """
     found: list[list[Problem]] = [[] for _ in manifests]
-    cleaned = [plain(manifest)[0] for manifest in manifests]
+    given = [plain(manifest)[0] for manifest in manifests]
+    cleaned = [{} if is_foreign(manifest) else manifest for manifest in given]
     pools = [pool for index, manifest in enumerate(cleaned) for pool in _pool(index, manifest)]
     classes = {str(part(m, "metadata", "name")): i for i, m in enumerate(cleaned) if is_kind(m, "EC2NodeClass")}
     tolerated = [toleration for manifest in cleaned for toleration in tolerations(manifest)]
@@ -73,9 +78,9 @@ def together(manifests: Sequence[Mapping[str, Any]], settings: LintSettings = ST
         *_alike(pools),
         *_shadowed(pools, settings.types),
         *(_untolerated(pools, tolerated) if any(map(pod_spec, cleaned)) else ()),
-        *together_overlays.check(cleaned, settings.types),
+        *together_overlays.check(given, settings.types),
         *together_buffers.check(cleaned),
-        *together_workloads.check(cleaned, settings.types),
+        *together_workloads.check(cleaned, settings.types, hosted_elsewhere=given != cleaned),
         *((index, problem) for index, manifest in enumerate(cleaned) for problem in _alone(manifest)),
     ):
         found[index].append(problem)

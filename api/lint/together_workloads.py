@@ -52,14 +52,20 @@ class _Pods:
     asks: Mapping[str, Fraction]
 
 
-def check(manifests: Sequence[Mapping[str, Any]], types: Catalogue) -> Found:
-    """The problems of workloads and PodDisruptionBudgets, each with its manifest's index."""
+def check(manifests: Sequence[Mapping[str, Any]], types: Catalogue, *, hosted_elsewhere: bool = False) -> Found:
+    """The problems of workloads and PodDisruptionBudgets, each with its manifest's index.
+
+    With `hosted_elsewhere` other controllers have NodePools among the files: any pod may have a place there.
+    """
     pools = [default(manifest) for manifest in manifests if is_kind(manifest, "NodePool")]
     if not pools:
         return
     hosts = [_host(pool) for pool in pools]
     for index, manifest in enumerate(manifests):
-        for problem in (*_homeless(manifest, hosts, types), *_endless(manifest, pools, manifests)):
+        for problem in (
+            *(() if hosted_elsewhere else _homeless(manifest, hosts, types)),
+            *_endless(manifest, pools, manifests),
+        ):
             yield index, problem
 
 

@@ -42,8 +42,11 @@ def stage_of(view: View, key: str) -> Stage:
 
 
 def _foreign(view: View, state: StateNode) -> Stage:
-    if state.claim is not None:
-        ref = state.claim.spec.node_class_ref
+    claims = [state.claim] if state.claim is not None else []
+    if state.node is not None:
+        claims += view.snapshot.foreign_by_provider.get(state.node.spec.provider_id, ())
+    for claim in claims:
+        ref = claim.spec.node_class_ref
         text = f"is another controller's: its nodeClassRef is {ref.kind}.{ref.group} {ref.name}"
         return Stage("NotOurs", text)
     assert state.node is not None

@@ -76,8 +76,10 @@ _GROUPINGS: Mapping[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
     "ResourceSlice": (("slices_by_node", lambda found: found.spec.node_name),),
 }
 
+#: NodeClaims of other controllers by provider ID.
+_FOREIGN = "foreign_by_provider"
 #: The fields of a Snapshot that the journal follows: the tables of objects and the indexes of these.
-_FOLLOWED = {*FIELDS.values(), "state_nodes", "pdb_budgets", "pdb_selectors"}
+_FOLLOWED = {*FIELDS.values(), _FOREIGN, "state_nodes", "pdb_budgets", "pdb_selectors"}
 _FOLLOWED |= {name for rows in _GROUPINGS.values() for name, _ in rows}
 if _DIFFERENT := _FOLLOWED ^ {*BY_FOLLOWING[Following.FOLLOWED]}:
     raise TypeError(f"declared as followed and not followed, or the reverse: {sorted(_DIFFERENT)}")
@@ -90,7 +92,9 @@ class Cluster:
     concerns NodeOverlays works out their effect."""
 
     def __init__(self) -> None:
+        #: All that are known, and those that the Snapshot shows: without the objects of other controllers.
         self._objects: dict[str, dict[str, Any]] = {kind.name: {} for kind in kinds.KNOWN}
+        self._shown = {**self._objects, **{kind.name: dict[str, Any]() for kind in kinds.SHARED}}
         self._gone: dict[str, dict[str, None]] = {kind.name: {} for kind in kinds.KNOWN}
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._nominated: dict[str, dict[str, Pod]] = {}
@@ -99,6 +103,7 @@ class Cluster:
         self._journal = Journal()
         self._groupings = {kind: [Grouping(*row, self._journal) for row in rows] for kind, rows in _GROUPINGS.items()}
         by_name = {grouping.name: grouping for rows in self._groupings.values() for grouping in rows}
+        self._foreign = Grouping(_FOREIGN, lambda claim: claim.status.provider_id, self._journal)
         self._pdbs = PdbIndex(self._journal)
         self._overlays = Overlays()
         self._claims_of, self._nodes_of = by_name["claims_by_provider"].view, by_name["nodes_by_provider"].view
@@ -171,12 +176,13 @@ class Cluster:
         return [*changes, *((value, None) for value in lost)]
 
     def get(self, ref: Ref) -> Any | None:
+        """An object by its address, those of other controllers included."""
         key = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
         return self._objects[ref.kind].get(key)
 
     def objects(self, kind: Kind) -> Mapping[str, Any]:
-        """A kind's objects by key: a live view, read-only."""
-        return MappingProxyType(self._objects[kind.name])
+        """A kind's objects by key, without those of other controllers: a live view, read-only."""
+        return MappingProxyType(self._shown[kind.name])
 
     def claims_of(self, node_name: str) -> tuple[NodeClaim, ...]:
         """The claims behind a Node; none when it is not there."""
@@ -197,7 +203,8 @@ class Cluster:
         return len(self._pending)
 
     def count(self, kind: Kind) -> int:
-        return len(self._objects[kind.name])
+        """How many objects of a kind there are, without those of other controllers."""
+        return len(self._shown[kind.name])
 
     # --- indexes ------------------------------------------------------------------------------------------------
     def _bury(self, kind: Kind, uid: str) -> None:
@@ -209,6 +216,13 @@ class Cluster:
             del graves[next(iter(graves))]
 
     def _index(self, kind: Kind, key: str, old: Any | None, new: Any | None) -> None:
+        if kind in kinds.SHARED:
+            if kind is kinds.NODE_CLAIM:
+                self._foreign.replace(kinds.foreign(old), kinds.foreign(new))
+            old, new = kinds.own(old), kinds.own(new)
+            if old is None and new is None:
+                return
+            _put(self._shown[kind.name], key, new)
         if kind is not kinds.NODE_POOL or not _only_counted(old, new):
             self._journal.touch(FIELDS[kind.name], key)
         for grouping in self._groupings.get(kind.name, ()):
@@ -294,8 +308,9 @@ class Cluster:
     # --- views --------------------------------------------------------------------------------------------------
     def snapshot(self, *, now: datetime, settings: Settings, **facts: Any) -> Snapshot:
         """The state as of now. `facts` are the Snapshot's other fields (catalogues, instances, …)."""
-        tables: dict[str, Any] = {FIELDS[name]: MappingProxyType(table) for name, table in self._objects.items()}
+        tables: dict[str, Any] = {FIELDS[name]: MappingProxyType(table) for name, table in self._shown.items()}
         tables |= {grouping.name: grouping.view for rows in self._groupings.values() for grouping in rows}
+        tables[_FOREIGN] = self._foreign.view
         pods_by_key = tables.pop("pods")
         if not isinstance(facts.get("instances", _NO_INSTANCES), InstanceIndex):
             facts["instances"] = InstanceIndex.of(facts["instances"])
@@ -321,7 +336,7 @@ class Cluster:
 
     def _overlaid(self, catalogues: Mapping[str, Catalogue]) -> Overlaid:
         """Worked out when overlays, pools or catalogues have changed; else it is the same object as before."""
-        overlays, pools = self._objects[kinds.NODE_OVERLAY.name], self._objects[kinds.NODE_POOL.name]
+        overlays, pools = self._shown[kinds.NODE_OVERLAY.name], self._shown[kinds.NODE_POOL.name]
         return self._overlays.over(overlays, pools, catalogues)
 
 
@@ -339,6 +354,14 @@ def _unfile(table: dict[str, dict[str, Pod]], name: str, key: str) -> None:
     there.pop(key, None)
     if not there:
         table.pop(name, None)
+
+
+def _put(table: dict[str, Any], key: str, value: Any | None) -> None:
+    """The entry of a key; None removes it."""
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value
 
 
 def _key(kind: Kind, value: Any) -> str:

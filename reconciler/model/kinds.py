@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from api.foreign import names_foreign
 from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Value
@@ -65,6 +66,9 @@ DEVICE_CLASS = Kind("DeviceClass", "resource.k8s.io/v1", "deviceclasses", device
 RESOURCE_SLICE = Kind("ResourceSlice", "resource.k8s.io/v1", "resourceslices", devices.ResourceSlice, True)
 RESOURCE_CLAIM = Kind("ResourceClaim", "resource.k8s.io/v1", "resourceclaims", devices.ResourceClaim)
 
+#: Kinds of which other controllers have objects too, with node classes of their own.
+SHARED = (NODE_POOL, NODE_CLAIM)
+
 #: Watched whatever the settings say, in the order in which it is first listed: what others refer to comes first.
 WATCHED = (
     NODE_POOL,
@@ -92,6 +96,22 @@ DEVICES = (DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM)
 #: All that may be watched.
 KNOWN = tuple(dict.fromkeys((*WORKLOADS, *BUFFERS, *OVERLAYS, *DEVICES, *WATCHED)))
 BY_NAME = {kind.name: kind for kind in KNOWN}
+
+
+def own(value: Any | None) -> Any | None:
+    """The value, unless it is a NodePool or NodeClaim of another controller: then None."""
+    if isinstance(value, NodePool):
+        ref = value.spec.template.spec.node_class_ref
+    elif isinstance(value, NodeClaim):
+        ref = value.spec.node_class_ref
+    else:
+        return value
+    return None if names_foreign(ref.group, ref.kind) else value
+
+
+def foreign(value: Any | None) -> Any | None:
+    """The value if it is a NodePool or NodeClaim of another controller, and None otherwise."""
+    return value if own(value) is None else None
 
 
 def watched(settings: Settings) -> tuple[Kind, ...]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from api import labels
+from api.foreign import own_pool
 from api.resources import Resources
 from api.v1.capacitybuffer import CapacityBuffer
 from api.v1.ec2nodeclass import EC2NodeClass
@@ -65,7 +66,8 @@ class StateNode:
 
     @property
     def pool_name(self) -> str:
-        return self.labels.get(labels.NODEPOOL, "")
+        """Its NodePool; empty for a Node of another controller's NodePool."""
+        return own_pool(self.labels)
 
     @property
     def registered(self) -> bool:
@@ -172,6 +174,8 @@ class Snapshot:
     claims_by_group: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
     claims_by_pool: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
     claims_by_class: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
+    #: NodeClaims of other controllers by provider ID; no other table has their NodePools or NodeClaims.
+    foreign_by_provider: Mapping[str, tuple[NodeClaim, ...]] = field(default_factory=dict, metadata=FOLLOWED)
     #: Volume attachments by node name.
     attachments_by_node: Mapping[str, tuple[storage.VolumeAttachment, ...]] = field(
         default_factory=dict, metadata=FOLLOWED

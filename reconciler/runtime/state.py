@@ -258,9 +258,12 @@ class State:
         return self.cluster.objects(kind)
 
     def _noticed(self, kind: Kind, old: Any | None, new: Any | None, now: datetime) -> None:
+        """Take note of a change; an object of another controller counts as one that is not there."""
+        old, new = kinds.own(old), kinds.own(new)
+        if (value := new if new is not None else old) is None:
+            return
         self._witness(kind, old, new)
-        if (value := new if new is not None else old) is not None:
-            self.changes[Ref.of(kind, value)] = new
+        self.changes[Ref.of(kind, value)] = new
         if kind is kinds.POD:
             self._noticed_pod(old, new, now)
         elif kind is kinds.NODE:

@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from api import labels
+from api.foreign import own_pool
 from reconciler.model.objects import Node
 from reconciler.telemetry.names import METRICS
 
@@ -47,6 +48,7 @@ class Fleet(Collector):
 def _place(node: Node | None) -> _Place | None:
     """Of nodes that belong to no node pool there is nothing to tell."""
     own = node.metadata.labels if node is not None else {}
-    if not own.get(labels.NODEPOOL):
+    pool = own_pool(own)
+    if not pool:
         return None
-    return own[labels.NODEPOOL], own.get(labels.CAPACITY_TYPE, ""), own.get(labels.ZONE, "")
+    return pool, own.get(labels.CAPACITY_TYPE, ""), own.get(labels.ZONE, "")

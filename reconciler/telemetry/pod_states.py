@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from api import labels
+from api.foreign import own_pool
 from reconciler.model.objects import Node, Pod
 from reconciler.telemetry.exposition import head, line
 from reconciler.telemetry.names import METRICS
@@ -69,7 +70,7 @@ class PodStates:
             "scheduled": str(bool(name)).lower(),
             "phase": pod.status.phase,
             "ready": next((c.status for c in pod.status.conditions if c.type == "Ready"), ""),
-            "managed": str(labels.NODEPOOL in of_node).lower(),
+            "managed": str(bool(own_pool(of_node))).lower(),
             **{own: of_node.get(label, "") for own, label in _OF_NODE.items()},
         }
 

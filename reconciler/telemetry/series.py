@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from api import labels
+from api.foreign import own_pool
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind
 from reconciler.model.snapshot import Snapshot
@@ -59,7 +59,7 @@ class ObjectSeries:
             return
         if kind.name in WITH_CONDITIONS:
             value: Any = old if new is None else new
-            if kind is not kinds.NODE or value.metadata.labels.get(labels.NODEPOOL):
+            if kind is not kinds.NODE or own_pool(value.metadata.labels):
                 self._metrics.conditions.see(WITH_CONDITIONS[kind.name], value.metadata, new)
         if kind is kinds.NODE:
             self._metrics.fleet.see(old, new)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from api import labels
+from api.foreign import own_pool
 from api.resources import Resources
 from reconciler.model import pods
 from reconciler.model.objects import Node, Pod
@@ -219,5 +219,5 @@ def _known(node: Node, *, single: bool) -> _Known:
 def node_labels(node: Node) -> tuple[tuple[str, str], ...]:
     """Those of a node's series; what the node does not say is empty; Kubernetes sets no phase any more."""
     own = node.metadata.labels
-    place = (("node_name", node.metadata.name), ("phase", ""), ("managed", str(labels.NODEPOOL in own).lower()))
+    place = (("node_name", node.metadata.name), ("phase", ""), ("managed", str(bool(own_pool(own))).lower()))
     return (*place, *((name, own.get(label, "")) for name, label in WELL_KNOWN.items()))

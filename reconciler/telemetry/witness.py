@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from api import labels
+from api.foreign import own_pool
 from api.v1.meta import Condition, ObjectMeta
 from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
@@ -67,7 +68,7 @@ class Witness:
 
     def _conditions(self, kind: Kind, old: Any, new: Any | None) -> None:
         """What has changed about an object, or that it is gone; nodes that are not ours are nobody's business."""
-        if kind is kinds.NODE and labels.NODEPOOL not in old.metadata.labels:
+        if kind is kinds.NODE and not own_pool(old.metadata.labels):
             return
         if new is None:
             if old.metadata.deletion_timestamp is not None:
@@ -117,10 +118,10 @@ class Witness:
         lines.deleted(self._log, claim)
 
     def _node(self, old: Node | None, new: Node | None) -> None:
-        if new is None and old is not None and labels.NODEPOOL in old.metadata.labels:
+        if new is None and old is not None and (pool := own_pool(old.metadata.labels)):
             self._metrics.nodes_terminated.labels(*_where(old)).inc()
-            self._node_gone(old.metadata, old.metadata.labels[labels.NODEPOOL])
-        elif new is not None and old is not None and new.registered and not old.registered:
+            self._node_gone(old.metadata, pool)
+        elif new is not None and old is not None and new.registered and not old.registered and _is_own(new):
             self._metrics.nodes_created.labels(*_where(new)).inc()
 
     def _node_gone(self, meta: ObjectMeta, pool: str) -> None:
@@ -130,6 +131,11 @@ class Witness:
             self._metrics.node_termination.observe(max(took, 0.0), pool)
         if meta.creation_timestamp is not None:
             self._metrics.node_lifetime.labels(pool).observe(max((now - meta.creation_timestamp).total_seconds(), 0.0))
+
+
+def _is_own(node: Node) -> bool:
+    """Whether it is no node of another controller's NodePool."""
+    return labels.NODEPOOL not in node.metadata.labels or bool(own_pool(node.metadata.labels))
 
 
 def _appears_done(kind: Kind, condition: Condition) -> bool:

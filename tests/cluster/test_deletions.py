@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +66,42 @@ def test_the_definitions_go_only_when_they_say_so(kerf: Installation) -> None:
     kerf.kubectl("annotate", "crd", name, f"{ALLOW}=all")
     assert "dry run" in deleted(kerf, f"crd/{name}")
     kerf.kubectl("annotate", "crd", name, f"{ALLOW}-")
+
+
+def test_the_webhook_is_not_asked_about_what_another_controller_has(kerf: Installation) -> None:
+    reference = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
+    # A budget that Kerf's webhook refuses, and no schema.
+    budget = {"nodes": "10%", "schedule": "61 * * * *", "duration": "1h"}
+    requirement = {"key": "eks.amazonaws.com/instance-category", "operator": "In", "values": ["c"]}
+    template = {"spec": {"nodeClassRef": reference, "requirements": [requirement]}}
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "auto", "annotations": {"kerf.sh/back-off": "{}"}},
+        "spec": {"template": template, "disruption": {"consolidateAfter": "0s", "budgets": [budget]}},
+    }
+    assert "nodepool.karpenter.sh/auto created" in kerf.kubectl("create", "-f", "-", input_=json.dumps(pool))
+    patch = json.dumps({"status": {"nodes": 40}})
+    kerf.kubectl("patch", "nodepool", "auto", "--subresource=status", "--type=merge", "-p", patch)
+    before = kerf.kubectl("get", "nodepool", "auto", "-o", "yaml")
+    assert "dry run" in deleted(kerf, "nodepool/auto")
+    mine = {
+        **pool,
+        "metadata": {"name": "mine"},
+        "spec": {
+            **pool["spec"],
+            "template": {
+                "spec": {
+                    "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+                    "requirements": [requirement],
+                }
+            },
+        },
+    }
+    assert "webhook.kerf.sh" in kerf.kubectl("create", "-f", "-", input_=json.dumps(mine), check=False)
+    time.sleep(5)  # for as long the controller has had the time to write to it
+    assert kerf.kubectl("get", "nodepool", "auto", "-o", "yaml") == before
+    kerf.kubectl("delete", "nodepool", "auto")
 
 
 def test_a_webhook_that_is_down_keeps_nobody_from_deleting(fleet: Fleet) -> None:

@@ -21,7 +21,7 @@ BUGS = (
         (
             Edit(
                 _FLEET,
-                "    if not own.get(labels.NODEPOOL):\n        return None\n    return own[labels.NODEPOOL],",
+                "    if not pool:\n        return None\n    return pool,",
                 '    if node is None:\n        return None\n    return own.get(labels.NODEPOOL, ""),',
             ),
         ),

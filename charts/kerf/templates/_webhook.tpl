@@ -47,3 +47,13 @@ service:
 {{- $own := printf "system:serviceaccount:%s:%s" .Release.Namespace (include "kerf.serviceAccountName" .) }}
 {{- prepend (default list .Values.webhook.trustedAccounts) $own | uniq | toJson }}
 {{- end }}
+
+{{/*
+Whether one of these objects (a list in CEL) is of Kerf, in CEL: NodePools and NodeClaims of other controllers, such as
+those of EKS Auto Mode, are not, and their requests do not depend on Kerf's webhook.
+*/}}
+{{- define "kerf.ownNodeClass" -}}
+!(request.resource.resource in ['nodepools', 'nodeclaims']) || {{ . }}.exists(one, one != null &&
+[(request.resource.resource == 'nodepools' ? one.?spec.?template.?spec.?nodeClassRef : one.?spec.?nodeClassRef).orValue({})]
+.all(ref, ref.?group.orValue('') in ['', 'karpenter.k8s.aws'] && ref.?kind.orValue('') in ['', 'EC2NodeClass']))
+{{- end -}}

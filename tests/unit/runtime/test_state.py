@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from api import labels
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import Condition, NodeClassRef, ObjectMeta, decode
 from api.v1.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
@@ -169,7 +170,7 @@ def test_what_lay_ahead_is_not_fresh_when_its_time_comes_again() -> None:
 
 
 # --- expectations -----------------------------------------------------------------------------------------------
-SPEC = NodeClaimSpec(node_class_ref=NodeClassRef(group="g", kind="k", name="default"))
+SPEC = NodeClaimSpec(node_class_ref=NodeClassRef(group=labels.AWS_GROUP, kind="EC2NodeClass", name="default"))
 STATUS = NodeClaimStatus(provider_id="aws:///a/i-1")
 REFUSED = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
 

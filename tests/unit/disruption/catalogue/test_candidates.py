@@ -44,7 +44,7 @@ def test_011_a_node_without_a_claim_and_a_claim_without_a_node() -> None:
     stray = w.node(w.claim("a"))
     foreign = w.claim("a", nodeClassRef={"group": "other.io", "kind": "Thing", "name": "x"})
     assert w.code(w.pool(), stray, key="node/node-a") == "Unmanaged"
-    assert w.code(w.pool(), foreign, w.node(foreign)) == "Unmanaged"
+    assert w.code(w.pool(), foreign, w.node(foreign), key="node/node-a") == "Unmanaged"
     assert plan(w.pool(), stray).events == ()
     assert w.code(w.pool(), w.claim("a")) == "NoNode"
     assert plan(w.pool(), w.claim("a")).actions == ()
