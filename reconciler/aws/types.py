@@ -134,10 +134,15 @@ def _network_bandwidth(network: Mapping[str, Any]) -> int | None:
 
 
 def _gpu(raw: Mapping[str, Any]) -> Gpu:
+    """One entry of `Gpus`, `NeuronDevices` or `Accelerators`.
+
+    A fraction of a GPU has `Count` 0 and `LogicalGpuCount` 1: the node has one device. Source: EC2 API reference,
+    GpuDeviceInfo.
+    """
     return Gpu(
         name=raw.get("Name", ""),
         manufacturer=raw.get("Manufacturer", ""),
-        count=raw.get("Count", 0),
+        count=raw.get("Count") or raw.get("LogicalGpuCount") or 0,
         memory_mib=raw.get("MemoryInfo", {}).get("SizeInMiB", 0),
     )
 

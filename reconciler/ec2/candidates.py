@@ -22,6 +22,8 @@ _EXOTIC = (
     "nvidia.com/gpu",
     "habana.ai/gaudi",
 )
+#: Labels with the number of GPUs and of other accelerators; types without any have no value.
+_ACCELERATORS = (f"{labels.AWS_GROUP}/instance-gpu-count", f"{labels.AWS_GROUP}/instance-accelerator-count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,10 @@ def without_exotic(candidates: Candidates) -> Candidates:
 
 
 def exotic(type_: InstanceType) -> bool:
-    return "metal" in type_.name.partition(".")[2] or any(type_.capacity[name] for name in _EXOTIC)
+    """Whether a type is bare metal or has an accelerator: by its resources, or by its labels."""
+    if "metal" in type_.name.partition(".")[2] or any(type_.capacity[name] for name in _EXOTIC):
+        return True
+    return any(key in type_.requirements and type_.requirements[key].values for key in _ACCELERATORS)
 
 
 def without_dear_spot(candidates: Candidates) -> Candidates:

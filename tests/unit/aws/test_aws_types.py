@@ -43,6 +43,21 @@ def test_gpus() -> None:
     assert (gpu.name, gpu.manufacturer, gpu.count, gpu.memory_mib) == ("T4", "NVIDIA", 4, 16384)
 
 
+@pytest.mark.parametrize("name", ["g6f.large", "g6f.xlarge", "g6f.2xlarge", "g6f.4xlarge", "gr6f.4xlarge"])
+def test_a_fraction_of_a_gpu_is_one_device(name: str) -> None:
+    (gpu,) = type_info(raw(name)).gpus
+    assert (gpu.name, gpu.manufacturer, gpu.count) == ("L4", "NVIDIA", 1)
+
+
+def test_a_device_without_any_count_is_none() -> None:
+    element = raw("p5.4xlarge")
+    (device,) = element["GpuInfo"]["Gpus"]
+    for counts, expected in (({"Count": 0, "LogicalGpuCount": 1}, 1), ({"Count": 2}, 2), ({"Count": 0}, 0), ({}, 0)):
+        bare = {key: value for key, value in device.items() if key not in ("Count", "LogicalGpuCount")}
+        element["GpuInfo"] = {"Gpus": [bare | counts]}
+        assert [gpu.count for gpu in type_info(element).gpus] == [expected]
+
+
 def test_neuron_devices_and_their_cores() -> None:
     info = type_info(raw("inf2.24xlarge"))
     (device,) = info.accelerators

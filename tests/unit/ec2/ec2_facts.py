@@ -84,7 +84,8 @@ def info(name: str) -> InstanceTypeInfo:
 
 
 def _device(raw: Mapping[str, Any]) -> Gpu:
-    return Gpu(raw["Name"], raw["Manufacturer"], raw["Count"], raw["MemoryInfo"]["SizeInMiB"])
+    count = raw["Count"] or raw.get("LogicalGpuCount", 0)
+    return Gpu(raw["Name"], raw["Manufacturer"], count, raw["MemoryInfo"]["SizeInMiB"])
 
 
 def all_names() -> list[str]:

@@ -10,10 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from api import labels
+from api.requirements import IN, Requirements, requirement
 from api.resources import Resources
 from api.v1 import meta
 from api.v1.nodeclaim import NodeClaim
 from reconciler.ec2 import fleet
+from reconciler.ec2.candidates import exotic
 from reconciler.ec2.fleet import equal_launch
 from reconciler.model.cloud import Subnet
 from reconciler.model.instance_type import Catalogue
@@ -117,6 +119,32 @@ def test_exotic_types_only_where_nothing_else_will_do() -> None:
     assert names(request(claim("a", requests={"nvidia.com/gpu": "1"}), types=types)) == ["g5.xlarge"]
     least = claim("a", (TYPE, "In", list(EXOTIC)), min_values={TYPE: 2})
     assert set(names(request(least, types=types))) == set(EXOTIC)
+
+
+#: Fractions of GPUs, a whole GPU, and Neuron devices.
+ACCELERATED = ("g6f.large", "gr6f.4xlarge", "p5.4xlarge", "inf1.xlarge", "trn1.2xlarge")
+
+
+@pytest.mark.parametrize("name", ACCELERATED)
+def test_plain_pods_go_to_types_without_accelerators_unless_there_are_none(name: str) -> None:
+    beside = catalogue(name, "m5.24xlarge")
+    assert names(request(claim(), types=beside)) == ["m5.24xlarge"]
+    assert names(request(claim(), types=catalogue(name))) == [name]
+
+
+def test_an_accelerator_that_no_resource_stands_for_counts_by_its_label() -> None:
+    (plain,) = catalogue("m5.large")
+    count = f"{labels.AWS_GROUP}/instance-accelerator-count"
+    rows = {**plain.requirements, count: requirement(count, IN, ("8",))}
+    assert not exotic(plain)
+    assert exotic(copy(plain, requirements=Requirements(rows.values())))
+
+
+def test_a_pool_of_accelerator_types_alone_launches_the_cheapest_for_plain_pods() -> None:
+    found = request(claim(), types=catalogue(*ACCELERATED))
+    assert set(names(found)) == set(ACCELERATED)
+    wanted = claim("a", requests={"nvidia.com/gpu": "1"})
+    assert set(names(request(wanted, types=catalogue(*ACCELERATED)))) == {"g6f.large", "gr6f.4xlarge", "p5.4xlarge"}
 
 
 def test_an_offering_with_a_capacity_of_its_own_is_named_for_what_only_it_holds() -> None:

@@ -146,6 +146,12 @@ def test_instance_storage_that_is_no_nvme_has_no_label() -> None:
     assert found[f"{PREFIX}local-nvme"].operator == DOES_NOT_EXIST
 
 
+@pytest.mark.parametrize("name", ["g6f.large", "gr6f.4xlarge"])
+def test_a_fraction_of_a_gpu_is_one_gpu_to_pods(name: str) -> None:
+    assert one(name).capacity["nvidia.com/gpu"] == 1
+    assert (values(name)["gpu-count"], values(name)["gpu-name"]) == ("1", "l4")
+
+
 def test_two_gpu_models_give_no_gpu_labels() -> None:
     two = replace(info("g5.xlarge"), gpus=(Gpu("A10G", "NVIDIA", 1, 1), Gpu("L4", "NVIDIA", 1, 1)))
     assert type_labels.requirements(two, families.AL2023, "r", {})[f"{PREFIX}gpu-name"].operator == DOES_NOT_EXIST
