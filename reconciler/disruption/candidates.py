@@ -39,6 +39,8 @@ class Candidate:
     pool: NodePool
     pods: tuple[Pod, ...]
     price: int
+    #: The price on demand, when the node is on reserved capacity that costs nothing more; 0 for others.
+    reserved: int = 0
 
     @cached_property
     def cost(self) -> int:
@@ -86,8 +88,10 @@ def unblocked(view: View, key: str) -> Candidate:
     assert state.claim is not None
     assert state.node is not None
     pool = view.snapshot.node_pools[state.pool_name]
-    price = costs.node_price(view.types_of(pool), state.labels)
-    return Candidate(key, state, state.claim, state.node, pool, view.pods_on(state.node.name), price)
+    types, on_node = view.types_of(pool), view.pods_on(state.node.name)
+    price = costs.node_price(types, state.labels)
+    reserved = costs.reserved_price(types, state.labels)
+    return Candidate(key, state, state.claim, state.node, pool, on_node, price, reserved)
 
 
 def bound_to_go(view: View, key: str) -> Candidate | None:

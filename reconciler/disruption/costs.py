@@ -15,7 +15,7 @@ from api import labels
 from reconciler.model import pods
 from reconciler.model.instance_type import InstanceType
 from reconciler.model.objects import Pod
-from reconciler.scheduling.prices import price_of
+from reconciler.scheduling.prices import offering_of, price_of
 
 #: The eviction cost of a pod without priority and deletion cost.
 ONE: Final = 2**27
@@ -60,6 +60,13 @@ def price(instance_type: InstanceType | None, node_labels: Mapping[str, str]) ->
 def node_price(types: Mapping[str, InstanceType], node_labels: Mapping[str, str]) -> int:
     """What a node with these labels costs, of its NodePool's types by name; as `price` has it."""
     return price(types.get(node_labels.get(labels.INSTANCE_TYPE, "")), node_labels)
+
+
+def reserved_price(types: Mapping[str, InstanceType], node_labels: Mapping[str, str]) -> int:
+    """The price on demand of a node on reserved capacity, which costs nothing more; 0 for others."""
+    type_ = types.get(node_labels.get(labels.INSTANCE_TYPE, ""))
+    offering = offering_of(node_labels, () if type_ is None else (type_,))
+    return offering.on_demand if offering is not None and not offering.price else 0
 
 
 def savings_ratio(price_per_hour: int, cost: int) -> Fraction:

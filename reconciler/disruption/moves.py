@@ -4,7 +4,8 @@ Nodes do not go when the kube-scheduler, which knows nothing of the plan, may pl
 others need as dear a node again: that would go on for ever.
 Replacements must be strictly cheaper at the worst prices that their launches may end at. Spot nodes are replaced by
 spot nodes only where the gate is open and, for one alone, enough cheaper types remain, so that the new one is not
-replaced again at once. Source: disruption reference §3.2 to §3.4, §3.7.
+replaced again at once. Among reserved capacity, which costs nothing more, the price on demand decides.
+Source: disruption reference §3.2 to §3.4, §3.7.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ def replacements(view: View, candidates: Sequence[Candidate], new: Sequence[NewN
     """These new nodes, each with only such types that all together surely are as cheap as is asked for."""
     if len(new) > len(candidates):
         return Blocker("TooManyNodes", f"its pods would need {len(new)} new nodes")
+    if new and all(one.reserved for one in candidates):
+        return _smaller_reservations(view, candidates, new)
     price, below = price_of(candidates), most_for(view, candidates) + 1
     kept = _within(view, candidates, new, below)
     if isinstance(kept, Blocker) and below < price:
@@ -209,3 +212,41 @@ def _shortfall(kept: list[str], types: Mapping[str, InstanceType], requirements:
         if len(offered) < row.min_values:
             return key
     return None
+
+
+# --- reserved capacity ------------------------------------------------------------------------------------------
+def _smaller_reservations(
+    view: View, candidates: Sequence[Candidate], new: Sequence[NewNode]
+) -> tuple[NewNode, ...] | Blocker:
+    """The new nodes with the types whose prices on demand, all together, are surely less than those of the candidates.
+
+    All candidates are on reserved capacity, which costs nothing more: the move saves no money, and leaves the larger
+    reservations to pods that need them. A new node that could come up otherwise costs more than all of them.
+    """
+    known = [_reserved(view, one) for one in new]
+    planned = sum(min(found.values(), default=0) for found in known)
+    below = sum(one.reserved for one in candidates)
+    kept = []
+    for one, found in zip(new, known, strict=True):
+        limit = below if len(new) == 1 else below * min(found.values(), default=0) // planned if planned else 0
+        if len(candidates) > 1 and len(new) == 1:  # rather than one like it, a candidate had stayed
+            same = [c.reserved for c in candidates if c.state.labels.get(labels.INSTANCE_TYPE, "") in found]
+            limit = min([limit, *same])
+        names = sorted((name for name, price in found.items() if price < limit), key=lambda name: (found[name], name))
+        if not names:
+            return Blocker("NotCheaper", "no replacement would be a smaller reservation")
+        few = _shortfall(names, view.types_of(view.snapshot.node_pools[one.pool]), one.requirements)
+        if few is not None:
+            return Blocker("MinValues", f"the smaller reservations do not satisfy minValues of {few}")
+        kept.append(replace(one, instance_types=tuple(names)))
+    return tuple(kept)
+
+
+def _reserved(view: View, new: NewNode) -> dict[str, int]:
+    """The prices on demand of the types that the new node has from reservations, by name; none if it may be bought."""
+    if set(new.capacity_types) != {labels.RESERVED}:
+        return {}
+    types = view.types_of(view.snapshot.node_pools[new.pool])
+    held = {name: types[name].holding(new.requests) for name in new.instance_types if name in types}
+    found = {name: prices.reserved_price(one, new.requirements, view.snapshot) for name, one in held.items()}
+    return {name: price for name, price in found.items() if price is not None}

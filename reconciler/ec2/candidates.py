@@ -34,9 +34,9 @@ class Candidate:
     offerings: tuple[Offering, ...]
 
     @property
-    def price(self) -> int:
-        """Of its cheapest offering."""
-        return min(offering.price for offering in self.offerings)
+    def price(self) -> tuple[int, int]:
+        """Of its cheapest offering: the price, and the price on demand of what is reserved."""
+        return min(_order(offering) for offering in self.offerings)
 
 
 Candidates = Sequence[Candidate]
@@ -75,12 +75,16 @@ def reserved_first(candidates: Candidates) -> Candidates:
     held = [o for c in candidates for o in c.offerings if _kind(o) in _KINDS]
     if not held:
         return candidates
-    kind = _kind(min(held, key=lambda o: (o.price, _KINDS.index(_kind(o)))))
+    kind = _kind(min(held, key=lambda o: (*_order(o), _KINDS.index(_kind(o)))))
     found = _filtered(candidates, lambda o: _kind(o) == kind)
     if kind == _BLOCK:
-        first = min(((c, o) for c in found for o in c.offerings), key=lambda pair: (pair[1].price, *pair[1].key))
+        first = min(((c, o) for c in found for o in c.offerings), key=lambda pair: (_order(pair[1]), pair[1].key))
         return [Candidate(first[0].type, (first[1],))]
     return [Candidate(c.type, _roomiest(c.offerings)) for c in found]
+
+
+def _order(offering: Offering) -> tuple[int, int]:
+    return offering.price, offering.on_demand
 
 
 def _kind(offering: Offering) -> tuple[str, bool] | None:

@@ -71,7 +71,7 @@ def _instance_type(
         wanted = wanted.without(*placement.LABELS) & placement.rows(group)
     image = images.pick(wanted, table)
     usable = _compatible(info, node_class, sizing, group) and image is not None
-    price = region.on_demand.get(info.name, 0) // _AS_GOOD_AS_FREE
+    price = region.on_demand.get(info.name, 0)
     held = tuple(_reserved(one, price, zone_ids, usable and one.zone in reachable.keys() - shut) for one in reserved)
     full = capacity.capacity(info, sizing, facts.memory_bytes.get((info.name, image or "")))
     return InstanceType(
@@ -98,10 +98,11 @@ def _reserved(one: CapacityReservation, price: int, zone_ids: Mapping[str, str],
         one.instance_type,
         one.zone,
         labels.RESERVED,
-        price,
+        price // _AS_GOOD_AS_FREE,
         available=possible and one.left > 0 and not one.expiring,
         zone_id=zone_ids.get(one.zone, ""),
         reservation=Reservation(one.id, one.left, one.type, one.interruptible),
+        on_demand=price,
     )
 
 

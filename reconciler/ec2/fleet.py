@@ -250,7 +250,7 @@ def _overrides(
     """
     table = images.table(node_class.status.amis)
     made: dict[Hashable, LaunchTemplate] = {}
-    rows: list[Override] = []
+    rows: list[tuple[int, Override]] = []
     for candidate in chosen:
         type_ = candidate.type
         image_id, pods, reserved = images.pick(type_.requirements, table), type_.capacity["pods"], type_.reserved
@@ -262,9 +262,9 @@ def _overrides(
             shape = (image_id, pods, reserved, efa, held.id if held is not None else "")
             if shape not in made:
                 made[shape] = build(image_id=image_id, max_pods=pods, reserved=reserved, reservation=held, efa=efa)
-            rows.append(_override(offering, subnets[offering.zone], made[shape]))
-    rows.sort(key=lambda row: (row.price, row.instance_type, row.zone))
-    return _limited(rows, {template.name: template for template in made.values()})
+            rows.append((offering.on_demand, _override(offering, subnets[offering.zone], made[shape])))
+    rows.sort(key=lambda row: (row[1].price, row[0], row[1].instance_type, row[1].zone))
+    return _limited([row for _, row in rows], {template.name: template for template in made.values()})
 
 
 def _override(offering: Offering, subnet_id: str, template: LaunchTemplate) -> Override:

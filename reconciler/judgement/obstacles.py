@@ -109,28 +109,39 @@ def _costs(view: View, one: Candidate, needed: Iterable[NewNode]) -> Iterator[st
         found = cheapest(view, new)
         number = "1 pod" if len(new.pods) == 1 else f"{len(new.pods)} pods"
         if found is not None:
-            price, name = found
+            price, listed, name = found
             what = f"{name} {' or '.join(new.capacity_types)}, for up to {prices.dollars(price)} an hour"
-            own = f"costs {prices.dollars(one.price)}" if one.price else "has no price that is known"
-            yield f"the cheapest new node for {number}: {what}; this one {own}"
+            if listed:
+                what += f" ({prices.dollars(listed)} on demand)"
+            yield f"the cheapest new node for {number}: {what}; this one {_own_price(one)}"
 
 
-def cheapest(view: View, new: NewNode) -> tuple[int, str] | None:
-    """Of the types that a new node may have the one that costs least whichever of its zones it comes up in, and what
-    that is in millionths of a dollar per hour."""
+def _own_price(one: Candidate) -> str:
+    if one.reserved:
+        return f"is on reserved capacity, which costs nothing more ({prices.dollars(one.reserved)} on demand)"
+    return f"costs {prices.dollars(one.price)}" if one.price else "has no price that is known"
+
+
+def cheapest(view: View, new: NewNode) -> tuple[int, int, str] | None:
+    """Of the types that a new node may have the one that costs least whichever of its zones it comes up in, after what
+    that is in millionths of a dollar per hour, and the price on demand of one that is reserved (else 0)."""
     known = view.types_of(view.snapshot.node_pools[new.pool])
     found = []
     for name in new.instance_types:
         type_ = known[name].holding(new.requests) if name in known else None
         worst = prices.worst_launch_price(type_, new.requirements, view.snapshot) if type_ is not None else None
-        if worst is not None:
-            found.append((worst, name))
+        if type_ is not None and worst is not None:
+            reserved = prices.reserved_price(type_, new.requirements, view.snapshot)
+            found.append((worst, reserved or 0, name))
     return min(found, default=None)
 
 
 def beats(view: View, one: Candidate, type_: InstanceType, requirements: Requirements) -> bool:
     """Whether a type would cost less than the node whichever of these offerings it comes up as."""
     worst = prices.worst_launch_price(type_, requirements, view.snapshot)
+    if one.reserved and worst == one.price:
+        reserved = prices.reserved_price(type_, requirements, view.snapshot)
+        return reserved is not None and reserved < one.reserved
     return worst is not None and worst < one.price
 
 

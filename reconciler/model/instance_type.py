@@ -49,7 +49,8 @@ class Offering:
     `available` says that the price is known and the zone has a usable subnet; what is out of stock for now is not
     here but in `Snapshot.out_of_stock`. One that is `unpriced` would be available if its price were known. `capacity`
     is what machines from here have instead of what the type has of these resources. `placement_group` is the ID of the
-    one that machines from here are launched into; `shifted`: traffic is shifted away from the zone.
+    one that machines from here are launched into; `shifted`: traffic is shifted away from the zone. Reserved capacity
+    is paid for whether or not it is used: its price is 0, and `on_demand`, the price of the type on demand, orders it.
     """
 
     instance_type: str
@@ -63,6 +64,7 @@ class Offering:
     reservation: Reservation | None = None
     placement_group: str = ""
     shifted: bool = False
+    on_demand: int = 0
 
     @property
     def key(self) -> OfferingKey:

@@ -35,6 +35,12 @@ def worst_launch_price(instance_type: InstanceType, requirements: Requirements, 
     return None
 
 
+def reserved_price(instance_type: InstanceType, requirements: Requirements, snapshot: Snapshot) -> int | None:
+    """The price on demand of a type that a launch takes from a reservation; None when it takes none."""
+    offers = compatible(instance_type, requirements, snapshot)
+    return max((o.on_demand for o in offers if o.capacity_type == labels.RESERVED), default=None)
+
+
 def dollars(micro: int) -> str:
     """A price as a person writes it."""
     return f"${micro / 1_000_000:.4f}"
@@ -42,11 +48,17 @@ def dollars(micro: int) -> str:
 
 def price_of(node_labels: Mapping[str, str], catalogue: Iterable[InstanceType]) -> int | None:
     """The price of a running node by its labels (type, zone, capacity type), in stock or not; None when unknown."""
+    offering = offering_of(node_labels, catalogue)
+    return offering.price if offering is not None else None
+
+
+def offering_of(node_labels: Mapping[str, str], catalogue: Iterable[InstanceType]) -> Offering | None:
+    """The first offering that a running node may come from by the same labels; None when there is none."""
     name = node_labels.get(labels.INSTANCE_TYPE)
     zone, capacity_type = node_labels.get(labels.ZONE), node_labels.get(labels.CAPACITY_TYPE)
     for instance_type in catalogue:
         if instance_type.name == name:
             for offering in instance_type.offerings:
                 if offering.zone == zone and offering.capacity_type == capacity_type:
-                    return offering.price
+                    return offering
     return None

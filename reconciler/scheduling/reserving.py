@@ -14,6 +14,7 @@ import numpy as np
 
 from api import labels
 from api.requirements import IN, NOT_IN, Requirements, requirement
+from reconciler.model.instance_type import InstanceType
 from reconciler.model.pods import virtual
 from reconciler.scheduling.bins import Bin, Stock, needs_company
 from reconciler.scheduling.classes import PodClass
@@ -37,6 +38,7 @@ class _Slot:
     id: str
     requirements: Requirements
     size: Size
+    on_demand: int
 
 
 def on_reservations(
@@ -89,7 +91,13 @@ def _slots(template: Template) -> Iterator[_Slot]:
             continue
         for place, room, price in zip(shape.types.tolist(), shape.room, shape.price.tolist(), strict=True):
             if within is None or within[place]:
-                yield _Slot(id_, wanted, Size(place, room, price))
+                yield _Slot(id_, wanted, Size(place, room, price), _on_demand(table.types[place], id_))
+
+
+def _on_demand(type_: InstanceType, reservation: str) -> int:
+    """The price on demand of a type's machines of a reservation, which orders what is reserved."""
+    found = (o.on_demand for o in type_.offerings if o.reservation is not None and o.reservation.id == reservation)
+    return min(found, default=0)
 
 
 class _Seating:
@@ -109,6 +117,7 @@ class _Seating:
         self._room = np.array([slot.size.room[columns] for slot in slots], dtype=np.int64)
         joins = [[template.join(s.requirements, stock.served) is not None for stock in self._stocks] for s in slots]
         self._able = np.array(joins, dtype=np.bool_) & (self._room[:, None] >= self._need).all(axis=2)
+        self._prices = [slot.on_demand for slot in slots]
         self._free = [ledger.left(slot.id) for slot in slots]
         self.rack = Rack(template, weights)
 
@@ -148,7 +157,7 @@ class _Seating:
             pods = int(able.sum())
             if pods and self._free[place] > 0:
                 share = float(((able @ self._need) / np.maximum(self._room[place], 1)).max())
-                rank = (-pods, share > 1, share if share > 1 else -share, slot.id)
+                rank = (-pods, share > 1, share if share > 1 else -share, slot.on_demand, slot.id)
                 if best is None or rank < best[0]:
                     best = rank, place, min(self._free[place], max(int(share), 1))
         return None if best is None else best[1:]
@@ -159,7 +168,7 @@ class _Seating:
         can go nowhere else, as many as there are machines for."""
         if not any(needs_company(stock.hosts) for stock in self._stocks):
             return
-        known, order = set(seated), np.argsort(self._room.sum(axis=1), kind="stable").tolist()
+        known, order = set(seated), np.lexsort((self._prices, self._room.sum(axis=1))).tolist()
         for place in order:
             self._together(self._slots[place], known, self._whole)
         for place in reversed(order):

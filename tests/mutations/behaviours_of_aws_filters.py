@@ -72,7 +72,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     74: (
         "Bare metal is as good as any.",
-        (Edit(_CANDIDATES, '    return "metal" in type_.name.partition(".")[2] or any(', "    return any("),),
+        (Edit(_CANDIDATES, '    if "metal" in type_.name.partition(".")[2] or any(', "    if any("),),
     ),
     75: (
         "Spot may cost what the dearest on demand does.",

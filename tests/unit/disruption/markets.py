@@ -40,14 +40,23 @@ def machine(
     *,
     offers: Mapping[tuple[str, str], int] = {},
     reserved: Mapping[str, int] = {},
+    free: bool = False,
     zones: Sequence[str] = (A,),
 ) -> InstanceType:
     """`offers` are prices by zone and market beside `price` (on demand) and `spot` in all `zones`; `reserved` is how
-    many instances each reservation of zone A has free."""
+    many instances each reservation of zone A has free. With `free` these cost nothing more, as AWS has it."""
     rows = {(zone, ON_DEMAND): price for zone in zones} | {(zone, SPOT): spot for zone in zones} | dict(offers)
     found = [Offering(name, zone, market, cost) for (zone, market), cost in rows.items() if cost is not None]
     found += [
-        Offering(name, A, RESERVED, 1, available=left > 0, reservation=Reservation(id_, left))
+        Offering(
+            name,
+            A,
+            RESERVED,
+            0 if free else 1,
+            available=left > 0,
+            reservation=Reservation(id_, left),
+            on_demand=(price or 0) if free else 0,
+        )
         for id_, left in reserved.items()
     ]
     own = [requirement(labels.INSTANCE_TYPE, IN, (name,)), requirement(labels.OS, IN, ("linux",))]

@@ -161,6 +161,7 @@ def test_a_reservation_is_one_more_offering_as_good_as_free() -> None:
         0,
         zone_id="usw2-az1",
         reservation=Reservation("cr-1", 2, "capacity-block", True),
+        on_demand=96_000,
     )
     assert {key: min(row.values) for key, row in held.requirements().items()} == {
         labels.ZONE: ZONES[0],

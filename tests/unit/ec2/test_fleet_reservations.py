@@ -43,6 +43,14 @@ def test_what_is_reserved_is_launched_before_anything_is_bought() -> None:
     assert all("karpenter.sh/capacity-type=reserved" in template.user_data for template in found.templates)
 
 
+def test_reserved_types_are_listed_by_their_price_on_demand() -> None:
+    rows = [held("cr-1", "m5.4xlarge"), held("cr-2", "m5.large"), held("cr-3", "r5.large", ZONES[1])]
+    types = catalogue("m5.4xlarge", "m5.large", "r5.large", reservations=tuple(rows))
+    found = request(claim("a", RESERVED), types=types)
+    assert [override.instance_type for override in found.overrides] == ["m5.large", "r5.large", "m5.4xlarge"]
+    assert {override.price for override in found.overrides} == {0}
+
+
 def test_a_claim_that_was_planned_on_a_reservation_goes_there() -> None:
     rows = [held("cr-1", left=5), held("cr-2"), held("cr-3", "c5.large")]
     wanted = ((labels.RESERVATION_ID, "In", ["cr-2"]),)

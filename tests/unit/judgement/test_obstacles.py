@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from api import labels
 from reconciler.judgement.values import Judgement
+from tests.unit.disruption import markets
 from tests.unit.disruption.worlds import NOW, PROTECTED, claim, node, pdb, pool
 from tests.unit.judgement.test_remedies import APART, GPU, HALF_FULL, SPREAD
 from tests.unit.judgement.yards import LARGE, end, judged, machine, on_demand, worker
@@ -152,3 +153,29 @@ def test_a_budget_says_which_row_it_is_and_until_when() -> None:
 def test_what_speaks_for_itself_has_no_more_to_say() -> None:
     world = judged(on_demand(), machine("a"), worker("w", "a", "500m", annotations=PROTECTED))
     assert facts(world, "PodDoNotDisrupt") == ()
+
+
+# --- reserved capacity ------------------------------------------------------------------------------------------
+def test_a_reserved_node_is_said_to_cost_nothing_more() -> None:
+    large = markets.machine("m.large", 4, 192_000, reserved={"cr-1": 1}, free=True)
+    world = judged(
+        pool(),
+        markets.host("a", large, capacity_type=labels.RESERVED),
+        worker("w", "a", "1500m"),
+        catalogues={"default": (large,)},
+    )
+    new = "the cheapest new node for 1 pod: m.large reserved, for up to $0.0000 an hour ($0.1920 on demand)"
+    own = "this one is on reserved capacity, which costs nothing more ($0.1920 on demand)"
+    assert any(fact == f"{new}; {own}" for hold in (*world.holds, *end(world).holds) for fact in hold.facts)
+
+
+def test_a_reserved_node_may_go_for_a_smaller_reservation() -> None:
+    large = markets.machine("m.large", 4, 192_000, reserved={"cr-1": 0}, free=True)
+    small = markets.machine("m.small", 2, 96_000, reserved={"cr-2": 1}, free=True)
+    world = judged(
+        pool(),
+        markets.host("a", large, capacity_type=labels.RESERVED),
+        worker("w", "a", "1500m"),
+        catalogues={"default": (large, small)},
+    )
+    assert (world.code, end(world).saving) == ("MayGo", 0)

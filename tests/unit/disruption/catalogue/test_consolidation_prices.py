@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from api import labels
+from reconciler.model.instance_type import InstanceType
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Batch
 from reconciler.provisioning.provision import provision
@@ -99,6 +100,53 @@ def test_090_a_reserved_node_goes_for_a_cheaper_reserved_one(left: int, expected
     new = m.machine("m.new", 2, 100_000, 30_000, reserved={"cr-1": left})
     world = lone(type_=old, capacity_type=m.RESERVED)
     assert m.moves(*world, types=(old, new)) == expected
+
+
+LARGE = m.machine("m.large", 8, 400_000, reserved={"cr-1": 0}, free=True)
+SMALL = m.machine("m.small", 2, 100_000, reserved={"cr-2": 2}, free=True)
+EQUAL = m.machine("r.large", 8, 400_000, reserved={"cr-3": 2}, free=True)
+MIDDLE = m.machine("m.middle", 4, 300_000, reserved={"cr-4": 1}, free=True)
+TAKEN = m.machine("m.small", 2, 100_000, reserved={"cr-2": 0}, free=True)
+
+
+@pytest.mark.parametrize(
+    ("types", "cpu", "bought"),
+    [
+        ((LARGE, SMALL), "1", ["m.small"]),
+        ((LARGE, MIDDLE), "1", ["m.middle"]),
+        ((LARGE, MIDDLE, SMALL), "1", ["m.small"]),
+        ((LARGE, MIDDLE, SMALL), "3", ["m.middle"]),
+        ((LARGE, EQUAL), "1", []),
+        ((LARGE, TAKEN), "1", []),
+        ((LARGE, SMALL), "3", []),
+        ((LARGE, m.machine("m.small", 2, 1)), "1", []),
+    ],
+)
+def test_090_reserved_capacity_that_costs_nothing_is_ordered_by_its_price_on_demand(
+    types: tuple[InstanceType, ...], cpu: str, bought: list[str]
+) -> None:
+    """To a smaller reservation that fits and has a machine left, and never to capacity that is bought."""
+    world = [w.pool(), *m.host("a", LARGE, capacity_type=m.RESERVED), m.pod("1", "a", cpu=cpu)]
+    found = m.proposed(*world, types=types)
+    assert [proposal.kind for proposal in found] == (["replace"] if bought else [])
+    assert [m.bought(proposal) for proposal in found] == ([[tuple(bought)]] if bought else [])
+    if found:
+        assert m.bought(found[0], labels.CAPACITY_TYPE) == [(m.RESERVED,)]
+
+
+def test_090_two_large_reservations_go_for_one_that_is_smaller_than_both() -> None:
+    nodes = [each for name in "ab" for each in m.host(name, LARGE, capacity_type=m.RESERVED)]
+    pods = [m.pod(name, name, cpu="5") for name in "ab"]
+    both = m.machine("m.both", 12, 600_000, reserved={"cr-5": 1}, free=True)
+    assert m.moves(w.pool(), *nodes, *pods, types=(LARGE, both)) == [("ab", "replace")]
+    same = m.machine("m.both", 12, 800_000, reserved={"cr-5": 1}, free=True)
+    assert m.moves(w.pool(), *nodes, *pods, types=(LARGE, same)) == []
+
+
+def test_090_minimum_savings_in_dollars_keep_moves_that_save_none() -> None:
+    asked = w.pool(annotations={labels.MINIMUM_SAVING: "0.01"})
+    world = [asked, *m.host("a", LARGE, capacity_type=m.RESERVED), m.pod("1", "a", cpu="1")]
+    assert m.moves(*world, types=(LARGE, SMALL)) == []
 
 
 # --- wishes -----------------------------------------------------------------------------------------------------
