@@ -18,8 +18,15 @@ from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 ROLE: Final = "eks.amazonaws.com/role-arn"
 _OPTIONS: Final = {option.metadata["env"]: option for option in fields(Options)}
 _FLAGS: Final = {option.metadata["flag"]: option for option in fields(Options)}
-#: Variables that nobody reads, there or here.
-_IDLE: Final = frozenset({"KUBERNETES_MIN_VERSION"})
+#: Variables without a meaning, there and here: every Deployment of Karpenter's chart has them.
+_IDLE: Final = frozenset(
+    {"KUBERNETES_MIN_VERSION", "KARPENTER_SERVICE", "DISABLE_WEBHOOK", "WEBHOOK_PORT", "WEBHOOK_METRICS_PORT"}
+)
+#: Gates that are closed by default in releases before this one, and open by default with Kerf.
+_CLOSED_BEFORE: Final = {"ReservedCapacity": (1, 8)}
+#: The first release whose binary opens a gate that FEATURE_GATES does not name.
+_OPEN_SINCE: Final = {"ReservedCapacity": (1, 6)}
+_GATES: Final = "FEATURE_GATES"
 #: Those of AWS's SDK are read by Kerf's, too.
 _SDK: Final = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _GO: Final = ("GOMEMLIMIT", "GOMAXPROCS", "GOGC", "GODEBUG")
@@ -107,6 +114,7 @@ def _controller_findings(one: Controller, cluster: Cluster) -> Iterator[Finding]
     for name in one.elsewhere:
         yield Finding(f"{one} {name}", DOUBTFUL, "comes from an object that was not read", "compare it by hand")
     yield from _flags(one)
+    yield from _gates(one)
     for name, theirs in _DEFAULTS.items():
         if not one.environment.get(name):
             ours = _shown(getattr(Options(), _OPTIONS[name].name))
@@ -118,8 +126,8 @@ def _controller_findings(one: Controller, cluster: Cluster) -> Iterator[Finding]
 
 def _release(one: Controller) -> Finding:
     seen = f"{one.image.rpartition('@')[0] or one.image}, {one.replicas} replicas"
-    version = _VERSION.search(one.image)
-    if version is not None and int(version[1]) < 1:
+    release = _release_of(one)
+    if release is not None and release < (1, 0):
         return Finding(str(one), WRONG, seen, "change to Karpenter 1.0 or newer first: Kerf reads objects of v1 only")
     return Finding(str(one), GOOD, seen)
 
@@ -127,10 +135,10 @@ def _release(one: Controller) -> Finding:
 def _variable(one: Controller, name: str, text: str) -> Finding | None:
     """None where the same means the same."""
     what = f"{one} {name}"
-    if name in _OPTIONS:
-        return _setting(what, _OPTIONS[name], text)
     if name in _IDLE or name.startswith(_SDK):
         return None
+    if name in _OPTIONS:
+        return _setting(what, _OPTIONS[name], text)
     if name in _GO:
         return Finding(what, DOUBTFUL, "is Go's: Kerf is not written in Go", "leave it out")
     return Finding(what, DOUBTFUL, f"Kerf has no such setting: {text!r} has no effect", "leave it out")
@@ -168,6 +176,42 @@ def _flags(one: Controller) -> Iterator[Finding]:
             yield Finding(f"{one} {flag}", WRONG, "Kerf has no such flag, and does not start with it", "leave it out")
         elif equals and (finding := _setting(f"{one} {flag}", option, text)):
             yield finding
+
+
+def _gates(one: Controller) -> Iterator[Finding]:
+    """Gates that are closed because that was the default of this release, and that Kerf opens by default.
+
+    The chart of each release writes all of its gates into the Deployment, so a closed gate there need not be anybody's
+    choice. Source: values of Karpenter's charts and defaults of its options, 1.0 to 1.14.
+    """
+    release, given = _release_of(one), _given_gates(one)
+    for name, until in _CLOSED_BEFORE.items():
+        since = _OPEN_SINCE[name]
+        is_open = given.get(name.lower(), release is not None and release >= since)
+        if is_open or (release is not None and release >= until):
+            continue
+        key = name[0].lower() + name[1:]
+        seen = f"closed with this Karpenter (its default before {until[0]}.{until[1]}), open by default with Kerf"
+        fix = f"set settings.featureGates.{key}=false in Kerf's chart ({_GATES}={name}=false) to keep it closed"
+        yield Finding(f"{one} gate {name}", DOUBTFUL, seen, fix)
+
+
+def _release_of(one: Controller) -> tuple[int, int] | None:
+    """Major and minor; None for an image without a tag that says so."""
+    found = _VERSION.search(one.image)
+    return (int(found[1]), int(found[2])) if found is not None else None
+
+
+def _given_gates(one: Controller) -> dict[str, bool]:
+    """The gates that the Deployment names, in small letters: of the flag, else of the variable."""
+    flags = (word.partition("=") for word in one.arguments)
+    text = next(
+        (text for name, _, text in flags if name.lstrip("-") == "feature-gates"), one.environment.get(_GATES, "")
+    )
+    rows = (row.partition("=") for row in text.split(","))
+    return {
+        name.strip().lower(): value.strip().lower() in ("true", "t", "1") for name, _, value in rows if name.strip()
+    }
 
 
 def _lease(one: Controller) -> Iterator[Finding]:

@@ -218,6 +218,6 @@ def test_trusted_accounts_are_kerfs_own_and_those_of_the_values(helm: Helm) -> N
 
 
 def test_without_the_webhook_nothing_of_it_is_there(helm: Helm) -> None:
-    objects = rendered(helm, "webhook.enabled=false", "webhook.certManager.enabled=true")
+    objects = rendered(helm, "webhook.admission=false", "webhook.certManager.enabled=true")
     assert not any("webhook" in name.lower() or "Webhook" in kind for kind, name in objects)
     assert not any(kind in ("Certificate", "Issuer") for kind, _ in objects)

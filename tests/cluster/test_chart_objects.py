@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import pytest
 
-from .charts import Helm, Objects
+from tests.unit.charts.test_values import OLDER, merged
+
+from .charts import ROOT, Helm, Objects, by_name
 
 pytestmark = pytest.mark.cluster
 
@@ -136,7 +139,7 @@ def test_the_webhook_may_go_elsewhere(helm: Helm) -> None:
 
 def test_switches_that_are_text_count_as_what_they_say(helm: Helm) -> None:
     """As `--set-string`, and Argo CD's parameters, have them."""
-    off = helm.template("--set-string", "webhook.enabled=false,flowSchemas.enabled=false,serviceAccount.create=false")
+    off = helm.template("--set-string", "webhook.admission=false,flowSchemas.enabled=false,serviceAccount.create=false")
     assert not any("webhook" in name or kind in ("FlowSchema", "ServiceAccount") for kind, name in off)
     (subject,) = off["ClusterRoleBinding", "kerf"]["subjects"]
     assert subject["name"] == "default"
@@ -149,3 +152,50 @@ def test_labels_and_annotations_of_the_users_do_not_take_the_place_of_ours(helm:
     assert (labels["app.kubernetes.io/name"], labels["team"]) == ("karpenter", "platform")
     service = objects["Service", full]["metadata"]["labels"]
     assert (service["app.kubernetes.io/name"], service["team"]) == ("karpenter", "platform")
+
+
+# --- values of older charts -------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory, helm: Helm) -> Callable[[Any], str]:
+    """The notes of the chart with given values. `helm template` leaves them out, so a copy of the chart has them in an
+    object."""
+    chart = tmp_path_factory.mktemp("notes") / "kerf"
+    shutil.copytree(ROOT / "charts/kerf", chart)
+    text = (chart / "templates/NOTES.txt").read_text(encoding="utf-8")
+    (chart / "templates/_notes.tpl").write_text('{{- define "notes" -}}\n' + text + "\n{{- end -}}\n", encoding="utf-8")
+    shown = '{apiVersion: v1, kind: ConfigMap, metadata: {name: notes}, data: {text: {{ include "notes" . | quote }}}}'
+    (chart / "templates/notes.yaml").write_text(f"---\n{shown}\n", encoding="utf-8")
+
+    def told(values: Any) -> str:
+        given = merged({"settings": {"clusterName": "test"}}, values)
+        objects = by_name(helm("template", "kerf", str(chart), "--kube-version", "1.36.0", values=given))
+        return str(objects["ConfigMap", "notes"]["data"]["text"])
+
+    return told
+
+
+def test_webhook_enabled_of_karpenter_1_0_leaves_kerfs_webhook_on(helm: Helm, notes: Callable[[Any], str]) -> None:
+    assert ("ValidatingWebhookConfiguration", "kerf") in helm.template(values=OLDER)
+    assert "deletion.webhook.kerf.sh" in str(helm.template(values=OLDER)["ValidatingWebhookConfiguration", "kerf"])
+    assert helm.template(values=OLDER)["Deployment", "kerf"] == helm.template()["Deployment", "kerf"]
+    words = "webhook.enabled is a value of Karpenter 1.0 (its conversion webhook) and has no effect"
+    told = notes(OLDER)
+    assert (
+        f"{words}: Kerf's admission checks and deletion guard are on. To go without them: webhook.admission=false."
+        in told
+    )
+    for value in ("postInstallHook", "webhook.metrics", "webhook.serviceName", "webhook.serviceNamespace"):
+        assert f"- {value} is a value of Karpenter 1.0 and has no effect." in told
+    assert "settings.featureGates.StaticCapacity has no effect: the gate is spelled staticCapacity." in told
+    assert "settings.featureGates.drift has no effect." in told
+
+
+def test_the_notes_say_that_nothing_is_checked_only_where_that_is_so(notes: Callable[[Any], str]) -> None:
+    off = "webhook.admission is false: Kerf runs without admission checks and without the deletion guard."
+    assert off in notes({"webhook": {"admission": False}})
+    assert off in notes({"webhook": {"admission": "false", "enabled": True}})
+    for values in ({}, {"webhook": {"enabled": True}}, {"webhook": {"enabled": False}}):
+        assert off not in notes(values)
+    assert "no effect" not in notes(
+        {"webhook": {"enabled": True}, "settings": {"featureGates": {"staticCapacity": True}}}
+    )

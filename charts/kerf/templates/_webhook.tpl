@@ -4,13 +4,13 @@
 
 {{/* Not empty when the webhook is a Deployment of this release. */}}
 {{- define "kerf.servesWebhook" -}}
-{{- if and (include "kerf.on" .Values.webhook.enabled) (not .Values.webhook.url) }}yes{{ end -}}
+{{- if and (include "kerf.on" .Values.webhook.admission) (not .Values.webhook.url) }}yes{{ end -}}
 {{- end -}}
 
 {{/* Not empty when cert-manager makes the webhook's certificate. */}}
 {{- define "kerf.certManager" -}}
 {{- with .Values.webhook }}
-{{- if and (include "kerf.on" .enabled) (include "kerf.on" .certManager.enabled) }}
+{{- if and (include "kerf.on" .admission) (include "kerf.on" .certManager.enabled) }}
 {{- if or .caBundle .url }}
 {{- fail "webhook.certManager.enabled: cert-manager makes the certificate and its CA; leave webhook.caBundle and webhook.url empty" }}
 {{- end }}yes

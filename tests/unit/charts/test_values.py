@@ -11,11 +11,22 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from .values_table import Row, at, defaults, leaves, rows, schema
+from .values_table import CHART, Row, at, defaults, leaves, rows, schema
 
 #: Values of Karpenter's chart 1.14.1. Source: operations reference §6.2.
 KARPENTERS: Final = frozenset((Path(__file__).parent / "karpenter_keys.txt").read_text(encoding="utf-8").split())
 KARPENTERS_ROWS: Final = rows("Karpenter's")
+#: Values that Karpenter's charts had once, and gates as 1.8.0 spelled one.
+OLDER: Final = {
+    "webhook": {
+        "enabled": False,
+        "metrics": {"port": 8001},
+        "serviceName": "karpenter",
+        "serviceNamespace": "kube-system",
+    },
+    "postInstallHook": {"image": {"repository": "public.ecr.aws/bitnami/kubectl", "tag": "1.30", "digest": "sha256:0"}},
+    "settings": {"featureGates": {"StaticCapacity": True, "SpotToSpotConsolidation": "false", "drift": True}},
+}
 ALL_ROWS: Final = (*KARPENTERS_ROWS, *rows("Ours"))
 
 
@@ -55,6 +66,15 @@ def test_the_schema_is_one_and_the_defaults_fit_it() -> None:
     assert list(problems({})) == []
 
 
+def test_older_values_switch_nothing_of_kerf_off() -> None:
+    """They are in the schema alone: no template but that of the notes reads them."""
+    assert not {path for path, _ in leaves(OLDER, schema())} & {path for path, _ in leaves(defaults(), schema())}
+    templates = [
+        file for file in sorted((CHART / "templates").rglob("*")) if file.is_file() and file.name != "NOTES.txt"
+    ]
+    assert not [file for file in templates if ".Values.webhook.enabled" in file.read_text(encoding="utf-8")]
+
+
 def test_values_that_somebody_wrote_for_karpenter_fit() -> None:
     """All of them are in use in that file, but for those that another value there makes pointless."""
     written = yaml.safe_load((Path(__file__).parent / "karpenter_values.yaml").read_text(encoding="utf-8"))
@@ -73,8 +93,9 @@ def test_values_that_somebody_wrote_for_karpenter_fit() -> None:
         {"global": {"anything": [1]}},
         {"strategy": {"type": "Recreate", "rollingUpdate": None}},
         {"additionalAnnotations": {"off": None}, "initContainers": {}},
+        OLDER,
     ],
-    ids=["strings and numbers", "as --set-string has them", "templates", "a parent's", "recreated", "nothing"],
+    ids=["strings and numbers", "as --set-string has them", "templates", "a parent's", "recreated", "nothing", "1.0"],
 )
 def test_spellings_of_right_values(changes: Any) -> None:
     assert list(problems(changes)) == []

@@ -32,6 +32,7 @@ Manifest = dict[str, Any]
 
 ENVIRONMENT: Final = {
     "KUBERNETES_MIN_VERSION": "1.19.0-0",
+    "KARPENTER_SERVICE": "karpenter",
     "CLUSTER_NAME": "adoption",
     "CLUSTER_ENDPOINT": "https://adoption.example.internal",
     "INTERRUPTION_QUEUE": "adoption",
@@ -168,7 +169,14 @@ def test_the_chart_trusts_the_accounts_that_the_check_takes_for_trusted() -> Non
 
 def test_what_is_the_same_is_not_told_of(objects: list[Manifest], check: Callable[..., Any]) -> None:
     done = check(objects)
-    for name in ("KUBERNETES_MIN_VERSION", "AWS_REGION", "INTERRUPTION_QUEUE", "FEATURE_GATES", "SYSTEM_NAMESPACE"):
+    for name in (
+        "KUBERNETES_MIN_VERSION",
+        "KARPENTER_SERVICE",
+        "AWS_REGION",
+        "INTERRUPTION_QUEUE",
+        "FEATURE_GATES",
+        "SYSTEM_NAMESPACE",
+    ):
         assert not lines(done.output, name)
 
 
@@ -370,3 +378,41 @@ def test_nodes_that_would_be_consolidated(play: Adopted) -> None:
     assert nodes["Consolidation"].how == "doubtful"
     assert "less an hour" in nodes["Consolidation"].seen
     assert "web-0000" in nodes["Consolidation"].seen
+
+
+# --- gates ------------------------------------------------------------------------------------------------------
+ALL_BUT_ONE: Final = "NodeRepair=false,SpotToSpotConsolidation=false"
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "arguments", "reported"),
+    [
+        ("1.0.8", "SpotToSpotConsolidation=false", (), True),
+        ("1.3.3", f"ReservedCapacity=false,{ALL_BUT_ONE}", (), True),
+        ("1.7.1", f"ReservedCapacity=false,{ALL_BUT_ONE}", (), True),
+        ("v1.5.5", "", (), True),
+        ("1.5.5", f"ReservedCapacity=true,{ALL_BUT_ONE}", (), False),
+        ("1.7.1", "", (), False),
+        ("1.8.0", f"ReservedCapacity=false,{ALL_BUT_ONE}", (), False),
+        ("1.14.1", ALL_BUT_ONE, (), False),
+        ("1.5.5", "ReservedCapacity=true", ("--feature-gates=ReservedCapacity=false",), True),
+        ("1.5.5", "", ("--feature-gates=ReservedCapacity=true",), False),
+        ("latest", "ReservedCapacity=false", (), True),
+        ("latest", "ReservedCapacity=true", (), False),
+    ],
+)
+def test_a_gate_that_an_older_karpenter_closes_by_default_is_reported(
+    objects: list[Manifest],
+    check: Callable[..., Any],
+    release: str,
+    gates: str,
+    arguments: Sequence[str],
+    reported: bool,
+) -> None:
+    image = f"public.ecr.aws/karpenter/controller:{release}"
+    environment = {**ENVIRONMENT, "FEATURE_GATES": gates}
+    rest = [each for each in objects if each["kind"] != "Deployment"]
+    done = check([*rest, karpenter(environment, image=image, args=list(arguments))])
+    assert done.exit_code == 0, done.output
+    assert len(lines(done.output, "note", "gate ReservedCapacity")) == reported
+    assert ("settings.featureGates.reservedCapacity=false" in " ".join(done.output.split())) == reported
