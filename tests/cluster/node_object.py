@@ -7,6 +7,7 @@ recorded share of a type's memory that its operating system sees (95.5 %).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from math import ceil
 from typing import Any, Final
 
@@ -90,22 +91,24 @@ def _resources(kind: Mapping[str, Any], kubelet: KubeletSettings, disk: int) -> 
     allocatable = {
         "cpu": f"{vcpus * 1000 - ceil(held['cpu'] * 1000)}m",
         "memory": f"{memory_kib - EVICTION_MIB * 1024 - ceil(held['memory'] / 1024)}Ki",
-        "ephemeral-storage": str(int(disk * 2**30 * 0.9 - held["ephemeral-storage"])),
+        "ephemeral-storage": str(int(disk * 2**30 * Fraction(9, 10) - held["ephemeral-storage"])),
         "pods": str(pods),
     }
     return capacity | devices, allocatable | devices
 
 
-def _amount(resources: Mapping[str, str], name: str) -> float:
-    return float(quantity.parse(resources.get(name, "0")))
+def _amount(resources: Mapping[str, str], name: str) -> Fraction:
+    """Exact, as the kubelet adds: 0.2 and 0.1 CPU are 300 milli-cores."""
+    return Fraction(quantity.parse(resources.get(name, "0")))
 
 
 def _devices(kind: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, int] = {}
     for gpu in kind.get("GpuInfo", {}).get("Gpus", ()):
         resource = DEVICES.get(gpu.get("Manufacturer", ""))
-        if resource and gpu.get("Count"):
-            found[resource] = found.get(resource, 0) + gpu["Count"]
+        count = gpu.get("Count") or gpu.get("LogicalGpuCount") or 0
+        if resource and count:
+            found[resource] = found.get(resource, 0) + count
     for device in kind.get("NeuronInfo", {}).get("NeuronDevices", ()):
         found["aws.amazon.com/neuron"] = found.get("aws.amazon.com/neuron", 0) + device["Count"]
         cores = device["Count"] * device["CoreInfo"]["Count"]

@@ -96,6 +96,16 @@ def test_a_node_keeps_what_the_user_reserves() -> None:
     assert allocatable["memory"] == f"{8011120 - (11 * 29 + 255 + 100 + 1024) * 1024}Ki"
 
 
+def test_reservations_add_up_exactly() -> None:
+    settings = KubeletSettings(kube_reserved={"cpu": "0.2"}, system_reserved={"cpu": "0.1"})
+    assert node(INSTANCE, M5_LARGE, settings, {})["status"]["allocatable"]["cpu"] == "1700m"
+
+
+def test_a_fraction_of_a_gpu_is_a_device() -> None:
+    kind = {**M5_LARGE, "GpuInfo": {"Gpus": [{"Manufacturer": "NVIDIA", "Count": 0, "LogicalGpuCount": 1}]}}
+    assert node(INSTANCE, kind, KubeletSettings(), {})["status"]["allocatable"]["nvidia.com/gpu"] == "1"
+
+
 def test_a_gpu_is_capacity() -> None:
     kind = {**M5_LARGE, "GpuInfo": {"Gpus": [{"Manufacturer": "NVIDIA", "Count": 4}]}}
     assert node(INSTANCE, kind, KubeletSettings(), {})["status"]["allocatable"]["nvidia.com/gpu"] == "4"
