@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from api import labels, lint
+from api.foreign import is_foreign
 from api.v1.hashes import NODECLASS_HASH_VERSION, NODEPOOL_HASH_VERSION
 from reconciler.cli.migrate_sources import PATHS, Cluster, Manifest, names
 from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
@@ -25,10 +26,14 @@ def look(cluster: Cluster) -> Iterator[Finding]:
             yield Finding(f"{kind}s", DOUBTFUL, f"no leave to list them at {PATHS[kind]}")
     for kind in _JUDGED:
         for manifest in cluster.manifests.get(kind, ()):
-            yield from _judged(manifest)
+            yield from _foreign(manifest) if is_foreign(manifest) else _judged(manifest)
     for kind in _VERSIONS:
         for manifest in cluster.manifests.get(kind, ()):
-            yield from _hashed(kind, manifest)
+            yield from () if is_foreign(manifest) else _hashed(kind, manifest)
+
+
+def _foreign(manifest: Manifest) -> Iterator[Finding]:
+    yield Finding(f"{manifest['kind']} {names(manifest)[1]}", GOOD, "is another controller's: Kerf leaves it alone")
 
 
 def _judged(manifest: Manifest) -> Iterator[Finding]:

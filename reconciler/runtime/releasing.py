@@ -6,11 +6,12 @@ would put the finalizers back, or ends what is deleted itself, as it should.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from api import labels
+from api.foreign import own_pool
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind, Ref
 from reconciler.ports import AlreadyGone, Clock, Conflict, Listing
@@ -68,15 +69,29 @@ def _leases(kube: Api) -> dict[str, tuple[str, str]]:
 
 
 def held(kube: Api) -> Iterator[Held]:
-    """Everything that has a finalizer of ours."""
+    """Everything that has a finalizer of ours.
+
+    NodeClaims of other controllers, such as EKS Auto Mode, and their Nodes have the same finalizer, and keep it.
+    """
+    foreign: set[str] = set()
     for kind, finalizer in FINALIZERS:
         try:
             found = kube.list(kind).items
         except AlreadyGone:  # no such kind any more
             continue
+        if kind is kinds.NODE_CLAIM:
+            foreign = {one.status.provider_id for one in found if kinds.own(one) is None}
         for one in found:
-            if finalizer in one.metadata.finalizers:
+            if finalizer in one.metadata.finalizers and not _of_another(kind, one, foreign):
                 yield Held(Ref.of(kind, one), finalizer, one.metadata.deleting)
+
+
+def _of_another(kind: Kind, value: Any, foreign: Collection[str]) -> bool:
+    """Whether it is a NodeClaim of another controller, or a Node; `foreign` are the provider IDs of such NodeClaims."""
+    if kind is not kinds.NODE:
+        return kinds.own(value) is None
+    own = value.metadata.labels
+    return value.spec.provider_id in foreign or (labels.NODEPOOL in own and not own_pool(own))
 
 
 def release(kube: Api, one: Held) -> bool:

@@ -254,16 +254,13 @@ class State:
             )
             self.put(kind, msgspec.structs.replace(old, metadata=meta), now)
 
-    def _objects(self, kind: Kind) -> Mapping[str, Any]:
-        return self.cluster.objects(kind)
-
     def _noticed(self, kind: Kind, old: Any | None, new: Any | None, now: datetime) -> None:
         """Take note of a change; an object of another controller counts as one that is not there."""
-        old, new = kinds.own(old), kinds.own(new)
+        changed, old, new = new, kinds.own(old), kinds.own(new)
         if (value := new if new is not None else old) is None:
             return
         self._witness(kind, old, new)
-        self.changes[Ref.of(kind, value)] = new
+        self.changes[Ref.of(kind, value)] = changed  # its receiver tells a foreign object from a deleted one
         if kind is kinds.POD:
             self._noticed_pod(old, new, now)
         elif kind is kinds.NODE:
@@ -318,7 +315,7 @@ class State:
             self.batch.forget(claim.metadata.uid)
         if new is None and old is not None:
             self.promises.drop(old.name)
-        if new is not None and (node := self._objects(kinds.NODE).get(new.status.node_name)) is not None:
+        if new is not None and (node := self.cluster.objects(kinds.NODE).get(new.status.node_name)) is not None:
             self.catalogues.learned.seen(new, node, now)
 
     def _noticed_buffer(self, kind: Kind, old: Any | None, new: Any | None, now: datetime) -> None:
@@ -362,7 +359,7 @@ class State:
         self.catalogues.forget_full(now)
         self.catalogues.shift(self._shifts.at(now))
         self.catalogues.learn(now)
-        classes: Mapping[str, EC2NodeClass] = self._objects(kinds.NODE_CLASS)
+        classes: Mapping[str, EC2NodeClass] = self.cluster.objects(kinds.NODE_CLASS)
         catalogues = self.catalogues.catalogues(classes.values())  # before the facts, whose problems may come of it
         return self.cluster.snapshot(
             now=now,
@@ -376,7 +373,7 @@ class State:
             instances=self.fleet.instances,
             out_of_stock=MappingProxyType(self.fleet.out_of_stock(now)),
             launch_failures=MappingProxyType(self.fleet.failures(now)),
-            launch_marks=self.marks.at(self._objects(kinds.NODE_CLAIM), now),
+            launch_marks=self.marks.at(self.cluster.objects(kinds.NODE_CLAIM), now),
             shifted=self._shifted(now),
             impairments=self._ailments.at(now),
             examined_at=self._ailments.examined_at,

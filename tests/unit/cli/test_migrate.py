@@ -380,6 +380,18 @@ def test_nodes_that_would_be_consolidated(play: Adopted) -> None:
     assert "web-0000" in nodes["Consolidation"].seen
 
 
+# --- other controllers ------------------------------------------------------------------------------------------
+def test_pools_of_other_controllers_are_left_alone(objects: list[Manifest], check: Callable[..., Any]) -> None:
+    auto = copy.deepcopy(one(objects, "NodePool"))
+    auto["metadata"] = {"name": "auto", "annotations": {"karpenter.sh/nodepool-hash-version": "v1"}}
+    auto["spec"]["template"]["spec"]["nodeClassRef"] = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "x"}
+    auto["spec"]["disruption"] = {"budgets": [{"nodes": "1", "schedule": "never", "duration": "1h"}]}
+    done = check([*objects, auto])
+    assert done.exit_code == 0, done.output
+    assert lines(done.output, "ok", "NodePool auto", "is another controller's: Kerf leaves it alone")
+    assert not lines(done.output, "NodePool auto", "hash")
+
+
 # --- gates ------------------------------------------------------------------------------------------------------
 ALL_BUT_ONE: Final = "NodeRepair=false,SpotToSpotConsolidation=false"
 

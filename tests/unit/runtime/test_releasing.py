@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from api import labels
+from api.v1.meta import decode
+from api.v1.nodeclaim import NodeClaim
 from reconciler.model import kinds
 from reconciler.model.kinds import Kind, Ref
+from reconciler.model.objects import Node
 from reconciler.model.settings import Settings
 from reconciler.ports import AlreadyGone, Conflict, Listing
 from reconciler.runtime.controller import Controller
@@ -92,3 +96,26 @@ def test_a_lease_that_is_renewed_has_a_leader_and_one_that_is_not_has_none() -> 
     assert holders(Api(world, times=["1", "1"]), world.clock) == []
     assert holders(Api(world, times=["", "1"]), world.clock) == ["kerf-1 in kerf"]
     assert holders(Api(world), world.clock) == []
+
+
+def test_finalizers_of_other_controllers_stay() -> None:
+    world = lived()
+    (mine,) = [one["metadata"]["name"] for one in world.objects("NodeClaim")]
+    ref = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
+    meta = {"name": "auto", "finalizers": [labels.TERMINATION_FINALIZER]}
+    provider = {"providerID": "aws:///us-west-2a/i-0123456789abcdef0"}
+    claim = {"metadata": meta, "spec": {"nodeClassRef": ref, "requirements": []}, "status": provider}
+    bare = {**meta, "labels": {labels.NODEPOOL: "auto"}}
+    labelled = {**meta, "name": "late", "labels": {**bare["labels"], "eks.amazonaws.com/nodeclass": "default"}}
+    listed = {
+        kinds.NODE_CLAIM: [decode(NodeClaim, claim)],
+        kinds.NODE: [decode(Node, {"metadata": bare, "spec": provider}), decode(Node, {"metadata": labelled})],
+    }
+
+    class Beside(Api):
+        def list(self, kind: Kind) -> Listing:
+            found = super().list(kind)
+            return replace(found, items=(*found.items, *listed.get(kind, ())))
+
+    nodes = {one["metadata"]["name"] for one in world.objects("Node")}
+    assert {one.ref.name for one in held(Beside(world))} == {mine, *nodes}
