@@ -82,7 +82,8 @@ def replaceable(view: View, proposals: Iterable[Proposal]) -> Iterator[Event]:
     """That nodes could be replaced, what that would save, and whose pods it would evict."""
     for proposal in proposals:
         others = f" together with {len(proposal.candidates) - 1} others" if proposal.candidates[1:] else ""
-        words = f"Could be replaced{others}: that would save {prices.dollars(proposal.saving)} an hour"
+        amount = f"save {prices.dollars(proposal.saving)} an hour" if proposal.saving else "free capacity reservations"
+        words = f"Could be replaced{others}: that would {amount}"
         for key in proposal.candidates if proposal.kind == REPLACE else ():
             state = view.snapshot.state_nodes.get(key)
             if state is not None and view.command(key) is None:

@@ -302,7 +302,7 @@ def _staying(view: View, proposal: Proposal) -> list[StateNode]:
 
 
 def _saves(kind: str, saving: int) -> str:
-    return f"{kind}, saves {prices.dollars(saving)} an hour"
+    return f"{kind}, {prices.saves(saving)}"
 
 
 def _no_worse(move: Move, proposal: Proposal) -> bool:

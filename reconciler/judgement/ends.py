@@ -174,8 +174,8 @@ def _underutilized(view: View, one: Candidate, ask: Solve) -> End:
         text = "what it would save is too little" if move.code in TOO_LITTLE else "its pods have no cheaper place"
         holds = _holds(view, one, UNDERUTILIZED, [*speaking, move])
         return End(UNDERUTILIZED, text, at, wanted=False, holds=holds)
-    how = "a cheaper node would do" if move.new else "its pods fit elsewhere"
-    text = f"{how}: saves {prices.dollars(move.saving)} an hour"
+    cheaper = "a smaller capacity reservation would do" if one.reserved else "a cheaper node would do"
+    text = f"{cheaper if move.new else 'its pods fit elsewhere'}: {prices.saves(move.saving)}"
     lines = (*evicted(one.pods), *coming(move.new))
     holds = _holds(view, one, UNDERUTILIZED, speaking)
     return End(UNDERUTILIZED, text, at, holds=holds, facts=lines, saving=move.saving)

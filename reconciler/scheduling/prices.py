@@ -46,6 +46,11 @@ def dollars(micro: int) -> str:
     return f"${micro / 1_000_000:.4f}"
 
 
+def saves(micro: int) -> str:
+    """A saving per hour as a person writes it; among reserved capacity there is none."""
+    return f"saves {dollars(micro)} an hour" if micro else "saves no money"
+
+
 def price_of(node_labels: Mapping[str, str], catalogue: Iterable[InstanceType]) -> int | None:
     """The price of a running node by its labels (type, zone, capacity type), in stock or not; None when unknown."""
     offering = offering_of(node_labels, catalogue)

@@ -179,3 +179,4 @@ def test_a_reserved_node_may_go_for_a_smaller_reservation() -> None:
         catalogues={"default": (large, small)},
     )
     assert (world.code, end(world).saving) == ("MayGo", 0)
+    assert end(world).text == "a smaller capacity reservation would do: saves no money"
