@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from api import labels
+from reconciler.disruption.disrupt import disrupt
 from reconciler.model.instance_type import InstanceType
 from reconciler.model.settings import Settings
 from reconciler.model.snapshot import Batch
@@ -132,6 +134,15 @@ def test_090_reserved_capacity_that_costs_nothing_is_ordered_by_its_price_on_dem
     assert [m.bought(proposal) for proposal in found] == ([[tuple(bought)]] if bought else [])
     if found:
         assert m.bought(found[0], labels.CAPACITY_TYPE) == [(m.RESERVED,)]
+
+
+def test_090_a_move_within_reserved_capacity_is_carried_out() -> None:
+    world = [w.pool(), *m.host("a", LARGE, capacity_type=m.RESERVED), m.pod("1", "a", cpu="1")]
+    types = {"default": (LARGE, SMALL)}
+    found = [replace(one, made_at=w.NOW - w.MINUTE) for one in m.proposed(*world, types=types["default"])]
+    plan = disrupt(w.snapshot(world, catalogues=types, proposals=tuple(found)))
+    assert w.started(plan) == ["a"]
+    assert any("replace, saves no money" in repr(action) for action in plan.actions)
 
 
 def test_090_two_large_reservations_go_for_one_that_is_smaller_than_both() -> None:
