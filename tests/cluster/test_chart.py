@@ -180,10 +180,24 @@ def test_deletions_are_asked_about_but_never_kept_from_anybody(helm: Helm) -> No
         "nodepools",
         "customresourcedefinitions",
     }
-    (condition,) = deletion["matchConditions"]
-    assert set(re.findall(r"'([a-z0-9.]+\.[a-z.]+)'", condition["expression"])) == set(GUARDED)
+    assert set(re.findall(r"'([a-z0-9.]+\.[a-z.]+)'", conditions(deletion)["nodes-depend-on-it"])) == set(GUARDED)
     others = configurations(rendered(helm, "webhook.deletionGuard=false"))[1]["webhooks"]
     assert [one["name"] for one in others] == [ordinary["name"], annotations["name"]]
+
+
+def conditions(webhook: dict[str, Any]) -> dict[str, str]:
+    """The expressions of the match conditions, by name."""
+    return {one["name"]: one["expression"] for one in webhook["matchConditions"]}
+
+
+def test_no_webhook_is_asked_about_objects_of_other_controllers(helm: Helm) -> None:
+    every = [one for found in configurations(helm.template()) for one in found["webhooks"]]
+    assert len(every) == 4
+    for webhook in every:
+        expression = conditions(webhook)["own-node-class"]
+        assert "in ['', 'karpenter.k8s.aws']" in expression
+        assert "in ['', 'EC2NodeClass']" in expression
+        assert ("[object, oldObject]" in expression) is (webhook["name"] != "deletion.webhook.kerf.sh")
 
 
 def own_annotations(helm: Helm, **webhook: Any) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -191,7 +205,8 @@ def own_annotations(helm: Helm, **webhook: Any) -> tuple[dict[str, Any], list[st
     mutating, validating = configurations(helm.template(values={"webhook": webhook}))
     assert len(mutating["webhooks"]) == 1
     (found,) = [one for one in validating["webhooks"] if one["name"] == "annotations.webhook.kerf.sh"]
-    trusted, written = (re.findall(r"\[\".*?\"\]", one["expression"]) for one in found["matchConditions"])
+    known = conditions(found)
+    trusted, written = (re.findall(r"\[\".*?\"\]", known[name]) for name in ("not-trusted", "annotation-changed"))
     return found, json.loads(trusted[0]), json.loads(written[0])
 
 
