@@ -51,7 +51,7 @@ class Leader:
         on_version: Callable[[str], None] = lambda version: None,
     ) -> None:
         """`kubernetes_version` is what the lease is to bear while we hold it. `on_version` gets what another holder has
-        written there, whenever that changes."""
+        written there, whenever that changes, and "" once the lease is ours."""
         self._kube, self._clock, self._namespace, self._name = kube, clock, namespace, name
         self._identity, self._on_error, self._version = identity, on_error, kubernetes_version
         self._on_version, self._others_version = on_version, ""
@@ -105,6 +105,8 @@ class Leader:
             self.since = now if since is None else min(since, now)
         self._sighting.see(self._kube.put_lease(self._namespace, self._name, self._wanted(lease, mine, now)))
         self._renewed = began
+        if not mine and self._others_version:
+            self._on_version("")
         return True
 
     def _wanted(self, lease: Lease | None, mine: bool, now: datetime) -> Lease:

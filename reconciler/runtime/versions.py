@@ -60,7 +60,7 @@ class KubernetesVersion:
         self._confirmed = False
         #: The first of the latest equal answers.
         self._first: _Answer | None = None
-        #: What the latest leader wrote.
+        #: The version that another replica, which leads, has written on the lease; empty without one.
         self._noted = ""
 
     @property
@@ -77,14 +77,16 @@ class KubernetesVersion:
         if not self.counted:
             self.counted = version
             self._take_noted()
-        if at - self._first.at >= CONFIRMED_AFTER and not (self._confirmed and _is_lower(version, self.counted)):
+        kept = self._confirmed or self.counted == self._noted
+        if at - self._first.at >= CONFIRMED_AFTER and not (kept and _is_lower(version, self.counted)):
             self.counted, self._confirmed = version, True
         return self.counted
 
     def noted(self, version: str) -> str:
-        """Take in the version on another's lease; the version that counts.
+        """Take in the version on another's lease, "" when this replica has taken the lease; the version that counts.
 
-        It is taken once, and only if it is the next minor version: a lease that was left behind gives way to answers.
+        It is taken once, and only if it is the next minor version. While the other replica leads, lower answers do not
+        count; a lease that was left behind gives way to them.
         """
         if version != self._noted:
             self._noted = version
@@ -92,7 +94,8 @@ class KubernetesVersion:
         return self.counted
 
     def _take_noted(self) -> None:
-        if self.counted and _number(self._noted) == _next(self.counted):
+        number = _number(self._noted)
+        if number is not None and number == _next(self.counted):
             self.counted = self._noted
 
 

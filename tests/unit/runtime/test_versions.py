@@ -62,8 +62,26 @@ def test_another_replica_takes_the_next_version_from_the_leader(leaders: str, co
 def test_the_version_on_a_lease_that_was_left_behind_gives_way_to_two_answers() -> None:
     found = after((0, "1.35"))
     assert found.noted("1.36") == "1.36"
+    assert found.noted("") == "1.36"
     assert found.answered("1.35", NOW + timedelta(seconds=61)) == "1.35"
-    assert found.noted("1.36") == "1.35"
+
+
+def test_a_replica_that_started_in_the_middle_agrees_with_the_leader() -> None:
+    """Its answers come from an API server that is not upgraded yet."""
+    found = KubernetesVersion()
+    found.noted("1.36")
+    for second in (0, 61, 122):
+        assert found.answered("1.35", NOW + timedelta(seconds=second)) == "1.36"
+    assert found.answered("1.36", NOW + timedelta(seconds=200)) == "1.36"
+    assert not found.settled
+    assert found.answered("1.36", NOW + timedelta(seconds=261)) == "1.36"
+    assert found.settled
+
+
+def test_a_version_without_numbers_stays_without_a_leader() -> None:
+    found = after((0, "latest"))
+    assert found.noted("1.36") == "latest"
+    assert found.noted("") == "latest"
 
 
 def test_the_leaders_version_waits_for_the_first_answer() -> None:
