@@ -48,7 +48,7 @@ import sys
 from reconciler.aws.clients import Clients
 print(Clients("us-west-2", endpoint_url=sys.argv[1]).get("sts").get_caller_identity()["Account"])
 """
-ACCOUNT = b"""<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123</Account>
+ACCOUNT = b"""<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123</Account><Arn>arn:aws:iam::123:root</Arn>
 </GetCallerIdentityResult></GetCallerIdentityResponse>"""
 
 
