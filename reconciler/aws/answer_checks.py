@@ -77,6 +77,7 @@ NAMED: Final[Mapping[str, str]] = MappingProxyType(
         "GetInstanceProfile": "InstanceProfileName",
         "GetManagedResource": "appliedStatus",
         "GetParameter": "Value",
+        "GetRole": "RoleName",
         "ListInstanceProfiles": "InstanceProfileName",
         "ReceiveMessage": "MessageId",
         "TerminateInstances": "InstanceId",
