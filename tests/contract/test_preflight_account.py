@@ -142,6 +142,13 @@ def test_a_role_that_may_not_be_asked_for_is_doubtful(aws: MotoAws, real: MotoAc
     assert (found.how, "needs an IAM endpoint" in found.seen) == (DOUBTFUL, True)
 
 
+def test_a_role_is_not_checked_without_an_endpoint_of_iam(aws: MotoAws, real: MotoAccount) -> None:
+    aws.fail("ListInstanceProfiles", "ServiceFailure", status=500, times=BOTH)
+    (found,) = of_class(real)
+    assert found.how == DOUBTFUL
+    assert found.seen.startswith(f"role {real.role} not checked: needs an IAM endpoint: ")
+
+
 def test_a_profile_that_does_not_exist_or_has_no_role_is_wrong(aws: MotoAws, real: MotoAccount) -> None:
     (found,) = of_class(real, role=None, instance_profile="not-there")
     assert (found.how, found.seen.partition(":")[0]) == (WRONG, "InstanceProfileNotFound")

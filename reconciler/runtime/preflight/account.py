@@ -99,8 +99,10 @@ def _class(cloud: AwsCloud, cluster: ClusterFacts, node_class: EC2NodeClass) -> 
         yield Finding(what, WRONG, str(error))
         return
     for condition, (reason, message) in facts.problems.items():
-        how = DOUBTFUL if reason == profile_verdicts.UNAVAILABLE else WRONG
-        yield Finding(what, how, f"{reason}: {message}", _FIXES.get(condition, ""))
+        if reason == profile_verdicts.UNAVAILABLE:
+            yield Finding(what, DOUBTFUL, f"role {node_class.spec.role} not checked: needs an IAM endpoint: {message}")
+        else:
+            yield Finding(what, WRONG, f"{reason}: {message}", _FIXES.get(condition, ""))
     if not facts.problems:
         yield _found(what, facts)
     if profile_verdicts.CONDITION not in facts.problems:

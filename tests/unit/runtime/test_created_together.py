@@ -39,10 +39,10 @@ def played(world: World, manifests: list[dict[str, Any]], apart: timedelta) -> N
 
 
 class Slow(Faults):
-    """AWS does not answer for the class at first."""
+    """AWS does not answer for the class so many times."""
 
-    def __init__(self) -> None:
-        self.left = 3
+    def __init__(self, times: int = 3) -> None:
+        self.left = times
 
     def before(self, call: Call) -> None:
         if call.verb == "resolve" and self.left:
@@ -68,3 +68,12 @@ def test_a_class_that_never_gets_ready_is_warned_of_without_advice() -> None:
     found = warnings(world)
     assert found
     assert not any("CriticalAddonsOnly" in text for text in found)
+
+
+def test_a_class_that_aws_never_answers_for_is_warned_of_after_a_minute() -> None:
+    world = World(faults=Slow(1000))
+    all_ = [worlds.node_class(), worlds.node_pool("default", {}), worlds.deployment("web", {"replicas": 1})]
+    played(world, all_, timedelta(seconds=10))
+    found = warnings(world)
+    assert found
+    assert all("nodepool default: is settling: " in text and "one edit" not in text for text in found)
