@@ -77,7 +77,7 @@ def _image(claim: NodeClaim, node_class: EC2NodeClass, catalogue: Catalogue, fac
 
 
 def _without_image(node_class: EC2NodeClass, instance_type: InstanceType, facts: ClassFacts | None) -> bool:
-    """Whether the class has no image for the type, such as one of its architecture, and AWS has said so in full.
+    """Whether the class has no image for the type, such as one of its architecture, and AWS has answered in full.
 
     A selector or a parameter that names no image at the moment may be the one for this type.
     """

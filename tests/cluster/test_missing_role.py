@@ -36,8 +36,8 @@ def test_the_class_says_so_at_once_and_is_ready_when_the_role_is_there(kerf: Ins
         10,
         "the NodePool follows",
     )
-    told = kerf.kerf("preflight", "--kubeconfig", str(kerf.account()), code=1)
-    assert "RoleNotFound: iam:GetRole: NoSuchEntity" in told
+    printed = kerf.kerf("preflight", "--kubeconfig", str(kerf.account()), code=1)
+    assert "RoleNotFound: iam:GetRole: NoSuchEntity" in printed
     kerf.aws.client("iam").create_role(RoleName=ROLE, AssumeRolePolicyDocument="{}")
     kerf.wait(lambda: condition(kerf, "ec2nodeclasses", "Ready").get("status") == "True", 120, "the role is noticed")
     kerf.kubectl("scale", "deployment/web", "--replicas=1")

@@ -1,4 +1,4 @@
-"""While a NodePool or its EC2NodeClass settles, pods wait without a warning and nobody is advised."""
+"""While a NodePool or its EC2NodeClass settles, pods wait without a warning, and no edit is offered."""
 
 from __future__ import annotations
 
