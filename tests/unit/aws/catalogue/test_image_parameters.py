@@ -72,7 +72,7 @@ class Reader:
         """The images, so many seconds later."""
         self.account.seconds += after
         self.account.asked.clear()
-        return {one.id for one in self._reader.read(self._terms, "1.36", _straight)}
+        return {one.id for one in self._reader.read(self._terms, "1.36", _straight).images}
 
 
 def _straight(key: tuple[str, ...], read: Callable[[], Answer]) -> Answer:
