@@ -17,8 +17,9 @@ ROLE = "KarpenterNodeRole-not-there"
 
 
 @pytest.fixture(scope="module")
-def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    with Installation(control_plane, tmp_path_factory.mktemp("role"), webhook=False) as installation:
+def kerf(own_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """By itself: its NodePool and its EC2NodeClass are the only ones."""
+    with Installation(own_control_plane, tmp_path_factory.mktemp("role"), webhook=False) as installation:
         yield installation
 
 
@@ -33,12 +34,12 @@ def test_the_class_says_so_at_once_and_is_ready_when_the_role_is_there(kerf: Ins
     kerf.kubectl("apply", "-f", "-", input_=stage.replace("role: KarpenterNodeRole", f"role: {ROLE}"))
     kerf.wait(
         lambda: "InstanceProfileReady=False" in condition(kerf, "nodepools", "NodeClassReady").get("message", ""),
-        10,
+        60,
         "the NodePool follows",
     )
     printed = kerf.kerf("preflight", "--kubeconfig", str(kerf.account()), code=1)
     assert "RoleNotFound: iam:GetRole: NoSuchEntity" in printed
     kerf.aws.client("iam").create_role(RoleName=ROLE, AssumeRolePolicyDocument="{}")
-    kerf.wait(lambda: condition(kerf, "ec2nodeclasses", "Ready").get("status") == "True", 120, "the role is noticed")
+    kerf.wait(lambda: condition(kerf, "ec2nodeclasses", "Ready").get("status") == "True", 180, "the role is noticed")
     kerf.kubectl("scale", "deployment/web", "--replicas=1")
-    kerf.wait(lambda: len(kerf.running()) == 1, 90, "the pod runs")
+    kerf.wait(lambda: len(kerf.running()) == 1, 180, "the pod runs")
