@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from reconciler.model.instants import ALWAYS
-from reconciler.ports import Clock, Kube
+from reconciler.ports import Clock, Kube, Lease
 from reconciler.runtime.leader import is_replica
 from reconciler.runtime.leases import KARPENTER, RENEW_DEADLINE, RETRY, USUAL, LeaseName, Sighting
 
@@ -54,6 +54,8 @@ class KarpenterLeases:
         #: When each was read last, in seconds of the monotonic clock, and what the latest reading ran into.
         self._read: dict[LeaseName, float] = {}
         self._errors: dict[LeaseName, str] = {}
+        #: By another's lease: its version, and when it was renewed.
+        self._renewed: dict[LeaseName, tuple[str, datetime]] = {}
 
     def may_act(self) -> bool:
         """Whether every lease was read lately, and none is held by who has the right of way."""
@@ -63,23 +65,32 @@ class KarpenterLeases:
         """What stands in the way now, by lease."""
         return tuple(found for lease in self.leases if (found := self._obstacle(lease)) is not None)
 
-    def last_led(self, now: datetime) -> datetime:
-        """When a holder of the other leases renewed one last, as far as these have been read; not later than `now`."""
-        others = (sighting.lease for lease, sighting in self._sightings.items() if lease != self._own)
-        renewed = [other.renewed for other in others if other is not None and other.renewed is not None]
-        return min(max(renewed, default=ALWAYS), now)
+    @property
+    def last_led(self) -> datetime:
+        """When a holder of the other leases renewed one last, as far as these have been read."""
+        return max((renewed for _, renewed in self._renewed.values()), default=ALWAYS)
 
     def step(self) -> None:
         """Read every lease once."""
         for lease in self.leases:
             began = self._clock.monotonic()
             try:
-                self._sightings[lease].see(self._kube.get_lease(lease.namespace, lease.name))
+                found = self._kube.get_lease(lease.namespace, lease.name)
+                self._sightings[lease].see(found)
             except Exception as error:  # not read, be it for the server or a bug of ours; the deadline decides
                 self._errors[lease] = str(error) or type(error).__name__
                 continue
             self._errors[lease] = ""
             self._read[lease] = began
+            self._note_renewal(lease, found)
+
+    def _note_renewal(self, name: LeaseName, lease: Lease | None) -> None:
+        """Remember when another's lease was renewed; a time that is ahead counts as when it was seen first."""
+        if name == self._own or lease is None or lease.renewed is None:
+            return
+        version, _ = self._renewed.get(name, ("", ALWAYS))
+        if version != lease.resource_version:
+            self._renewed[name] = lease.resource_version, min(lease.renewed, self._clock.now())
 
     def _obstacle(self, lease: LeaseName) -> Obstacle | None:
         read, sighting = self._read.get(lease), self._sightings[lease]

@@ -59,8 +59,7 @@ class Leader:
         #: When we renewed it last, in seconds of the monotonic clock; None until we have led.
         self._renewed: float | None = None
         self._failing = False
-        #: Since when this process and those before it lead, with no other controller in between; None until it leads.
-        self.since: datetime | None = None
+        self._since: datetime | None = None
 
     def may_act(self) -> bool:
         """Whether the lease is ours, and was renewed recently enough to start something now."""
@@ -72,6 +71,13 @@ class Leader:
         """Who had the lease when it was read last; empty when nobody, or when it has not been read yet."""
         lease = self._sighting.lease
         return "" if lease is None else lease.holder
+
+    @property
+    def since(self) -> datetime | None:
+        """Since when this process and those before it lead, with no other controller in between; before this one leads,
+        what the lease says. None when nothing is known."""
+        lease = self._sighting.lease
+        return self._since or (leading_since(lease) if lease is not None else None)
 
     @property
     def lost(self) -> bool:
@@ -100,9 +106,9 @@ class Leader:
             self._renewed = None if self._renewed is None else -math.inf
             return False
         now = self._clock.now()
-        if not mine or self.since is None:
+        if not mine or self._since is None:
             since = leading_since(lease) if lease is not None else None
-            self.since = now if since is None else min(since, now)
+            self._since = now if since is None else min(since, now)
         self._sighting.see(self._kube.put_lease(self._namespace, self._name, self._wanted(lease, mine, now)))
         self._renewed = began
         if not mine and self._others_version:
@@ -119,7 +125,7 @@ class Leader:
                 resource_version=lease.resource_version,
                 annotations=lease.annotations,
             )
-        notes = {labels.LEADING_SINCE: leading_note(self.since or now, own.transitions)}
+        notes = {labels.LEADING_SINCE: leading_note(self._since or now, own.transitions)}
         if version := self._version() or self._others_version:
             notes[labels.KUBERNETES_VERSION] = version
         return replace(own, annotations={**own.annotations, **notes})

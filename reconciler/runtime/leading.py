@@ -13,7 +13,7 @@ class Leading:
     """`leader` is None without leader election. Any thread may ask."""
 
     def __init__(self, leader: Leader | None, karpenter: KarpenterLeases, clock: Clock) -> None:
-        self._leader, self._karpenter, self._clock, self._began = leader, karpenter, clock, clock.now()
+        self._leader, self._karpenter, self._began = leader, karpenter, clock.now()
 
     def has_lease(self) -> bool:
         """Whether no other replica may act."""
@@ -24,11 +24,12 @@ class Leading:
         return self.has_lease() and self._karpenter.may_act()
 
     def since(self) -> datetime | None:
-        """Since when Kerf leads with no other controller in between; None while this process may not act.
+        """Since when Kerf leads with no other controller in between; None while another one does, or nothing is known.
 
-        Without leader election nothing is stored, and it is when this process began.
+        A replica that waits says the same as the leader: what its memory rests on stays when it takes over. Without
+        leader election nothing is stored, and it is when this process began.
         """
-        if not self.may_act():
-            return None
         since = self._began if self._leader is None else self._leader.since
-        return None if since is None else max(since, self._karpenter.last_led(self._clock.now()))
+        if since is None or not self._karpenter.may_act():
+            return None
+        return max(since, self._karpenter.last_led)

@@ -211,9 +211,10 @@ class MotoAws:
         """EC2 ends an instance by itself, at once."""
         self.command("terminate", instance_id)
 
-    def release_images(self) -> list[str]:
-        """Publish newer images behind every `latest` alias, as AWS does; returns their IDs."""
-        found: list[str] = self.command("release_images")
+    def release_images(self, kubernetes_version: str = "") -> list[str]:
+        """Publish newer images behind every `latest` alias, as AWS does, for the cluster's version or another one;
+        returns their IDs."""
+        found: list[str] = self.command("release_images", kubernetes_version)
         return found
 
     def command(self, name: str, given: Any = None) -> Any:

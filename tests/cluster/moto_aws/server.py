@@ -187,10 +187,11 @@ class Gate:
     def control_terminate(self, body: bytes) -> None:
         self._end(msgspec.json.decode(body))
 
-    def control_release_images(self, _: bytes) -> list[str]:
+    def control_release_images(self, body: bytes) -> list[str]:
+        version = msgspec.json.decode(body) or self.settings.kubernetes_version
         with self.world.lock:
             self._releases += 1
-            return release_images(self.settings, self._releases)
+            return release_images(msgspec.structs.replace(self.settings, kubernetes_version=version), self._releases)
 
     def _end(self, instance_id: str) -> None:
         """EC2 itself ends an instance (a spot interruption, a failed host)."""

@@ -66,8 +66,24 @@ def test_while_karpenter_leads_kerf_does_not_and_its_time_begins_when_that_ends(
     assert one.since() is None
     assert not one.leading.may_act()
     assert one.leading.has_lease()
-    assert one.since(seconds=16) == left
     assert Process(world).since() is None  # another replica
+    assert one.since(seconds=16) == left
+
+
+def test_a_replica_that_waits_says_the_same_and_so_it_does_when_it_leads() -> None:
+    """Else its memory, with which it is quick, would rest on another value, and be of no use."""
+    world = World()
+    one, two = Process(world), Process(world)
+    began = one.since()
+    assert began is not None
+    world.clock.sleep(7)
+    assert one.since() == began
+    assert two.since() == began.replace(microsecond=0)
+    assert not two.leading.may_act()
+    assert one.leader is not None
+    one.leader.release()
+    assert two.since() == began.replace(microsecond=0)
+    assert two.leading.may_act()
 
 
 def test_another_process_knows_when_karpenter_led_last() -> None:

@@ -364,7 +364,9 @@ def test_part_of_a_list_that_is_dropped_is_seen() -> None:
 
     def names(**more: Any) -> list[str]:
         patch = {"status": {"capacityReservations": [{**row, **more}]}}
-        action = PatchObject(reason=WHY, verb="UpdateClassStatus", ref=kinds.ref(answer), patch=patch)
+        action = PatchObject(
+            reason=WHY, verb="UpdateClassStatus", ref=kinds.ref(answer), patch=patch, subresource="status"
+        )
         return [name for _, name, _ in dropped(action, answer)]
 
     assert names(interruptible=True) == ["status.capacityReservations"]
