@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from api import crds
 from api.v1.meta import Value, decode, encode
 from reconciler.model.kinds import Ref
 from reconciler.model.plan import Action, PatchObject
@@ -21,7 +22,7 @@ Field = tuple[Ref, str, bytes]
 def dropped(action: PatchObject, answer: Value) -> list[Field]:
     """What the object in the answer does not have as it was written. Empty when it has everything, or when that cannot
     be determined."""
-    if not action.subresource:  # of metadata, and of what Kerf writes in a spec, every release keeps all
+    if not action.subresource or action.ref.kind not in crds.FILES:  # elsewhere every release keeps what Kerf writes
         return []
     data = encode(answer)
     if _has(answer, data, action.patch):
