@@ -31,6 +31,7 @@ _NO_ERROR: Final[Mapping[str, bytes]] = MappingProxyType(
 ALWAYS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CreateFleet": "FleetId",
+        "DescribeAccessEntry": "accessEntry",
         "DescribeCapacityReservations": "CapacityReservations",
         "DescribeCluster": "cluster",
         "DescribeImages": "Images",
@@ -43,6 +44,7 @@ ALWAYS: Final[Mapping[str, str]] = MappingProxyType(
         "DescribeSecurityGroups": "SecurityGroups",
         "DescribeSpotPriceHistory": "SpotPriceHistory",
         "DescribeSubnets": "Subnets",
+        "DescribeVpcEndpoints": "VpcEndpoints",
         "GetCallerIdentity": "Arn",
         "GetInstanceProfile": "InstanceProfile",
         "GetManagedResource": "zonalShifts",
@@ -51,6 +53,7 @@ ALWAYS: Final[Mapping[str, str]] = MappingProxyType(
         "GetQueueUrl": "QueueUrl",
         "GetRole": "Role",
         "ListInstanceProfiles": "InstanceProfiles",
+        "ListPodIdentityAssociations": "associations",
         "TerminateInstances": "TerminatingInstances",
     }
 )
@@ -63,6 +66,7 @@ _SOMETIMES: Final[Mapping[str, str]] = MappingProxyType(
 NAMED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "DeleteMessageBatch": "Id",
+        "DescribeAccessEntry": "principalArn",
         "DescribeCapacityReservations": "CapacityReservationId",
         "DescribeCluster": "name",
         "DescribeImages": "ImageId",
@@ -74,11 +78,13 @@ NAMED: Final[Mapping[str, str]] = MappingProxyType(
         "DescribeSecurityGroups": "GroupId",
         "DescribeSpotPriceHistory": "InstanceType",
         "DescribeSubnets": "SubnetId",
+        "DescribeVpcEndpoints": "ServiceName",
         "GetInstanceProfile": "InstanceProfileName",
         "GetManagedResource": "appliedStatus",
         "GetParameter": "Value",
         "GetRole": "RoleName",
         "ListInstanceProfiles": "InstanceProfileName",
+        "ListPodIdentityAssociations": "associationId",
         "ReceiveMessage": "MessageId",
         "TerminateInstances": "InstanceId",
     }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from reconciler.cli.arguments import Kubeconfig, KubeContext
 
 if TYPE_CHECKING:
-    from api.v1.ec2nodeclass import EC2NodeClass
     from reconciler.kube.client import KubeClient
+    from reconciler.model.kinds import Kind
     from reconciler.runtime.options import Options
     from reconciler.runtime.preflight.findings import Finding
 
@@ -20,9 +20,11 @@ _USAGE = """\
 kerf preflight [--kubeconfig FILE] [--context NAME] [settings]
 
 Looks at what Kerf needs before it is installed, or when something does not work: the API server and its kinds, the
-rights of whoever asks in the cluster and in the account, the interruption queue, and for each EC2NodeClass its subnets,
-security groups and images. It asks with your own credentials; to ask with the controller's, run it in its pod:
-kubectl exec -n NAMESPACE deploy/NAME -- kerf preflight. Nothing is changed: rights in EC2 are asked for by dry run.
+rights of whoever asks in the cluster and in the account, the interruption queue, for each EC2NodeClass its subnets,
+security groups and images, the service-linked role for spot, VPC endpoints (with ISOLATED_VPC), the agent of EKS Pod
+Identity and the access entries of Windows nodes. It asks with your own credentials; to ask with the controller's, run
+it in its pod: kubectl exec -n NAMESPACE deploy/NAME -- kerf preflight. Nothing is changed: rights in EC2 are asked for
+by dry run.
 
   --kubeconfig FILE   the cluster; as kubectl would without it
   --context NAME      context of the kubeconfig
@@ -67,11 +69,11 @@ def _told(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def _look(options: Options, kubeconfig: str, kube_context: str) -> Iterator[Finding]:
     """First the cluster, then the account. Raises SettingsError."""
-    from reconciler.model.kinds import Kind
+    from reconciler.model import kinds
     from reconciler.ports import PortError
     from reconciler.runtime import connecting
     from reconciler.runtime.clock import SystemClock
-    from reconciler.runtime.preflight import account, cluster
+    from reconciler.runtime.preflight import account, cluster, surroundings
     from reconciler.runtime.preflight.findings import WRONG, Finding
 
     def poisoned(kind: Kind, problem: str) -> None:
@@ -89,12 +91,13 @@ def _look(options: Options, kubeconfig: str, kube_context: str) -> Iterator[Find
     if known[0].how == WRONG:
         return
     try:
-        yield from account.look_at_classes(connecting.cloud(options, kube, SystemClock()), _classes(kube))
+        classes, pools = _all(kube, kinds.NODE_CLASS), _all(kube, kinds.NODE_POOL)
+        yield from account.look_at_classes(connecting.cloud(options, kube, SystemClock()), classes)
     except PortError as error:
         yield Finding("EC2NodeClasses", WRONG, str(error))
+        return
+    yield from surroundings.look(kube, connecting.clients(options), options, pools, classes)
 
 
-def _classes(kube: KubeClient) -> list[EC2NodeClass]:
-    from reconciler.model import kinds
-
-    return list(kube.list(kinds.NODE_CLASS).items)
+def _all(kube: KubeClient, kind: Kind) -> list[Any]:
+    return list(kube.list(kind).items)

@@ -12,7 +12,7 @@ from moto.ssm.models import Parameter
 
 from reconciler.aws.images import UnsupportedAlias, alias_sources
 
-from .settings import ACCOUNT, AL2_VERSION, DISCOVERY_TAG, PINNED, ROLE, ZONES, MotoSettings
+from .settings import ACCOUNT, AL2_VERSION, DISCOVERY_TAG, PINNED, ROLE, SPOT_ROLE, ZONES, MotoSettings
 from .world import backend
 
 AMAZON = "602401143452"
@@ -31,6 +31,8 @@ def seed(settings: MotoSettings, endpoint_url: str) -> None:
     client("sqs").create_queue(QueueName=settings.cluster_name, Attributes={"MessageRetentionPeriod": "300"})
     trust = '{"Version":"2012-10-17","Statement":[]}'
     client("iam").create_role(RoleName=ROLE, AssumeRolePolicyDocument=trust)
+    # by its own name: moto derives another one from the name of the service
+    client("iam").create_role(RoleName=SPOT_ROLE, AssumeRolePolicyDocument=trust)
     backend("eks", settings.region).create_cluster(
         name=settings.cluster_name,
         role_arn=f"arn:aws:iam::{ACCOUNT}:role/{ROLE}",

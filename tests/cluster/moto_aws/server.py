@@ -47,6 +47,8 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Answer = tuple[int, str, bytes]
 _MANAGED = "/managedresources/"
+#: Moto has no EKS Pod Identity: no ServiceAccount has a role by it.
+_ASSOCIATIONS = "/pod-identity-associations"
 
 
 class Handler(MotoRequestHandler):
@@ -95,6 +97,8 @@ class Gate:
             arn = environ["PATH_INFO"].removeprefix(_MANAGED)
             answer = json.dumps(managed_resource(arn, self.world.shifts)).encode()
             return _send(start_response, (200, "application/json", answer))
+        if service == "eks" and environ["PATH_INFO"].endswith(_ASSOCIATIONS):
+            return _send(start_response, (200, "application/json", b'{"associations": []}'))
         result: Iterable[bytes] = self._moto(environ, start_response)
         return result
 

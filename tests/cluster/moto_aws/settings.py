@@ -9,6 +9,7 @@ import msgspec
 ACCOUNT: Final = "123456789012"  # the account of moto's default credentials
 DISCOVERY_TAG: Final = "karpenter.sh/discovery"
 ROLE: Final = "KarpenterNodeRole"
+SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
 CONTROL: Final = "/kerf/"
 ZONES: Final = ("a", "b", "c")
 PINNED: Final = {"al2023": "v20251001", "al2": "v20251001", "bottlerocket": "1.48.0"}

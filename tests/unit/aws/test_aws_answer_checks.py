@@ -27,6 +27,7 @@ REGION = "us-west-2"
 #: By operation: the service, and parameters that it cannot do without.
 ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "CreateFleet": ("ec2", {"LaunchTemplateConfigs": [], "TargetCapacitySpecification": {"TotalTargetCapacity": 1}}),
+    "DescribeAccessEntry": ("eks", {"clusterName": "c", "principalArn": "arn:aws:iam::1:role/r"}),
     "DescribeCapacityReservations": ("ec2", {}),
     "DescribeCluster": ("eks", {"name": "c"}),
     "DescribeImages": ("ec2", {}),
@@ -39,6 +40,7 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "DescribeSecurityGroups": ("ec2", {}),
     "DescribeSpotPriceHistory": ("ec2", {}),
     "DescribeSubnets": ("ec2", {}),
+    "DescribeVpcEndpoints": ("ec2", {}),
     "GetCallerIdentity": ("sts", {}),
     "GetInstanceProfile": ("iam", {"InstanceProfileName": "p"}),
     "GetManagedResource": ("arc-zonal-shift", {"resourceIdentifier": "arn:aws:eks:us-west-2:1:cluster/c"}),
@@ -47,12 +49,14 @@ ASKED: Final[dict[str, tuple[str, Mapping[str, Any]]]] = {
     "GetQueueUrl": ("sqs", {"QueueName": "q"}),
     "GetRole": ("iam", {"RoleName": "r"}),
     "ListInstanceProfiles": ("iam", {}),
+    "ListPodIdentityAssociations": ("eks", {"clusterName": "c"}),
     "TerminateInstances": ("ec2", {"InstanceIds": ["i-0123456789abcdef0"]}),
 }
 #: Operations that answer in one piece.
 ONE_PAGE: Final = frozenset(
     {
-        *("CreateFleet", "DescribeCluster", "DescribePlacementGroups", "GetCallerIdentity", "GetInstanceProfile"),
+        *("CreateFleet", "DescribeAccessEntry", "DescribeCluster", "DescribePlacementGroups", "GetCallerIdentity"),
+        "GetInstanceProfile",
         *("GetManagedResource", "GetParameter", "GetQueueUrl", "GetRole", "TerminateInstances"),
     }
 )
@@ -196,7 +200,7 @@ def complete(client: Any, operation: str, token: str = "") -> bytes:
     protocol, members = model.service_model.resolved_protocol, model.output_shape.members
     if protocol in ("json", "rest-json"):
         lists = {name: [] for name, one in members.items() if one.type_name == "list"}
-        return json.dumps({**lists, **({"NextToken": token} if token else {})}).encode()
+        return json.dumps({**lists, **({name: token for name in ("NextToken", "nextToken") if token})}).encode()
     if protocol == "query":
         more = f"<IsTruncated>true</IsTruncated><Marker>{token}</Marker>" if token else ""
         lists_ = "".join(f"<{name}/>" for name, one in members.items() if one.type_name == "list")

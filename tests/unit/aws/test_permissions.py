@@ -32,7 +32,9 @@ IMPLIED: Final = {
 #: Operations that a permission of another name allows. Source: SQS developer guide, "Amazon SQS API permissions".
 ALLOWED_BY: Final = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
 #: Only `kerf preflight` asks; without the permission it reports that it could not check.
-OPTIONAL: Final = {"iam:GetRole"}
+OPTIONAL: Final = {
+    *("ec2:DescribeVpcEndpoints", "eks:DescribeAccessEntry", "eks:ListPodIdentityAssociations", "iam:GetRole")
+}
 #: A managed policy may have so many characters, white space aside.
 MOST_CHARACTERS: Final = 6144
 #: The names in the documents, as CloudFormation has them.

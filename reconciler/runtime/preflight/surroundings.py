@@ -1,0 +1,134 @@
+"""What has to be there around Kerf and its nodes, and that Kerf does not make: found before the first launch fails.
+
+What the caller may not ask is not called good: the finding says which right it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+from api import labels
+from api.v1.ec2nodeclass import EC2NodeClass
+from api.v1.nodepool import NodePool
+from reconciler.aws import surroundings
+from reconciler.aws.clients import Clients
+from reconciler.model import kinds
+from reconciler.model.kinds import Kind
+from reconciler.ports import AlreadyGone, Forbidden, Listing, PortError
+from reconciler.runtime.options import Options
+from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
+
+AGENT: Final = "eks-pod-identity-agent"
+#: What nodes and Kerf call in a VPC without a way out, by the names of VPC endpoints. AL2023 nodes call EKS, too.
+SERVICES: Final = ("ec2", "ecr.api", "ecr.dkr", "eks", "s3", "ssm", "sts")
+_SPOT, _WINDOWS = "spot.amazonaws.com", "Windows"
+
+
+class Lists(Protocol):
+    """Of the Kubernetes client what is needed."""
+
+    def list(self, kind: Kind) -> Listing: ...
+
+
+def look(
+    kube: Lists, clients: Clients, options: Options, pools: Sequence[NodePool], classes: Sequence[EC2NodeClass]
+) -> Iterator[Finding]:
+    """One finding for each thing that this cluster needs."""
+    if any(_may_launch_spot(pool) for pool in pools):
+        yield _spot_role(clients, isolated=options.isolated_vpc)
+    if options.isolated_vpc:
+        yield _endpoints(clients, options)
+    yield from _pod_identity(kube, clients, options)
+    for node_class in classes:
+        if node_class.family.startswith(_WINDOWS) and node_class.spec.role:
+            yield _windows(clients, options.cluster_name, node_class.name, node_class.spec.role)
+
+
+def _asked(what: str, ask: Callable[[], Finding], right: str) -> Finding:
+    try:
+        return ask()
+    except Forbidden:
+        return Finding(what, DOUBTFUL, f"not checked: needs {right}")
+    except PortError as error:
+        return Finding(what, DOUBTFUL, f"not checked: {error}")
+
+
+# --- spot ---------------------------------------------------------------------------------------------------------
+def _may_launch_spot(pool: NodePool) -> bool:
+    """Without a requirement Kerf launches on demand."""
+    try:
+        wanted = pool.requirements()
+    except ValueError:  # the NodePool's own finding says so
+        return False
+    return pool.managed and labels.CAPACITY_TYPE in wanted and wanted[labels.CAPACITY_TYPE].has(labels.SPOT)
+
+
+def _spot_role(clients: Clients, *, isolated: bool) -> Finding:
+    what = "service-linked role for spot"
+    if isolated:
+        return Finding(what, DOUBTFUL, "not checked: needs an IAM endpoint, and ISOLATED_VPC is set")
+
+    def ask() -> Finding:
+        try:
+            surroundings.find_spot_role(clients)
+        except AlreadyGone:
+            seen = f"there is no role {surroundings.SPOT_ROLE}: EC2 may refuse the first spot instance"
+            return Finding(what, DOUBTFUL, seen, f"aws iam create-service-linked-role --aws-service-name {_SPOT}")
+        return Finding(what, GOOD)
+
+    return _asked(what, ask, "iam:GetRole")
+
+
+# --- networks without a way out -----------------------------------------------------------------------------------
+def _endpoints(clients: Clients, options: Options) -> Finding:
+    what = "VPC endpoints"
+
+    def ask() -> Finding:
+        there = surroundings.endpoint_services(clients, options.cluster_name)
+        wanted = (*SERVICES, *(("sqs",) if options.interruption_queue else ()))
+        missing = [name for name in sorted(wanted) if name not in there]
+        if not missing:
+            return Finding(what, GOOD)
+        seen = f"ISOLATED_VPC is set, and the VPC has no endpoint of {', '.join(missing)}"
+        return Finding(what, DOUBTFUL, seen, "create them, unless nodes reach these services in another way")
+
+    return _asked(what, ask, "eks:DescribeCluster and ec2:DescribeVpcEndpoints")
+
+
+# --- credentials of pods ------------------------------------------------------------------------------------------
+def _pod_identity(kube: Lists, clients: Clients, options: Options) -> Iterator[Finding]:
+    what = "EKS Pod Identity"
+    try:
+        agents = [one for one in kube.list(kinds.DAEMON_SET).items if one.metadata.name == AGENT]
+    except PortError as error:
+        yield Finding(what, DOUBTFUL, f"not checked: DaemonSets cannot be listed: {error}")
+        return
+    if agents:
+        return
+
+    def ask() -> Finding:
+        accounts = sorted(surroundings.pod_identity_accounts(clients, options.cluster_name))
+        if not accounts:
+            return Finding(what, GOOD, "not used")
+        seen = f"{len(accounts)} ServiceAccounts have a role ({accounts[0]}), and there is no DaemonSet {AGENT}"
+        return Finding(what, WRONG, seen, f"add the EKS add-on {AGENT} to the cluster")
+
+    yield _asked(what, ask, "eks:ListPodIdentityAssociations")
+
+
+# --- Windows ------------------------------------------------------------------------------------------------------
+def _windows(clients: Clients, cluster_name: str, class_name: str, role: str) -> Finding:
+    what = f"access entry of Windows nodes of EC2NodeClass {class_name}"
+    fix = f"aws eks create-access-entry --cluster-name {cluster_name} --principal-arn ROLE --type EC2_WINDOWS"
+
+    def ask() -> Finding:
+        try:
+            found = surroundings.access_entry(clients, cluster_name, role)
+        except AlreadyGone as error:
+            return Finding(what, DOUBTFUL, f"none for role {role}, unless aws-auth maps it: {error}", fix)
+        if found != "EC2_WINDOWS":
+            return Finding(what, WRONG, f"the entry of role {role} is of type {found}: Windows nodes do not join", fix)
+        return Finding(what, GOOD)
+
+    return _asked(what, ask, "iam:GetRole and eks:DescribeAccessEntry")
