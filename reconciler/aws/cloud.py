@@ -131,9 +131,7 @@ class AwsCloud:
         )
 
     def on_demand_prices(self) -> Mapping[str, int]:
-        if self._known.isolated_vpc or not prices.has_price_list(self._clients.region):
-            return {}
-        return prices.read_on_demand(self._clients)
+        return {} if self._known.isolated_vpc else prices.read_on_demand(self._clients)
 
     def spot_prices(self) -> Mapping[tuple[str, str], int]:
         return prices.read_spot(self._clients.get("ec2"))

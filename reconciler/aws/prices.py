@@ -32,12 +32,21 @@ OFFERS: Final = (
     {"tenancy": "Shared", "productFamily": "Compute Instance"},
     {"tenancy": "Dedicated", "productFamily": "Compute Instance (bare metal)"},
 )
+#: In the name that botocore forms for the service's FIPS endpoint.
+_NO_SUCH_HOST: Final = ".pricing-fips."
 SPOT_PRODUCTS: Final = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]
 
 
-def has_price_list(region: str) -> bool:
-    """The Price List service does not know the GovCloud partition."""
-    return not region.startswith("us-gov")
+def price_list(clients: Clients) -> Any | None:
+    """Return the client of the Price List service; None where the service has no endpoint: GovCloud, FIPS.
+
+    With FIPS endpoints (AWS_USE_FIPS_ENDPOINT) botocore forms a name that does not exist, unless the SDK's
+    AWS_ENDPOINT_URL_PRICING gives another one. Source: botocore's endpoints.json, `api.pricing` has no variant `fips`.
+    """
+    if clients.region.startswith("us-gov"):
+        return None
+    client = clients.get("pricing", region=price_list_region(clients.region))
+    return None if _NO_SUCH_HOST in client.meta.endpoint_url else client
 
 
 def price_list_region(region: str) -> str:
@@ -47,11 +56,13 @@ def price_list_region(region: str) -> str:
 
 
 def read_on_demand(clients: Clients) -> dict[str, int]:
-    """The on-demand price of every type sold in the region. Raises Unavailable when there is none of a shared host.
+    """The on-demand price of every type sold in the region; empty where the Price List service has no endpoint.
 
-    A region may have no bare metal.
+    A region may have no bare metal. Raises Unavailable when there is no price of a shared host.
     """
-    pricing = clients.get("pricing", region=price_list_region(clients.region))
+    pricing = price_list(clients)
+    if pricing is None:
+        return {}
     currency = "CNY" if clients.region.startswith("cn-") else "USD"
     lists = each(lambda offer: _products(pricing, clients.region, offer), OFFERS)
     found = [on_demand_prices(products, currency) for products in lists]

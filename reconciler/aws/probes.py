@@ -14,7 +14,7 @@ from botocore.parsers import ResponseParserError
 
 from reconciler.aws.clients import Clients
 from reconciler.aws.errors import translate, translated
-from reconciler.aws.prices import has_price_list, price_list_region
+from reconciler.aws.prices import price_list
 from reconciler.ports import PortError
 
 DRY: Final = "DryRunOperation"
@@ -49,8 +49,8 @@ def reads(clients: Clients, cluster_name: str, *, isolated_vpc: bool) -> Mapping
         "ssm:GetParameter": lambda: ssm.get_parameter(Name=_SOME_PARAMETER),
     }
     if not isolated_vpc:
-        if has_price_list(clients.region):
-            prices = clients.get("pricing", region=price_list_region(clients.region))
+        prices = price_list(clients)
+        if prices is not None:
             found["pricing:GetProducts"] = lambda: prices.get_products(ServiceCode="AmazonEC2", MaxResults=1)
         iam = clients.get("iam")
         found["iam:GetInstanceProfile"] = lambda: iam.get_instance_profile(InstanceProfileName=_NOBODY)

@@ -114,6 +114,7 @@ class _Nothing:
 
 class _Meta:
     events = _Nothing()
+    endpoint_url = "https://sandbox"
 
 
 class _Client:

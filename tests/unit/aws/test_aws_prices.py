@@ -12,9 +12,9 @@ import pytest
 from reconciler.aws import prices
 from reconciler.aws.clients import Clients
 from reconciler.aws.prices import (
-    has_price_list,
     micro_dollars,
     on_demand_prices,
+    price_list,
     price_list_region,
     read_on_demand,
     spot_prices,
@@ -87,6 +87,21 @@ def test_a_region_may_have_no_bare_metal(monkeypatch: pytest.MonkeyPatch, metal:
         read_on_demand(clients)
 
 
-def test_govcloud_has_no_price_list() -> None:
-    assert not has_price_list("us-gov-west-1")
-    assert has_price_list("us-west-2")
+@pytest.mark.parametrize("region", ["us-gov-west-1", "us-gov-east-1"])
+def test_govcloud_has_no_price_list(region: str) -> None:
+    clients = Clients(region)
+    assert (price_list(clients), read_on_demand(clients)) == (None, {})
+    assert price_list(Clients("us-west-2")) is not None
+
+
+@pytest.mark.parametrize("region", ["us-west-2", "eu-west-1", "ap-south-1", "cn-north-1"])
+def test_fips_has_no_price_list_but_the_address_that_the_sdk_is_given(
+    monkeypatch: pytest.MonkeyPatch, region: str
+) -> None:
+    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
+    assert read_on_demand(Clients(region)) == {}
+    address = "https://api.pricing.us-east-1.amazonaws.com"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", address)
+    asked = price_list(Clients(region))
+    assert asked is not None
+    assert asked.meta.endpoint_url == address

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from api import labels
 from api.v1.ec2nodeclass import ResolvedReservation
-from reconciler.aws.prices import has_price_list, on_demand_prices, price_list_region, spot_prices
+from reconciler.aws.clients import Clients
+from reconciler.aws.prices import on_demand_prices, price_list, price_list_region, spot_prices
 from reconciler.disruption.expiration import expire
 from reconciler.ec2.catalogue import build
 from reconciler.ec2.prices import priced
@@ -132,7 +133,7 @@ def test_214_china_pays_in_yuan_and_govcloud_has_no_list() -> None:
     yuan = [product("m5.large", "0.7", currency="CNY")]
     assert (on_demand_prices(yuan, "CNY"), on_demand_prices(yuan)) == ({"m5.large": 700_000}, {})
     assert price_list_region("cn-north-1") == "cn-northwest-1"
-    assert (has_price_list("us-gov-west-1"), has_price_list("us-west-2")) == (False, True)
+    assert [price_list(Clients(name)) is None for name in ("us-gov-west-1", "us-west-2")] == [True, False]
 
 
 def test_215_spot_in_a_zone_of_which_no_price_is_told_is_not_bought() -> None:
