@@ -12,35 +12,86 @@ from tests.cluster.moto_aws import MotoAws
 
 TEMPLATE = Path(__file__).parents[2] / "manifests" / "aws" / "cloudformation.yaml"
 #: EKS access entries and pod identities are nothing that moto's CloudFormation makes.
-PARAMETERS = {"ClusterName": "green", "PodIdentity": "false", "AccessEntry": "false"}
+PARAMETERS = {"PodIdentity": "false", "AccessEntry": "false"}
 
 
-def stack(aws: MotoAws) -> dict[str, str]:
-    """Made anew; its outputs."""
+def stack(aws: MotoAws, name: str, **parameters: str) -> dict[str, str]:
+    """Create a stack and return its outputs."""
     formation = aws.client("cloudformation")
-    given = [{"ParameterKey": key, "ParameterValue": value} for key, value in PARAMETERS.items()]
-    formation.create_stack(StackName="kerf", TemplateBody=TEMPLATE.read_text(encoding="utf-8"), Parameters=given)
-    [found] = formation.describe_stacks(StackName="kerf")["Stacks"]
+    given = [{"ParameterKey": key, "ParameterValue": value} for key, value in {**PARAMETERS, **parameters}.items()]
+    formation.create_stack(StackName=name, TemplateBody=TEMPLATE.read_text(encoding="utf-8"), Parameters=given)
+    [found] = formation.describe_stacks(StackName=name)["Stacks"]
     assert found["StackStatus"] == "CREATE_COMPLETE"
     return {one["OutputKey"]: one["OutputValue"] for one in found["Outputs"]}
 
 
 @pytest.mark.only_real("the sandbox makes no stacks")
 def test_a_stack_has_a_queue_that_events_reach_a_role_and_policies(aws: MotoAws) -> None:
-    outputs = stack(aws)
+    outputs = stack(aws, "green", ClusterName="green")
     assert (outputs["QueueName"], outputs["NodeRoleName"]) == ("green", "KarpenterNodeRole-green")
-    events = aws.client("events")
-    rules = events.list_rules()["Rules"]
-    targets = {target["Arn"] for rule in rules for target in events.list_targets_by_rule(Rule=rule["Name"])["Targets"]}
     sqs = aws.client("sqs")
     address = sqs.get_queue_url(QueueName="green")["QueueUrl"]
     queue = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=["All"])["Attributes"]
-    assert (targets, queue["MessageRetentionPeriod"]) == ({queue["QueueArn"]}, "300")
-    assert len(rules) == 5
+    assert (targets(aws).count(queue["QueueArn"]), queue["MessageRetentionPeriod"]) == (5, "300")
     documents = [document(aws, arn) for arn in outputs["PolicyArns"].split(",")]
     assert len(documents) == 4
     assert "${" not in json.dumps(documents)
     assert "aws:ResourceTag/kubernetes.io/cluster/green" in json.dumps(documents)
+
+
+@pytest.mark.only_real("the sandbox makes no stacks")
+def test_a_stack_with_pod_identity_has_a_role_for_the_controller(aws: MotoAws) -> None:
+    stack(aws, "white", ClusterName="white", PodIdentity="true")
+    (statement,) = aws.client("iam").get_role(RoleName="KerfController-white")["Role"]["AssumeRolePolicyDocument"][
+        "Statement"
+    ]
+    assert statement["Principal"] == {"Service": ["pods.eks.amazonaws.com"]}
+
+
+@pytest.mark.only_real("the sandbox makes no stacks")
+def test_a_stack_takes_over_the_roles_and_the_queue_of_karpenter(aws: MotoAws) -> None:
+    iam, sqs = aws.client("iam"), aws.client("sqs")
+    for name in ("KarpenterNodeRole-red", "red-karpenter"):
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")
+    sqs.create_queue(QueueName="red-interruptions")
+    outputs = stack(
+        aws,
+        "red",
+        ClusterName="red",
+        ExistingNodeRole="KarpenterNodeRole-red",
+        ExistingControllerRole="red-karpenter",
+        ExistingQueue="red-interruptions",
+    )
+    assert (outputs["QueueName"], outputs["NodeRoleName"]) == ("red-interruptions", "KarpenterNodeRole-red")
+    roles = {one["RoleName"] for one in iam.list_roles()["Roles"] if "red" in one["RoleName"]}
+    assert roles == {"KarpenterNodeRole-red", "red-karpenter"}
+    assert len(sqs.list_queues(QueueNamePrefix="red")["QueueUrls"]) == 1
+    assert not [arn for arn in targets(aws) if arn.endswith(":red") or "red-interruptions" in arn]
+    attached = iam.list_attached_role_policies(RoleName="red-karpenter")["AttachedPolicies"]
+    assert {one["PolicyArn"] for one in attached} == {*outputs["PolicyArns"].split(",")}
+    assert len(attached) == 4
+    documents = json.dumps([document(aws, one["PolicyArn"]) for one in attached])
+    assert ':role/KarpenterNodeRole-red"' in documents
+    assert ':red-interruptions"' in documents
+    assert "${" not in documents
+
+
+@pytest.mark.only_real("the sandbox makes no stacks")
+def test_a_stack_of_a_cluster_with_a_long_name_has_short_names(aws: MotoAws) -> None:
+    cluster, name = "blue-" * 20, "blue-" * 9
+    outputs = stack(aws, "blue", ClusterName=cluster, Name=name)
+    assert (outputs["QueueName"], outputs["NodeRoleName"]) == (name, f"KarpenterNodeRole-{name}")
+    policies = outputs["PolicyArns"].split(",")
+    assert all(arn.endswith(f"-{name}") for arn in policies)
+    documents = json.dumps([document(aws, arn) for arn in policies])
+    assert f"aws:ResourceTag/kubernetes.io/cluster/{cluster}" in documents
+
+
+def targets(aws: MotoAws) -> list[str]:
+    """The targets of all rules of EventBridge."""
+    events = aws.client("events")
+    rules = [one["Name"] for one in events.list_rules()["Rules"]]
+    return [target["Arn"] for name in rules for target in events.list_targets_by_rule(Rule=name)["Targets"]]
 
 
 def document(aws: MotoAws, arn: str) -> Any:

@@ -3,6 +3,25 @@ data "aws_partition" "this" {}
 data "aws_region" "this" {}
 
 locals {
+  # A cluster name has up to 100 characters. IAM allows 64 for a role, EventBridge 64 for a rule: the longest prefix of a
+  # role is KarpenterNodeRole-, the longest prefix and suffix of a rule are kerf- and -reservation-interruption.
+  hash      = substr(sha256(var.cluster_name), 0, 8)
+  name      = length(var.cluster_name) <= 46 ? var.cluster_name : "${substr(var.cluster_name, 0, 37)}-${local.hash}"
+  rule_name = length(var.cluster_name) <= 34 ? var.cluster_name : "${substr(var.cluster_name, 0, 25)}-${local.hash}"
+
+  # A role or a queue that is taken over is not created.
+  with_node_role       = var.existing_node_role == ""
+  with_controller_role = var.pod_identity && var.existing_controller_role == ""
+  with_policies        = var.pod_identity || var.existing_controller_role != ""
+  with_queue           = var.existing_queue == ""
+
+  node_role_name       = one(concat(aws_iam_role.node[*].name, data.aws_iam_role.node[*].name))
+  node_role_arn        = one(concat(aws_iam_role.node[*].arn, data.aws_iam_role.node[*].arn))
+  controller_role_name = one(concat(aws_iam_role.controller[*].name, data.aws_iam_role.controller[*].name))
+  controller_role_arn  = one(concat(aws_iam_role.controller[*].arn, data.aws_iam_role.controller[*].arn))
+  queue_name           = one(concat(aws_sqs_queue.interruptions[*].name, data.aws_sqs_queue.interruptions[*].name))
+  queue_arn            = one(concat(aws_sqs_queue.interruptions[*].arn, data.aws_sqs_queue.interruptions[*].arn))
+
   # The documents are those of ../policies, which CloudFormation has, too.
   policies = {
     "node-lifecycle"    = "Launch, tag and end instances and launch templates of this cluster"
@@ -16,8 +35,8 @@ locals {
     region        = data.aws_region.this.name
     account_id    = data.aws_caller_identity.this.account_id
     cluster_name  = var.cluster_name
-    node_role_arn = aws_iam_role.node.arn
-    queue_arn     = aws_sqs_queue.interruptions.arn
+    node_role_arn = local.node_role_arn
+    queue_arn     = local.queue_arn
   }
 
   node_policies = [
@@ -37,9 +56,15 @@ locals {
 }
 
 # --- nodes ----------------------------------------------------------------------------------------------------------
+data "aws_iam_role" "node" {
+  count = local.with_node_role ? 0 : 1
+  name  = var.existing_node_role
+}
+
 resource "aws_iam_role" "node" {
-  name = "KarpenterNodeRole-${var.cluster_name}"
-  tags = var.tags
+  count = local.with_node_role ? 1 : 0
+  name  = "KarpenterNodeRole-${local.name}"
+  tags  = var.tags
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
@@ -52,29 +77,36 @@ resource "aws_iam_role" "node" {
 }
 
 resource "aws_iam_role_policy_attachment" "node" {
-  for_each   = toset(local.node_policies)
-  role       = aws_iam_role.node.name
+  for_each   = toset(local.with_node_role ? local.node_policies : [])
+  role       = aws_iam_role.node[0].name
   policy_arn = "arn:${data.aws_partition.this.partition}:iam::aws:policy/${each.value}"
 }
 
 resource "aws_eks_access_entry" "node" {
-  count         = var.access_entry ? 1 : 0
+  count         = var.access_entry && local.with_node_role ? 1 : 0
   cluster_name  = var.cluster_name
-  principal_arn = aws_iam_role.node.arn
+  principal_arn = local.node_role_arn
   type          = "EC2_LINUX"
   tags          = var.tags
 }
 
 # --- interruptions --------------------------------------------------------------------------------------------------
+data "aws_sqs_queue" "interruptions" {
+  count = local.with_queue ? 0 : 1
+  name  = var.existing_queue
+}
+
 resource "aws_sqs_queue" "interruptions" {
-  name                      = var.cluster_name
+  count                     = local.with_queue ? 1 : 0
+  name                      = local.name
   message_retention_seconds = 300
   sqs_managed_sse_enabled   = true
   tags                      = var.tags
 }
 
 resource "aws_sqs_queue_policy" "interruptions" {
-  queue_url = aws_sqs_queue.interruptions.url
+  count     = local.with_queue ? 1 : 0
+  queue_url = aws_sqs_queue.interruptions[0].url
 
   policy = jsonencode({
     Version = "2012-10-17"
@@ -84,14 +116,14 @@ resource "aws_sqs_queue_policy" "interruptions" {
         Effect    = "Allow"
         Principal = { Service = ["events.amazonaws.com", "sqs.amazonaws.com"] }
         Action    = ["sqs:SendMessage"]
-        Resource  = [aws_sqs_queue.interruptions.arn]
+        Resource  = [local.queue_arn]
       },
       {
         Sid       = "OnlyEncrypted"
         Effect    = "Deny"
         Principal = "*"
         Action    = ["sqs:*"]
-        Resource  = [aws_sqs_queue.interruptions.arn]
+        Resource  = [local.queue_arn]
         Condition = { Bool = { "aws:SecureTransport" = "false" } }
       },
     ]
@@ -99,8 +131,8 @@ resource "aws_sqs_queue_policy" "interruptions" {
 }
 
 resource "aws_cloudwatch_event_rule" "interruptions" {
-  for_each = local.events
-  name     = "kerf-${var.cluster_name}-${replace(each.key, "_", "-")}"
+  for_each = { for key, event in local.events : key => event if local.with_queue }
+  name     = "kerf-${local.rule_name}-${replace(each.key, "_", "-")}"
   tags     = var.tags
 
   event_pattern = jsonencode({
@@ -112,21 +144,26 @@ resource "aws_cloudwatch_event_rule" "interruptions" {
 resource "aws_cloudwatch_event_target" "interruptions" {
   for_each = aws_cloudwatch_event_rule.interruptions
   rule     = each.value.name
-  arn      = aws_sqs_queue.interruptions.arn
+  arn      = local.queue_arn
 }
 
 # --- the controller -------------------------------------------------------------------------------------------------
 resource "aws_iam_policy" "controller" {
   for_each    = local.policies
-  name        = "Kerf-${each.key}-${var.cluster_name}"
+  name        = "Kerf-${each.key}-${local.name}"
   description = each.value
   policy      = templatefile("${path.module}/../policies/${each.key}.json", local.names)
   tags        = var.tags
 }
 
+data "aws_iam_role" "controller" {
+  count = var.existing_controller_role == "" ? 0 : 1
+  name  = var.existing_controller_role
+}
+
 resource "aws_iam_role" "controller" {
-  count = var.pod_identity ? 1 : 0
-  name  = "KerfController-${var.cluster_name}"
+  count = local.with_controller_role ? 1 : 0
+  name  = "KerfController-${local.name}"
   tags  = var.tags
 
   assume_role_policy = jsonencode({
@@ -140,8 +177,8 @@ resource "aws_iam_role" "controller" {
 }
 
 resource "aws_iam_role_policy_attachment" "controller" {
-  for_each   = var.pod_identity ? aws_iam_policy.controller : {}
-  role       = aws_iam_role.controller[0].name
+  for_each   = { for key, policy in aws_iam_policy.controller : key => policy if local.with_policies }
+  role       = local.controller_role_name
   policy_arn = each.value.arn
 }
 
@@ -150,6 +187,6 @@ resource "aws_eks_pod_identity_association" "controller" {
   cluster_name    = var.cluster_name
   namespace       = var.namespace
   service_account = var.service_account
-  role_arn        = aws_iam_role.controller[0].arn
+  role_arn        = local.controller_role_arn
   tags            = var.tags
 }

@@ -1,11 +1,11 @@
 output "queue_name" {
   description = "For settings.interruptionQueue."
-  value       = aws_sqs_queue.interruptions.name
+  value       = local.queue_name
 }
 
 output "node_role_name" {
   description = "For spec.role of EC2NodeClasses."
-  value       = aws_iam_role.node.name
+  value       = local.node_role_name
 }
 
 output "policy_arns" {

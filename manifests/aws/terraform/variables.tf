@@ -27,6 +27,24 @@ variable "access_entry" {
   default     = true
 }
 
+variable "existing_node_role" {
+  description = "Name of a node role to take over, such as KarpenterNodeRole-demo; empty means that a role is created. The role keeps its policies, its instance profiles and its access entry."
+  type        = string
+  default     = ""
+}
+
+variable "existing_controller_role" {
+  description = "Name of a controller role to take over; empty means that a role is created. The policies are attached to the role; its trust policy must name the ServiceAccount, or EKS Pod Identity."
+  type        = string
+  default     = ""
+}
+
+variable "existing_queue" {
+  description = "Name of an interruption queue to take over, such as Karpenter's; empty means that a queue is created. The queue keeps its policy and its rules of EventBridge."
+  type        = string
+  default     = ""
+}
+
 variable "tags" {
   description = "Tags of everything that is made here."
   type        = map(string)

@@ -43,8 +43,8 @@ CLOUD_FORMATION: Final = {
     "AWS::Region": "region",
     "AWS::AccountId": "account_id",
     "ClusterName": "cluster_name",
-    "NodeRole.Arn": "node_role_arn",
-    "Queue.Arn": "queue_arn",
+    "NodeRoleArn": "node_role_arn",
+    "QueueArn": "queue_arn",
 }
 
 
@@ -143,7 +143,8 @@ def test_cloud_formation_has_the_same_policies() -> None:
     found = []
     for resource in cloud_formation().values():
         if resource["Type"] == "AWS::IAM::ManagedPolicy":
-            text = str(resource["Properties"]["PolicyDocument"].value)
+            document = resource["Properties"]["PolicyDocument"]
+            text = str(document[0] if isinstance(document, list) else document.value)
             for theirs, ours in CLOUD_FORMATION.items():
                 text = text.replace(f"${{{theirs}}}", f"${{{ours}}}")
             found.append(json.loads(text))
