@@ -13,8 +13,10 @@ from botocore.utils import ContainerMetadataFetcher
 from api import lint
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import decode
+from reconciler.aws.surroundings import SPOT_ROLE
 from reconciler.ec2 import profile_verdicts
 from reconciler.ec2.errors import classify
+from reconciler.runtime.preflight import surroundings
 from tests.unit.charts.test_values import problems
 from tests.unit.docs.clusters_page import MANIFESTS, TEXT, VALUES, options
 
@@ -89,6 +91,13 @@ def test_the_sdk_takes_credentials_from_both_addresses_of_the_pod_identity_agent
         assert fetcher.retrieve_full_uri(f"http://{host}/v1/credentials") == {"AccessKeyId": "a"}
     with pytest.raises(ValueError, match="Unsupported host"):
         fetcher.retrieve_full_uri("http://169.254.170.24/v1/credentials")
+
+
+def test_it_lists_the_endpoints_that_preflight_looks_for_and_quotes_its_findings() -> None:
+    endpoints = set(re.findall(r"`com\.amazonaws\.REGION\.([\w.-]+)`", TEXT))
+    assert {*surroundings.SERVICES, "sqs", "eks-auth", "arc-zonal-shift"} <= endpoints
+    assert f"`there is no DaemonSet {surroundings.AGENT}`" in TEXT
+    assert f"`there is no role {SPOT_ROLE}`" in TEXT
 
 
 def test_its_reason_for_the_service_linked_role_of_spot_is_that_of_the_code() -> None:
