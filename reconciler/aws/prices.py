@@ -10,7 +10,11 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, Final
+
+from botocore.exceptions import UnknownRegionError
+from botocore.session import get_session
 
 from reconciler.aws.clients import Clients, pages
 from reconciler.aws.errors import translated
@@ -32,6 +36,8 @@ OFFERS: Final = (
     {"tenancy": "Shared", "productFamily": "Compute Instance"},
     {"tenancy": "Dedicated", "productFamily": "Compute Instance (bare metal)"},
 )
+#: Where the Price List service answers, by the beginning of a region's name; in `us-east-1` for all others.
+CONTINENTS: Final = {"ap-": "ap-south-1", "eu-": "eu-central-1"}
 #: In the name that botocore forms for the service's FIPS endpoint.
 _NO_SUCH_HOST: Final = ".pricing-fips."
 SPOT_PRODUCTS: Final = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]
@@ -43,16 +49,28 @@ def price_list(clients: Clients) -> Any | None:
     With FIPS endpoints (AWS_USE_FIPS_ENDPOINT) botocore forms a name that does not exist, unless the SDK's
     AWS_ENDPOINT_URL_PRICING gives another one. Source: botocore's endpoints.json, `api.pricing` has no variant `fips`.
     """
-    if clients.region.startswith("us-gov"):
+    home = price_list_region(clients.region)
+    if not home:
         return None
-    client = clients.get("pricing", region=price_list_region(clients.region))
+    client = clients.get("pricing", region=home)
     return None if _NO_SUCH_HOST in client.meta.endpoint_url else client
 
 
+@cache
 def price_list_region(region: str) -> str:
-    """Where the Price List service of this region's continent answers."""
-    prefixes = {"ap-": "ap-south-1", "cn-": "cn-northwest-1", "eu-": "eu-central-1"}
-    return next((home for prefix, home in prefixes.items() if region.startswith(prefix)), "us-east-1")
+    """Return the region in which the Price List service answers for a region; empty where its partition has none.
+
+    That is one of the same partition, and of the same continent if there is one. A region that botocore does not know
+    counts as one of the partition `aws`.
+    """
+    session = get_session()
+    try:
+        partition = session.get_partition_for_region(region)
+    except UnknownRegionError:
+        partition = "aws"
+    homes = session.get_available_regions("pricing", partition_name=partition)
+    near = next((home for prefix, home in CONTINENTS.items() if region.startswith(prefix)), "us-east-1")
+    return near if near in homes else min(homes, default="")
 
 
 def read_on_demand(clients: Clients) -> dict[str, int]:

@@ -70,6 +70,11 @@ def test_the_newest_spot_price_of_each_zone_counts() -> None:
         ("ap-southeast-2", "ap-south-1"),
         ("cn-north-1", "cn-northwest-1"),
         ("sa-east-1", "us-east-1"),
+        ("xx-north-9", "us-east-1"),
+        ("us-gov-west-1", ""),
+        ("us-iso-west-1", "us-iso-east-1"),
+        ("eu-isoe-west-1", "eu-isoe-west-1"),
+        ("eusc-de-east-1", "eusc-de-east-1"),
     ],
 )
 def test_where_the_price_list_answers(region: str, home: str) -> None:
