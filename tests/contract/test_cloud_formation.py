@@ -32,6 +32,7 @@ def test_a_stack_has_a_queue_that_events_reach_a_role_and_policies(aws: MotoAws)
     sqs = aws.client("sqs")
     address = sqs.get_queue_url(QueueName="green")["QueueUrl"]
     queue = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=["All"])["Attributes"]
+    assert aws.client("iam").list_role_policies(RoleName=outputs["NodeRoleName"])["PolicyNames"] == []
     assert (targets(aws).count(queue["QueueArn"]), queue["MessageRetentionPeriod"]) == (5, "300")
     documents = [document(aws, arn) for arn in outputs["PolicyArns"].split(",")]
     assert len(documents) == 4
@@ -77,14 +78,17 @@ def test_a_stack_takes_over_the_roles_and_the_queue_of_karpenter(aws: MotoAws) -
 
 
 @pytest.mark.only_real("the sandbox makes no stacks")
-def test_a_stack_of_a_cluster_with_a_long_name_has_short_names(aws: MotoAws) -> None:
+def test_a_stack_of_an_ipv6_cluster_with_a_long_name_has_short_names_and_permissions_for_the_cni(aws: MotoAws) -> None:
     cluster, name = "blue-" * 20, "blue-" * 9
-    outputs = stack(aws, "blue", ClusterName=cluster, Name=name)
+    outputs = stack(aws, "blue", ClusterName=cluster, Name=name, IpFamily="ipv6")
     assert (outputs["QueueName"], outputs["NodeRoleName"]) == (name, f"KarpenterNodeRole-{name}")
     policies = outputs["PolicyArns"].split(",")
     assert all(arn.endswith(f"-{name}") for arn in policies)
     documents = json.dumps([document(aws, arn) for arn in policies])
     assert f"aws:ResourceTag/kubernetes.io/cluster/{cluster}" in documents
+    assert aws.client("iam").list_role_policies(RoleName=outputs["NodeRoleName"])["PolicyNames"] == [
+        "AssignIPv6Addresses"
+    ]
 
 
 def targets(aws: MotoAws) -> list[str]:

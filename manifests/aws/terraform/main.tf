@@ -82,6 +82,35 @@ resource "aws_iam_role_policy_attachment" "node" {
   policy_arn = "arn:${data.aws_partition.this.partition}:iam::aws:policy/${each.value}"
 }
 
+# Source: EKS user guide, "Configure the VPC CNI to use IRSA", policy for IPv6.
+resource "aws_iam_role_policy" "node" {
+  count = var.ip_family == "ipv6" && local.with_node_role ? 1 : 0
+  name  = "AssignIPv6Addresses"
+  role  = aws_iam_role.node[0].name
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Effect = "Allow"
+        Action = [
+          "ec2:AssignIpv6Addresses",
+          "ec2:DescribeInstanceTypes",
+          "ec2:DescribeInstances",
+          "ec2:DescribeNetworkInterfaces",
+          "ec2:DescribeTags",
+        ]
+        Resource = ["*"]
+      },
+      {
+        Effect   = "Allow"
+        Action   = ["ec2:CreateTags"]
+        Resource = ["arn:${data.aws_partition.this.partition}:ec2:*:*:network-interface/*"]
+      },
+    ]
+  })
+}
+
 resource "aws_eks_access_entry" "node" {
   count         = var.access_entry && local.with_node_role ? 1 : 0
   cluster_name  = var.cluster_name

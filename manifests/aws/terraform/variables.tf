@@ -27,6 +27,17 @@ variable "access_entry" {
   default     = true
 }
 
+variable "ip_family" {
+  description = "Address family of the cluster, ipv4 or ipv6; with ipv6 the VPC CNI on the nodes may assign IPv6 addresses."
+  type        = string
+  default     = "ipv4"
+
+  validation {
+    condition     = contains(["ipv4", "ipv6"], var.ip_family)
+    error_message = "ip_family must be ipv4 or ipv6."
+  }
+}
+
 variable "existing_node_role" {
   description = "Name of a node role to take over, such as KarpenterNodeRole-demo; empty means that a role is created. The role keeps its policies, its instance profiles and its access entry."
   type        = string

@@ -187,6 +187,14 @@ def _blocks(kind: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_both_allow_the_cni_of_an_ipv6_cluster_the_same() -> None:
+    (_, (theirs,), _) = cloud_formation()["NodeRole"]["Properties"]["Policies"]
+    allows = {action for one in theirs["PolicyDocument"]["Statement"] for action in one["Action"]}
+    (ours,) = [each['"aws_iam_role_policy"'] for each in terraform()["resource"] if '"aws_iam_role_policy"' in each]
+    assert set(re.findall(r"ec2:[A-Z]\w+", str(ours))) == allows
+    assert {"ec2:AssignIpv6Addresses", "ec2:CreateTags"} < allows
+
+
 def test_the_same_events_reach_the_queue() -> None:
     patterns = [
         (*one["Properties"]["EventPattern"]["source"], *one["Properties"]["EventPattern"]["detail-type"])
