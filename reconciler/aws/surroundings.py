@@ -42,6 +42,13 @@ def pod_identity_accounts(clients: Clients, cluster_name: str) -> frozenset[str]
     return frozenset(f"{row.get('namespace', '')}/{row.get('serviceAccount', '')}" for row in rows)
 
 
+def auto_mode(clients: Clients, cluster_name: str) -> bool:
+    """Whether EKS Auto Mode is on, whose nodes contain the Pod Identity agent."""
+    with translated("eks:DescribeCluster"):
+        cluster = clients.get("eks").describe_cluster(name=cluster_name)["cluster"]
+    return bool((cluster.get("computeConfig") or {}).get("enabled"))
+
+
 def access_entry(clients: Clients, cluster_name: str, role: str) -> str:
     """The type of the role's access entry (`EC2_LINUX`, `EC2_WINDOWS`). Raises AlreadyGone when it has none."""
     with translated("iam:GetRole"):

@@ -22,6 +22,7 @@ from reconciler.runtime.preflight.findings import DOUBTFUL, GOOD, WRONG, Finding
 AGENT: Final = "eks-pod-identity-agent"
 #: What nodes and Kerf call in a VPC without a way out, by the names of VPC endpoints. AL2023 nodes call EKS, too.
 SERVICES: Final = ("ec2", "ecr.api", "ecr.dkr", "eks", "s3", "ssm", "sts")
+_IDENTITY: Final = "EKS Pod Identity"
 _SPOT, _WINDOWS = "spot.amazonaws.com", "Windows"
 
 
@@ -37,11 +38,16 @@ def look(
     """One finding for each thing that this cluster needs."""
     if any(_may_launch_spot(pool) for pool in pools):
         yield _spot_role(clients, isolated=options.isolated_vpc)
+    agent, unknown = _agent(kube)
     if options.isolated_vpc:
-        yield _endpoints(clients, options)
-    yield from _pod_identity(kube, clients, options)
+        yield _endpoints(clients, options, agent=agent)
+    if unknown:
+        yield Finding(_IDENTITY, DOUBTFUL, unknown)
+    elif not agent:
+        yield _pod_identity(clients, options.cluster_name)
     for node_class in classes:
-        if node_class.family.startswith(_WINDOWS) and node_class.spec.role:
+        # In an isolated VPC IAM cannot be asked, and a class with a role launches nothing.
+        if node_class.family.startswith(_WINDOWS) and node_class.spec.role and not options.isolated_vpc:
             yield _windows(clients, options.cluster_name, node_class.name, node_class.spec.role)
 
 
@@ -81,12 +87,14 @@ def _spot_role(clients: Clients, *, isolated: bool) -> Finding:
 
 
 # --- networks without a way out -----------------------------------------------------------------------------------
-def _endpoints(clients: Clients, options: Options) -> Finding:
+def _endpoints(clients: Clients, options: Options, *, agent: bool) -> Finding:
+    """`agent`: whether the Pod Identity agent runs, which calls EKS Auth."""
     what = "VPC endpoints"
+    more = {"sqs": options.interruption_queue, "eks-auth": agent, "arc-zonal-shift": options.enable_zonal_shift}
 
     def ask() -> Finding:
         there = surroundings.endpoint_services(clients, options.cluster_name)
-        wanted = (*SERVICES, *(("sqs",) if options.interruption_queue else ()))
+        wanted = (*SERVICES, *(name for name, needed in more.items() if needed))
         missing = [name for name in sorted(wanted) if name not in there]
         if not missing:
             return Finding(what, GOOD)
@@ -97,24 +105,30 @@ def _endpoints(clients: Clients, options: Options) -> Finding:
 
 
 # --- credentials of pods ------------------------------------------------------------------------------------------
-def _pod_identity(kube: Lists, clients: Clients, options: Options) -> Iterator[Finding]:
-    what = "EKS Pod Identity"
+def _agent(kube: Lists) -> tuple[bool, str]:
+    """Return whether the Pod Identity agent is installed, and the reason if that is not known."""
     try:
-        agents = [one for one in kube.list(kinds.DAEMON_SET).items if one.metadata.name == AGENT]
+        return any(one.metadata.name == AGENT for one in kube.list(kinds.DAEMON_SET).items), ""
     except PortError as error:
-        yield Finding(what, DOUBTFUL, f"not checked: DaemonSets cannot be listed: {error}")
-        return
-    if agents:
-        return
+        return False, f"not checked: DaemonSets cannot be listed: {error}"
+
+
+def _pod_identity(clients: Clients, cluster_name: str) -> Finding:
+    """The finding of a cluster without the agent: whether ServiceAccounts need it."""
+    what = _IDENTITY
 
     def ask() -> Finding:
-        accounts = sorted(surroundings.pod_identity_accounts(clients, options.cluster_name))
+        accounts = sorted(surroundings.pod_identity_accounts(clients, cluster_name))
         if not accounts:
             return Finding(what, GOOD, "not used")
-        seen = f"{len(accounts)} ServiceAccounts have a role ({accounts[0]}), and there is no DaemonSet {AGENT}"
-        return Finding(what, WRONG, seen, f"add the EKS add-on {AGENT} to the cluster")
+        fix = f"add the EKS add-on {AGENT} to the cluster"
+        if surroundings.auto_mode(clients, cluster_name):
+            seen = f"there is no DaemonSet {AGENT}: nodes of EKS Auto Mode contain the agent, nodes of Kerf do not"
+            return Finding(what, DOUBTFUL, seen, fix)
+        have = "1 ServiceAccount has" if len(accounts) == 1 else f"{len(accounts)} ServiceAccounts have"
+        return Finding(what, WRONG, f"{have} a role ({accounts[0]}), and there is no DaemonSet {AGENT}", fix)
 
-    yield _asked(what, ask, "eks:ListPodIdentityAssociations")
+    return _asked(what, ask, "eks:ListPodIdentityAssociations and eks:DescribeCluster")
 
 
 # --- Windows ------------------------------------------------------------------------------------------------------

@@ -90,8 +90,9 @@ def found(
     server: Server | None = None,
     isolated: bool = False,
     queue: str = "",
+    shifts: bool = False,
 ) -> dict[str, Finding]:
-    options = Options(cluster_name="c", isolated_vpc=isolated, interruption_queue=queue)
+    options = Options(cluster_name="c", isolated_vpc=isolated, interruption_queue=queue, enable_zonal_shift=shifts)
     pools = [one for one in objects if isinstance(one, NodePool)]
     classes = [one for one in objects if isinstance(one, EC2NodeClass)]
     rows = look(server or Server(), account, options, pools, classes)  # type: ignore[arg-type]
@@ -144,6 +145,13 @@ def test_the_endpoints_of_a_private_cluster(answers: Mapping[str, Any], queue: s
     assert one.seen.endswith(f"no endpoint of {missing}" if missing else "")
 
 
+def test_the_agent_of_pod_identity_and_zonal_shifts_need_endpoints_too() -> None:
+    account, server = Account(endpoints(*SERVICES)), Server(("eks-pod-identity-agent",))
+    assert found(account, server=server, isolated=True)[ENDPOINTS].seen.endswith("no endpoint of eks-auth")
+    one = found(account, server=server, isolated=True, shifts=True)[ENDPOINTS]
+    assert one.seen.endswith("no endpoint of arc-zonal-shift, eks-auth")
+
+
 def test_endpoints_are_asked_for_only_where_the_vpc_is_isolated_and_iam_is_not() -> None:
     account = Account(endpoints(*SERVICES))
     assert ENDPOINTS not in found(account, pool("spot"))
@@ -166,10 +174,16 @@ ASSOCIATED = {
 }
 
 
+USUAL = {"describe_cluster": {"cluster": {"name": "c"}}}
+AUTO_MODE = {"describe_cluster": {"cluster": {"name": "c", "computeConfig": {"enabled": True}}}}
+
+
 @pytest.mark.parametrize(
     ("answers", "server", "how", "words"),
     [
-        (ASSOCIATED, Server(), WRONG, "1 ServiceAccounts have a role (kerf/kerf), and there is no DaemonSet"),
+        (ASSOCIATED | USUAL, Server(), WRONG, "1 ServiceAccount has a role (kerf/kerf), and there is no DaemonSet"),
+        (ASSOCIATED | AUTO_MODE, Server(), DOUBTFUL, "nodes of EKS Auto Mode contain the agent, nodes of Kerf do not"),
+        (ASSOCIATED | {"describe_cluster": DENIED}, Server(), DOUBTFUL, "and eks:DescribeCluster"),
         ({}, Server(), GOOD, "not used"),
         ({"list_pod_identity_associations": DENIED}, Server(), DOUBTFUL, "needs eks:ListPodIdentityAssociations"),
         (ASSOCIATED, Server(denied=True), DOUBTFUL, "DaemonSets cannot be listed"),
@@ -200,6 +214,12 @@ def test_the_access_entry_of_windows_nodes(answer: Any, how: str, words: str) ->
     account = Account({"get_role": ROLE, "describe_access_entry": answer})
     one = found(account, windows(role="path/r"))["access entry of Windows nodes of EC2NodeClass win"]
     assert (one.how, words in one.seen) == (how, True), one
+
+
+def test_an_isolated_vpc_asks_iam_for_no_role_of_windows_nodes() -> None:
+    account = Account({"describe_access_entry": {"accessEntry": {"type": "EC2_LINUX"}}})
+    assert not [what for what in found(account, windows(role="r"), isolated=True) if "Windows" in what]
+    assert "get_role" not in account.asked
 
 
 def test_other_classes_need_no_such_entry() -> None:
