@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import BotoCoreError
+from botocore.loaders import create_loader
 
 from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import decode
@@ -81,8 +82,15 @@ class ApiServer:
         return {"major": "1", "minor": "34"} if path == "/version" else {"spec": {"clusterIP": "10.100.0.10"}}
 
 
+@pytest.fixture(scope="module")
+def loader() -> Any:
+    """Reads botocore's models of services, each once for all tests of this file."""
+    return create_loader()
+
+
 @pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def credentials(monkeypatch: pytest.MonkeyPatch, loader: Any) -> None:
+    monkeypatch.setattr("botocore.session.create_loader", lambda path: loader)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "a")
 
