@@ -36,6 +36,7 @@ WITHOUT = {
         "kerf_ec2_requests_throttled_total",
         "kerf_latest_failed_action_timestamp_seconds",
         "kerf_errors_total",
+        "kerf_fields_not_kept_total",
         "kerf_refusals",
         "controller_runtime_reconcile_errors_total",
         "karpenter_cloudprovider_errors_total",
