@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from api import crds
 from api.defaulting import default
+from api.foreign import is_foreign
 from api.lint import Problem
 from tests.unit.api.corpus import Case
 from tests.unit.api.table.explained import EXPLAINED
@@ -84,9 +85,12 @@ class Outcome:
 
     @cached_property
     def filled_in(self) -> Mapping[str, Any]:
-        """The spec with its defaults, by each that accepts it; `kerf default` comes first."""
+        """The spec with its defaults, by each that accepts it; `kerf default` comes first.
+
+        The webhook leaves an object of another controller as it is.
+        """
         found = {"kerf default": default(self.case.manifest).get("spec")}
-        if self.replies["/mutate"]["allowed"]:
+        if self.replies["/mutate"]["allowed"] and not is_foreign(self.case.manifest):
             found["webhook"] = patched(self.case, self.replies["/mutate"]).manifest.get("spec")
         for name, answer in (("API server", self.answer), ("API server after the webhook", self.completed)):
             if answer is not None and answer.accepted:

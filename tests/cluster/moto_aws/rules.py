@@ -53,19 +53,26 @@ def _rest(service: str, method: str, path: str, body: bytes) -> tuple[str, dict[
     for name, its_method, pattern in _paths(service):
         found = pattern.fullmatch(path)
         if its_method == method and found:
-            inside = {key: unquote(value) for key, value in found.groupdict().items()}
+            shape = service_model(service).operation_model(name).input_shape
+            members = shape.members.items() if shape is not None else ()
+            named = {one.serialization.get("name", member): member for member, one in members}
+            inside = {named.get(key, key): unquote(value) for key, value in found.groupdict().items()}
             return name, {**inside, **(json.loads(body) if body else {})}
     raise LookupError(f"{service} has no operation for {method} {path}")
 
 
 @cache
 def _paths(service: str) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    """(operation, method, pattern of the path) of every operation, those with more fixed parts first."""
+    """(operation, method, pattern of the path) of every operation, those with more fixed parts first.
+
+    A server decodes a path, so a parameter may have slashes: the patterns that allow it come last.
+    """
     model = service_model(service)
     found = []
-    for name in model.operation_names:
-        http = model.operation_model(name).http
-        uri = http["requestUri"].partition("?")[0]
-        text = re.sub(r"\{(\w+)\+?\}", r"(?P<\1>.+)", uri)
-        found.append((uri.count("{"), name, http["method"], re.compile(text)))
-    return tuple(row[1:] for row in sorted(found, key=lambda row: (row[0], row[1])))
+    for part in ("[^/]+", ".+"):
+        for name in model.operation_names:
+            http = model.operation_model(name).http
+            uri = http["requestUri"].partition("?")[0]
+            text = re.sub(r"\{(\w+)\+?\}", rf"(?P<\1>{part})", uri)
+            found.append((part == ".+", uri.count("{"), name, http["method"], re.compile(text)))
+    return tuple(row[2:] for row in sorted(found, key=lambda row: row[:3]))
