@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -13,53 +12,12 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner
 
-from reconciler.cli import migrate_page
 from reconciler.cli.app import app
 from reconciler.cli.migrate_settings import TRUSTED
-from reconciler.model import kinds
-from reconciler.model.indexes import InstanceIndex
-from reconciler.model.settings import Settings
-from reconciler.model.snapshot import Snapshot
-from reconciler.ports import Unavailable
-from reconciler.runtime.looking import look
-from reconciler.runtime.preflight.findings import Finding
-from reconciler.runtime.settings import Options
 from tests.adoption import sample
-from tests.adoption.world import Adopted
 from tests.unit.charts.values_table import defaults
 
-Manifest = dict[str, Any]
-
-ENVIRONMENT: Final = {
-    "KUBERNETES_MIN_VERSION": "1.19.0-0",
-    "KARPENTER_SERVICE": "karpenter",
-    "CLUSTER_NAME": "adoption",
-    "CLUSTER_ENDPOINT": "https://adoption.example.internal",
-    "INTERRUPTION_QUEUE": "adoption",
-    "FEATURE_GATES": "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,StaticCapacity=false",
-    "BATCH_MAX_DURATION": "10s",
-    "MEMORY_LIMIT": "1073741824",
-    "AMI_REFRESH_INTERVAL": "1m",
-    "SUBNET_REFRESH_INTERVAL": "1m",
-    "AWS_REGION": "us-west-2",
-}
-
-
-def karpenter(environment: Mapping[str, str] = ENVIRONMENT, **container: Any) -> Manifest:
-    """Its Deployment, as the chart of 1.14.1 has it."""
-    rows: list[Manifest] = [{"name": name, "value": text} for name, text in environment.items()]
-    rows.append({"name": "SYSTEM_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}})
-    image = "public.ecr.aws/karpenter/controller:1.14.1@sha256:0123"
-    own = {"name": "controller", "image": image, "env": rows, **container}
-    pod = {"serviceAccountName": "karpenter", "containers": [own]}
-    metadata = {"name": "karpenter", "namespace": "kube-system"}
-    spec = {"replicas": 2, "template": {"spec": pod}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
-
-
-def account(**annotations: str) -> Manifest:
-    metadata = {"name": "karpenter", "namespace": "kube-system", "annotations": annotations}
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+from .migrations import ENVIRONMENT, Manifest, account, karpenter, lines, one
 
 
 @pytest.fixture
@@ -78,15 +36,6 @@ def check(tmp_path: Path) -> Callable[..., Any]:
         return CliRunner().invoke(app, ["migrate", "check", "-f", str(path), *arguments])
 
     return run
-
-
-def one(objects: Sequence[Manifest], kind: str, name: str = "") -> Manifest:
-    return next(o for o in objects if o["kind"] == kind and name in ("", o["metadata"]["name"]))
-
-
-def lines(text: str, *words: str) -> list[str]:
-    """The lines that hold all of these words."""
-    return [line for line in text.splitlines() if all(word in line for word in words)]
 
 
 # --- from files -------------------------------------------------------------------------------------------------
@@ -292,92 +241,6 @@ def test_a_setting_that_makes_no_sense(objects: list[Manifest], check: Callable[
     done = check(objects, "--batch-max-duration", "ten")
     assert done.exit_code == 2
     assert "--batch-max-duration" in done.output
-
-
-# --- of a cluster -----------------------------------------------------------------------------------------------
-class SandboxCluster:
-    """A cluster and its AWS, in memory."""
-
-    live = True
-    withheld: Sequence[str] = ("ServiceAccount",)
-
-    def __init__(self, play: Adopted) -> None:
-        self._play = play
-        self.manifests = {
-            kind.name: [dict(row.manifest) for row in play.world.server.select(kind, "", "", "")]
-            for kind in (kinds.NODE_POOL, kinds.NODE_CLASS, kinds.NODE_CLAIM)
-        }
-        self.manifests["Deployment"] = [karpenter()]
-
-    def snapshot(self, options: Options) -> Snapshot:
-        play = self._play
-        found = look(play.world.kube, play.cloud, Settings(cluster_name=options.cluster_name), play.world.clock)
-        return replace(found, instances=InstanceIndex.of({row.id: row for row in play.cloud.instances()}))
-
-    def rights(self, options: Options) -> tuple[Finding, ...]:
-        return (Finding("patch nodes", "ok"), Finding("ec2:DescribeSubnets", "wrong", "no leave", "allow it"))
-
-
-@pytest.fixture
-def play() -> Adopted:
-    made = Adopted(sample.manifests(), cluster=sample.CLUSTER)
-    made.settle()
-    return made
-
-
-def test_rights_that_are_missing_are_in_the_way(play: Adopted) -> None:
-    """Those that are there are counted."""
-    answer = migrate_page.sections(SandboxCluster(play), ())
-    assert [(one.what, one.how) for one in answer["rights"]] == [
-        ("Rights in the cluster and in the account", "ok"),
-        ("ec2:DescribeSubnets", "wrong"),
-    ]
-    assert answer["rights"][0].seen == "2 asked for"
-    assert migrate_page.in_the_way(answer)
-    assert lines(migrate_page.text(answer), "WRONG", "ec2:DescribeSubnets", "no leave")
-
-
-def test_nodes_that_cannot_be_judged_are_in_the_way_and_all_else_is_told(play: Adopted) -> None:
-    play.seam.fails["cloud", "region"] = Unavailable("AWS does not answer")
-    answer = migrate_page.sections(SandboxCluster(play), ())
-    assert [(one.how, one.seen) for one in answer["nodes"]] == [("wrong", "cannot be judged: AWS does not answer")]
-    assert answer["objects"]
-
-
-def found(play: Adopted) -> dict[str, Finding]:
-    """What is said of nodes, by what it is about; the cluster's name comes from Karpenter's Deployment."""
-    return {one.what: one for one in migrate_page.sections(SandboxCluster(play), ())["nodes"]}
-
-
-def test_a_sound_cluster_and_its_aws(play: Adopted) -> None:
-    nodes = found(play)
-    assert nodes["Drift"].how == "ok"
-    assert nodes["Consolidation"].how == "ok"
-    assert "AWS" not in nodes
-
-
-def test_a_new_image_would_replace_the_nodes_of_its_class(play: Adopted) -> None:
-    facts = play.cloud.facts["web"]
-    play.cloud.facts["web"] = replace(
-        facts, images=(replace(facts.images[0], id="ami-0000000000000face"), *facts.images[1:])
-    )
-    play.live(seconds=5)
-    before = play.objects()
-    nodes = found(play)
-    assert "web-00000" in nodes["Drifted by AMIDrift"].seen
-    assert play.objects() == before
-
-
-def test_nodes_that_would_be_consolidated(play: Adopted) -> None:
-    """All pods of a pool but one leave; its policy lets nodes in use go, and there is room for what is left."""
-    for number in range(1, sample.EACH):
-        play.world.delete("Pod", f"web-{number}")
-    play.world.server.patch(kinds.REPLICA_SET, "default", "web", {"spec": {"replicas": 1}})
-    play.world.run(None, timedelta(minutes=5))
-    nodes = found(play)
-    assert nodes["Consolidation"].how == "doubtful"
-    assert "less an hour" in nodes["Consolidation"].seen
-    assert "web-0000" in nodes["Consolidation"].seen
 
 
 # --- other controllers ------------------------------------------------------------------------------------------
