@@ -155,6 +155,7 @@ class Process:
             at_once=self._leads_now,
         )
         threads = [
+            self._thread("definitions", partial(served.report, self._kube, self._log)),
             self._thread("karpenter", self._watch_karpenter),
             self._thread("certificates", keepers.certificates),
             self._thread("launch key", launch_key),
@@ -171,8 +172,7 @@ class Process:
         return 1 if lost or self._broken else 0
 
     def _say_what_is_special(self) -> None:
-        """What an operator should know of settings and definitions: that they were understood, and how far they go."""
-        served.report(self._kube, self._log)
+        """Settings of which an operator should know that they were understood, and how far they go."""
         if rows := self._options.scheduler_config:
             told = [{"topologyKey": row.topology_key, "whenUnsatisfiable": row.when_unsatisfiable} for row in rows]
             self._log.info("default spread constraints apply to pods that have none", constraints=told)

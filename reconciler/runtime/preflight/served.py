@@ -7,6 +7,7 @@ with the API server's OpenAPI document, which everyone who is authenticated may 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any, Final, Protocol
 
 from api import crds
@@ -32,15 +33,27 @@ class Asks(Protocol):
 
 def look(kube: Asks) -> Iterator[Finding]:
     """One finding for each kind; none for a kind that is not served."""
-    for kind in CHECKED:
-        what = f"definition of {kind.name}"
+    for version, checked in groupby(CHECKED, key=lambda kind: kind.api_version):
         try:
-            found = _schema(kube.request("GET", f"/openapi/v3/apis/{kind.api_version}"), kind)
+            document, problem = kube.request("GET", f"/openapi/v3/apis/{version}"), ""
         except PortError as error:
-            yield Finding(what, DOUBTFUL, f"not checked: /openapi/v3 cannot be read: {error}")
-            continue
-        if found is not None:
-            yield _compared(what, kind, found)
+            document, problem = {}, str(error)
+        for kind in checked:
+            yield from _kind(kind, document, problem)
+
+
+def _kind(kind: Kind, document: Any, problem: str) -> Iterator[Finding]:
+    what = f"definition of {kind.name}"
+    if problem:
+        yield Finding(what, DOUBTFUL, f"not checked: /openapi/v3 cannot be read: {problem}")
+        return
+    try:
+        schema = _schema(document, kind)
+        found = None if schema is None else _compared(what, kind, schema)
+    except (AttributeError, TypeError) as error:  # a document of another shape: no reason to stop a controller
+        found = Finding(what, DOUBTFUL, f"not checked: /openapi/v3 is not understood: {error}")
+    if found is not None:
+        yield found
 
 
 def report(kube: Asks, log: Logger) -> None:

@@ -89,6 +89,28 @@ def test_what_cannot_be_read_is_not_called_good(error: Exception) -> None:
     assert all("not checked" in one.seen for one in rows)
 
 
+@pytest.mark.parametrize("document", [[], "<html>", None, {"components": []}, {"components": {"schemas": {"a": 5}}}])
+def test_a_document_of_another_shape_is_not_called_good_and_stops_nothing(document: Any) -> None:
+    class Odd(Server):
+        def request(self, method: str, path: str, body: Any = None) -> Any:
+            return document
+
+    rows = list(look(Odd({})))
+    assert [one.how for one in rows] == [DOUBTFUL] * len(CHECKED)
+
+
+def test_each_document_is_read_once() -> None:
+    asked: list[str] = []
+
+    class Counting(Server):
+        def request(self, method: str, path: str, body: Any = None) -> Any:
+            asked.append(path)
+            return super().request(method, path, body)
+
+    assert len(list(look(Counting({})))) == len(CHECKED)
+    assert len(asked) == len(set(asked)) == 2
+
+
 def test_a_kind_that_is_not_served_is_for_others_to_name() -> None:
     class Empty(Server):
         def request(self, method: str, path: str, body: Any = None) -> Any:
