@@ -320,6 +320,6 @@ class AwsCloud:
 
 
 def _is_true(node_class: EC2NodeClass, type_: str) -> bool:
-    """Whether a condition is True for the present generation: what was resolved is better than a failed repetition."""
+    """Whether a condition is True for the present generation: then the known facts outlast a failed request."""
     found = conditions.get(node_class.status.conditions, type_)
     return found is not None and found.status == TRUE and found.observed_generation == node_class.metadata.generation

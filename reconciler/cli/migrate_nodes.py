@@ -98,15 +98,15 @@ def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Fin
     ends = [(claim.name, end) for claim in claims if (end := end_of(snapshot, claim, snapshot.now)) is not None]
     late = [name for name, end in ends if end.at <= snapshot.now]
     soon = [name for name, end in ends if snapshot.now < end.at <= snapshot.now + _SOON]
-    budgets, fix = "within the budgets of their NodePools", "EXPIRE_WITHIN_BUDGETS=true: budgets count, without limit"
-    if snapshot.settings.expire_within_budgets:
-        fix = ""
+    within = snapshot.settings.expire_within_budgets
+    budgets = "within the budgets of their NodePools"
+    fix = "" if within else "EXPIRE_WITHIN_BUDGETS=true: budgets count, without limit"
     if late:
-        text = f"{_listed(late)}: past their expireAfter; they go {budgets}"
-        limit = f", and {PACED_FOR // timedelta(hours=1)} hours after Kerf began to lead whatever budgets say"
-        yield Finding("Expired", DOUBTFUL, f"{text}{limit if fix else ''}", fix)
+        hours = PACED_FOR // timedelta(hours=1)
+        limit = "" if within else f", and {hours} hours after Kerf began to lead whatever budgets say"
+        yield Finding("Expired", DOUBTFUL, f"{_listed(late)}: past their expireAfter; they go {budgets}{limit}", fix)
     if soon:
-        when = "when they reach their expireAfter, whatever budgets say" if fix else budgets
+        when = budgets if within else "when they reach their expireAfter, whatever budgets say"
         yield Finding("Expire within 24 hours", DOUBTFUL, f"{_listed(soon)}: they go {when}", fix)
 
 

@@ -111,9 +111,9 @@ class _Server:
         return ServerFacts(self._kube.ca_bundle, _dns_ip(self._asked), version)
 
 
-def version_of(told: Any) -> str:
+def version_of(answer: Any) -> str:
     """Such as 1.36, from the answer of the API server at /version. Raises Unavailable when it names no version."""
-    parts = [told.get(name) for name in ("major", "minor")] if isinstance(told, Mapping) else []
+    parts = [answer.get(name) for name in ("major", "minor")] if isinstance(answer, Mapping) else []
     found = [re.match("[0-9]+", part) if isinstance(part, str) else None for part in parts]
     numbers = [one[0] for one in found if one is not None]
     if len(numbers) != 2:
