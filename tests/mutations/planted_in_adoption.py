@@ -10,7 +10,7 @@ _HASHES = "api/v1/hashes.py"
 _NODES = "reconciler/cli/migrate_nodes.py"
 _SETTINGS = "reconciler/cli/migrate_settings.py"
 _TAKEN = "tests/adoption/test_taking_over.py"
-_CHECK = "tests/unit/cli/test_migrate.py"
+_CHECK, _LIVE = "tests/unit/cli/test_migrate.py", "tests/unit/cli/test_migrate_live.py"
 
 BUGS = (
     Bug(
@@ -59,7 +59,7 @@ BUGS = (
         ),
         (
             f"{_CHECK}::test_nodes_that_would_drift",
-            f"{_CHECK}::test_a_new_image_would_replace_the_nodes_of_its_class",
+            f"{_LIVE}::test_a_new_image_would_replace_the_nodes_of_its_class",
         ),
     ),
     Bug(
@@ -72,7 +72,7 @@ BUGS = (
                 "    found = propose(replace(snapshot, node_pools={}))\n",
             ),
         ),
-        (f"{_CHECK}::test_nodes_that_would_be_consolidated",),
+        (f"{_LIVE}::test_nodes_that_would_be_consolidated",),
     ),
     Bug(
         "check trusts a lease nobody sees",
