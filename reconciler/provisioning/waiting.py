@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from reconciler.model import pods
 from reconciler.model.indexes import bound_to
 from reconciler.model.objects import Pod
+from reconciler.model.plan import Nomination
 from reconciler.model.snapshot import Snapshot
 from reconciler.scheduling.solution import PodRefusal, Solution
 from reconciler.scheduling.world import Ground, survey
@@ -60,21 +61,31 @@ def patiently(snapshot: Snapshot, asked: Sequence[Pod], ground: Ground, solved: 
     if not gone or not (now.new_nodes or now.unplaced):
         return now
     then = solved(snapshot, asked, ground, gone, improved=True)
-    if not now.placed.keys() - then.placed.keys():
+    if now.placed.items() - then.placed.items():
+        then = solved(_promised(snapshot, asked, now), asked, ground, gone, improved=True)
+    if not now.placed.items() - then.placed.items():
         return _waiting(snapshot, asked, gone, now, then)
     if not now.new_nodes or not snapshot.settings.ignore_dra_requests:
         return solved(snapshot, asked, ground, (), improved=True)
     return _after_binding(snapshot, asked, ground, gone, now, solved)
 
 
+def _promised(snapshot: Snapshot, asked: Iterable[Pod], now: Solution) -> Snapshot:
+    """The snapshot in which the pods of a solution are expected at their places, in its order."""
+    uids = {pod.key: pod.metadata.uid for pod in asked}
+    own = [Nomination(uids[key], now.placed[key], snapshot.now) for key in now.order if key in now.placed]
+    others = {uids[key] for key in now.placed}
+    return replace(snapshot, nominations=(*own, *(one for one in snapshot.nominations if one.pod_uid not in others)))
+
+
 def _waiting(snapshot: Snapshot, asked: Iterable[Pod], gone: Sequence[Pod], now: Solution, then: Solution) -> Solution:
-    """The solution `then`, when pods are gone: pods that have a place only then wait for it."""
+    """The solution `then`, when pods are gone: pods that have a place only then wait for it; others keep theirs."""
     virtual = {pod.key for pod in asked if pods.virtual(pod)}
     waiting = {key: node for key, node in then.placed.items() if key not in now.placed and key not in virtual}
     refused = {key: _refusal(snapshot, gone, node) for key, node in waiting.items()}
     return replace(
         then,
-        placed={key: now.placed.get(key, node) for key, node in then.placed.items() if key not in waiting},
+        placed={key: node for key, node in then.placed.items() if key not in waiting},
         unplaced={**then.unplaced, **refused},
         order=tuple(key for key in then.order if key not in waiting),
     )
@@ -89,7 +100,7 @@ def _after_binding(
     """
     names = {key: state.node.name for key, state in snapshot.state_nodes.items() if state.node is not None}
     homes = {pod.key: names[now.placed[pod.key]] for pod in asked if _binds(pod, now.placed, names)}
-    later = replace(snapshot, pods=bound_to(snapshot.pods, homes))
+    later = replace(_promised(snapshot, asked, now), pods=bound_to(snapshot.pods, homes))
     rest = [pod for pod in asked if pod.key not in homes]
     fresh = replace(survey(later), pools=ground.pools, problems=ground.problems)
     then = solved(later, rest, fresh, gone, improved=True)

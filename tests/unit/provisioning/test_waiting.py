@@ -70,6 +70,28 @@ def test_a_place_that_is_free_now_comes_first() -> None:
     assert (list(done.placed.values()), len(done.unplaced), len(done.new_nodes)) == (["node/m"], 1, 1)
 
 
+PORT = {"ports": [{"hostPort": 80}]}
+
+
+def test_a_pod_that_waits_waits_for_another_place_than_the_pods_that_are_placed_now() -> None:
+    """Without the terminating pod, `p-0` would be first on node `a` and leave node `b` to `p-1`."""
+    there = (w.node("a"), w.node("b"), ending(w.pod("old", node="a", **PORT), SOON))
+    done = solution(*there, w.replicas(2, "p", "3", **PORT))
+    assert done.placed == {"default/p-0": "node/b"}
+    assert {key: why.target for key, why in done.unplaced.items()} == {"default/p-1": "node/a"}
+
+
+def test_no_node_is_bought_where_a_pod_that_is_placed_now_keeps_its_pods_away() -> None:
+    """Without the terminating pod, `web` would be in zone z1, and `far` could be in zone z2."""
+    apart = w.between("podAntiAffinity", labels.ZONE)
+    tainted = w.node("b", "z2", taints=[{"key": "t", "effect": "NoSchedule"}])
+    there = (w.node("a"), tainted, ending(w.pod("old", node="a", **PORT), SOON))
+    web = w.pod("web", "3", labels=WEB, tolerations=[{"key": "t", "operator": "Exists"}], **PORT)
+    done = solution(*there, web, w.pod("far", affinity=apart, nodeSelector={labels.ZONE: "z2"}))
+    assert done.placed == {"default/web": "node/b"}
+    assert not done.new_nodes
+
+
 def test_the_successors_of_pods_that_keep_apart() -> None:
     """Of three replicas on three nodes two are deleted, and their successors come at once."""
     for left, nodes in ((LONG, 2), (SOON, 0)):
