@@ -102,7 +102,7 @@ def current(bond: Bond, domains: Set[str] = frozenset()) -> Bounds:
     if domains and not counts.keys() <= domains:
         domains = domains | {domain for domain, number in counts.items() if number}
     few = not domains or len(domains) < bond.min_domains
-    return bounds(bond, 0 if few else min([counts.get(domain, 0) for domain in domains]))
+    return bounds(bond, 0 if few else min([bond.group.least(domain) for domain in domains]))
 
 
 def measured(bond: Bond, makeable: Mapping[str, Set[str]]) -> frozenset[str]:

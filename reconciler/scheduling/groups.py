@@ -18,11 +18,9 @@ from reconciler.model.objects import LabelSelector, Namespace, Node, Pod, PodAff
 from reconciler.model.selectors import Selector, selector_of
 from reconciler.scheduling.daemons import Daemon
 from reconciler.scheduling.requirements_of import (
-    NodeTerms,
-    accepted,
     accepted_by_node,
     asks_for_nodes,
-    node_terms,
+    node_demands,
     tolerates_all,
 )
 
@@ -39,7 +37,8 @@ class Group:
     New nodes carry pods of DaemonSets: `daemons` are those that the selector matches, `owner_daemons` those with the
     anti-affinity. `on_new_hosts` of the former are on each new node at least, and on each host there is; `arriving` are
     those of planned nodes, by domain of a spread; `reached` are domains that get such a node after
-    pods which the spread binds have been placed (`binds`).
+    pods which the spread binds have been placed (`binds`). `unsure` are those of `counts` on planned nodes that the
+    spread may not count: the instance types and offerings that are still open differ in that.
     """
 
     kind: str
@@ -61,7 +60,8 @@ class Group:
     reached: set[str] = field(default_factory=set)
     binds: bool = False
     fresh: int = 0
-    node_terms: NodeTerms | None = None
+    unsure: dict[str, int] = field(default_factory=dict)
+    asked: tuple[Requirements, ...] | None = None
     at_first: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
 
     def selects(self, namespace: str, pod_labels: Mapping[str, str]) -> bool:
@@ -77,21 +77,35 @@ class Group:
             return False
         return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
 
-    def admits_plan(self, planned: Requirements, taints: Sequence[Taint]) -> bool:
-        """The same of a node that is only planned, apart from `keys`: labels of its instance may still be open."""
-        if self.filter_pod is None:
-            return True
-        if self.honors_taints and not withstands(self.filter_pod, taints):
-            return False
-        if not self.honors_affinity or not asks_for_nodes(self.filter_pod):
-            return True
-        if self.node_terms is None:
-            self.node_terms = node_terms(self.filter_pod)
-        return accepted(self.node_terms, planned, labels.WELL_KNOWN)
+    def withstands(self, taints: Sequence[Taint]) -> bool:
+        """Whether pods count on a node with these taints, whatever its labels (spread only)."""
+        return self.filter_pod is None or not self.honors_taints or withstands(self.filter_pod, taints)
+
+    def demands(self) -> tuple[Requirements, ...] | None:
+        """The labels of the nodes whose pods count (spread only), one for each term; None: any labels."""
+        if self.filter_pod is None or not self.honors_affinity or not asks_for_nodes(self.filter_pod):
+            return None
+        if self.asked is None:
+            self.asked = node_demands(self.filter_pod)
+        return self.asked
 
     def count(self, domain: str, number: int) -> None:
         """So many more pods that the selector matches are in the domain."""
         self.counts[domain] = self.counts.get(domain, 0) + number
+
+    def doubt(self, domain: str, number: int) -> None:
+        """So many of the pods in the domain may not count."""
+        self.unsure[domain] = self.unsure.get(domain, 0) + number
+
+    def least(self, domain: str) -> int:
+        """The pods that are in the domain at least.
+
+        Where only nodes that may not count make it a domain, it is one with a pod of theirs, or none.
+        """
+        number, unsure = self.counts.get(domain, 0), self.unsure.get(domain, 0)
+        if number > unsure or not unsure:
+            return number - unsure
+        return int(domain not in self.brought and domain not in self.standing())
 
     def own(self, domain: str, number: int) -> None:
         """So many more pods with the anti-affinity are in the domain."""

@@ -85,7 +85,6 @@ class Opening:
     """The pods that are to go on new nodes; none while `shut`, when only the domains of possible nodes are asked for.
 
     `caps` limits how many an item may have (learned from a failed packing).
-
     `wished`: the domains that a class gets as long as it may, best first, by its number.
     """
 
@@ -309,6 +308,8 @@ class Opening:
         way.spent.amount += way.cost * number
         for group, domain in route.counts:
             group.count(domain, number)
+        for group, domain in route.unsure:
+            group.doubt(domain, number)
         for group, domain in route.owners:
             group.own(domain, number)
         for group in route.fresh:

@@ -15,7 +15,7 @@ from reconciler.scheduling import admits
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
 from reconciler.scheduling.groups import Bond, Group
-from reconciler.scheduling.routes import counts_plan
+from reconciler.scheduling.planned_counting import counted_domains, counting
 
 Brought = Callable[[Group], frozenset[str]]
 #: Stands for the hostname of a planned node.
@@ -32,12 +32,10 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
 
     def brought(group: Group) -> frozenset[str]:
         if group not in found:
-            counted = [node for node in nodes if counts_plan(group, node[0], node[0].requirements & node[1], node[1])]
             if group.key == labels.HOSTNAME:
-                found[group] = _HOST if counted else frozenset()
+                found[group] = _HOST if any(counting(group, *node).nodes for node in nodes) else frozenset()
             else:
-                domains = (template.open_domains(group.key, served) for template, served in counted)
-                found[group] = frozenset(domain for some in domains for domain in some)
+                found[group] = frozenset[str]().union(*(counted_domains(group, *node) for node in nodes))
         return found[group]
 
     spread = [(cls, bond) for cls in classes if cls.domains for bond in _hard(cls)]
@@ -45,8 +43,8 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
-    counting = {group for cls, _ in spread for group in cls.daemon_spreads}
-    other = [group for group in counting if _arrive(group, packed)]
+    over_daemons = {group for cls, _ in spread for group in cls.daemon_spreads}
+    other = [group for group in over_daemons if _arrive(group, packed)]
     return bool(new or other)
 
 
@@ -55,8 +53,7 @@ def _arrive(group: Group, packed: Sequence[Packed]) -> bool:
     found = Counter[str]()
     for node in packed:
         domains = node.template.open_domains(group.key, node.requirements)
-        planned = node.template.requirements & node.requirements
-        if len(domains) == 1 and counts_plan(group, node.template, planned, node.requirements):
+        if len(domains) == 1 and counting(group, node.template, node.requirements).nodes:
             found[domains[0]] += sum(bool(node.template.carrying(d, node.types).all()) for d in group.daemons)
     differs = +found != +Counter(group.arriving)
     group.arriving = dict(found)

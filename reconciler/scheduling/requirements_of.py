@@ -127,6 +127,17 @@ def accepted(asked: NodeTerms, node_labels: Requirements, undefined_ok: frozense
     return asked.terms is None or any(node_labels.compatible(term, undefined_ok) for term in asked.terms)
 
 
+def node_demands(pod: Pod) -> tuple[Requirements, ...]:
+    """The labels of the nodes that accept the pod: its node selector with each required term of its node affinity.
+
+    Raises ValueError on a malformed term.
+    """
+    asked = node_terms(pod)
+    if asked.terms is None:
+        return (asked.selector,)
+    return tuple(asked.selector & term for term in asked.terms if asked.selector.conflict(term) is None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Wishes:
     """What a pod still insists on while it comes down the ladder; lists are in the order in which they are given up."""

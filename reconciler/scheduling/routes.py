@@ -21,6 +21,7 @@ from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import Pins
 from reconciler.scheduling.daemon_company import BesideDaemons, beside_daemons, suited
 from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
+from reconciler.scheduling.planned_counting import counting
 from reconciler.scheduling.template import Template
 
 #: The most combinations of domains that are all listed, and the most steps of a choice key by key.
@@ -38,8 +39,8 @@ class Route:
 
     `served` are the pool's requirements narrowed to all of it, `hosts` the constraints over hostnames. `gates` are
     constraints with the domain they would get a pod in; the pod is counted in `counts`, `owners` and as `fresh` (on a
-    host that has no name yet). `unpinned` are topology keys without a pin, `arrivals` the pods of DaemonSets that a
-    node adds to the domains of spreads.
+    host that has no name yet); spreads of `counts` that may not count the node are `unsure`. `unpinned` are topology
+    keys without a pin, `arrivals` the pods of DaemonSets that a node adds to the domains of spreads.
     """
 
     template: Template
@@ -51,6 +52,7 @@ class Route:
     gates: tuple[tuple[Bond, str], ...]
     shunned: tuple[tuple[Group, str], ...]
     counts: tuple[tuple[Group, str], ...]
+    unsure: tuple[tuple[Group, str], ...]
     owners: tuple[tuple[Group, str], ...]
     fresh: tuple[Group, ...]
     unpinned: tuple[str, ...]
@@ -235,7 +237,7 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
     cls, rung, template = wide.cls, wide.rung, wide.template
     wanted = rung.demand.requirements & cls.volumes[wide.alternative] & pin_requirements(pins) & suits
     at = dict(pins)
-    planned = template.requirements & wanted
+    counts = [(group, counting(group, template, served)) for group in cls.counted if group.key in at]
     return Route(
         template,
         wide.alternative,
@@ -245,11 +247,8 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
         beside.hosts,
         tuple((bond, at[bond.key]) for bond in rung.bonds if bond.key in at and bond not in beside.served),
         tuple((g, at[g.key]) for g in cls.counted if g.kind == ANTI and g.key in at),
-        tuple(
-            (g, at[g.key])
-            for g in cls.counted
-            if g.key in at and (g.kind != SPREAD or counts_plan(g, template, planned, served))
-        ),
+        tuple((group, at[group.key]) for group, found in counts if found.nodes),
+        tuple((group, at[group.key]) for group, found in counts if not found.certain),
         tuple((b.group, at[b.key]) for b in rung.bonds if b.group.kind == ANTI and b.required and b.key in at),
         tuple(g for g in cls.counted if g.key == labels.HOSTNAME),
         wide.unpinned,
@@ -261,12 +260,6 @@ def _route(wide: Wide, served: Requirements, pins: Pins, beside: BesideDaemons, 
 
 def arriving(group: Group, template: Template, served: Requirements) -> int:
     """The pods of DaemonSets on a planned node that a spread counts."""
-    if not counts_plan(group, template, template.requirements & served, served):
+    if not counting(group, template, served).nodes:
         return 0
     return sum(template.carries(daemon, served)[1] for daemon in group.daemons)
-
-
-def counts_plan(group: Group, template: Template, planned: Requirements, served: Requirements) -> bool:
-    """Whether a spread counts pods on a node that is only planned, with these labels."""
-    known = all(template.open_domains(key, served) for key in group.keys)
-    return known and group.admits_plan(planned, template.taints)
