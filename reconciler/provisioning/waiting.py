@@ -108,9 +108,22 @@ def _after_binding(
     return replace(
         found,
         placed=dict(sorted({**found.placed, **{key: now.placed[key] for key in homes}}.items())),
-        order=(*(key for key in now.order if key in homes), *found.order),
+        order=_merged(now.order, homes, found.order),
         zones=now.zones,
     )
+
+
+def _merged(order: Sequence[str], homes: Mapping[str, str], rest: Sequence[str]) -> tuple[str, ...]:
+    """The rest of the pods in their order, with those that have homes between them as in the other order."""
+    merged, done = list[str](), 0
+    places = {key: place for place, key in enumerate(rest, 1)}
+    for key in order:
+        if key in homes:
+            merged.append(key)
+        elif places.get(key, 0) > done:
+            merged += rest[done : places[key]]
+            done = places[key]
+    return (*merged, *rest[done:])
 
 
 def _binds(pod: Pod, placed: Mapping[str, str], names: Mapping[str, str]) -> bool:

@@ -9,17 +9,48 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from api import labels
+from api.requirements import Requirements
 from reconciler.scheduling import admits
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.closing import Packed
-from reconciler.scheduling.groups import Bond, Group
+from reconciler.scheduling.groups import SPREAD, Bond, Group
 from reconciler.scheduling.planned_counting import counted_domains, counting
+from reconciler.scheduling.template import Template
 
 Brought = Callable[[Group], frozenset[str]]
 #: Stands for the hostname of a planned node.
 _HOST = frozenset(("",))
+#: Stands for hosts that are not there yet.
+_NEW_HOST: Final = "\0new"
+
+
+def foresee(groups: Iterable[Group], classes: Sequence[PodClass], templates: Sequence[Template]) -> None:
+    """Count pods of DaemonSets on the nodes that can be made for the pods of each spread over hostnames."""
+    for group in groups:
+        if group.kind == SPREAD and group.key == labels.HOSTNAME and group.daemons:
+            usable = [one for one in templates if any(_usable(one, cls, group) for cls in classes)]
+            _expect(group, min((_daemons(group, one, one.requirements) for one in usable), default=0))
+
+
+def _usable(template: Template, cls: PodClass, group: Group) -> bool:
+    """Whether the NodePool can make nodes for the pods of a class that the spread binds."""
+    binding = (rung.demand for rung in cls.rungs if any(bond.group is group for bond in rung.spreads))
+    return any(one.tolerates(template.taints) and template.serve(one.requirements) is not None for one in binding)
+
+
+def _daemons(group: Group, template: Template, served: Requirements) -> int:
+    return sum(template.carries(daemon, served)[1] for daemon in group.daemons)
+
+
+def _expect(group: Group, new: int) -> None:
+    """So many pods of DaemonSets are on each new host."""
+    there = (group.counts.get(host, 0) for host in group.standing())
+    group.on_new_hosts = min([new, *there])
+    if group.on_new_hosts:
+        group.counts[_NEW_HOST] = new
 
 
 def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
@@ -43,9 +74,22 @@ def overlooked(classes: Iterable[PodClass], packed: Sequence[Packed]) -> bool:
     new = [group for group in broken if not brought(group) <= group.brought]
     for group in new:
         group.brought |= brought(group)
+    emptier = [group for group in broken if group.key == labels.HOSTNAME and _emptier(group, nodes)]
     over_daemons = {group for cls, _ in spread for group in cls.daemon_spreads}
     other = [group for group in over_daemons if _arrive(group, packed)]
-    return bool(new or other)
+    return bool(new or emptier or other)
+
+
+def _emptier(group: Group, nodes: Iterable[tuple[Template, Requirements]]) -> bool:
+    """Whether a planned node has fewer pods of DaemonSets than each new host was counted with. Count so many then."""
+    new = min((_daemons(group, *node) for node in nodes if counting(group, *node).nodes), default=group.on_new_hosts)
+    if new >= group.on_new_hosts:
+        return False
+    group.on_new_hosts = new
+    group.at_first[0].pop(_NEW_HOST)
+    if new:
+        group.at_first[0][_NEW_HOST] = new
+    return True
 
 
 def _arrive(group: Group, packed: Sequence[Packed]) -> bool:

@@ -26,6 +26,7 @@ from reconciler.scheduling.explain import Outcome, left_for_later, no_place, not
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.plan_order import after_company
 from reconciler.scheduling.planned import new_nodes
+from reconciler.scheduling.planned_domains import foresee
 from reconciler.scheduling.reservations import machines_left
 from reconciler.scheduling.scatter import Scattered
 from reconciler.scheduling.search import Search
@@ -105,7 +106,7 @@ def solve(
         work=work,
         turns=turns,
     )
-    topology.foresee(templates)
+    foresee(topology.groups.values(), classes, templates)
     waves = tuple([cls for cls in classes if virtual(cls.sample) is late] for late in (False, True))
     places, kept = places.kept_for(waiting, promises) if waiting else (places, {})
     waiting = [pod for pod in waiting if pod.key not in kept]

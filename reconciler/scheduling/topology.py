@@ -27,11 +27,8 @@ from reconciler.scheduling.label_table import LabelTable
 from reconciler.scheduling.requirements_of import Demand, required_terms, selects_nothing
 from reconciler.scheduling.tallies import MANY, Tallies, less
 from reconciler.scheduling.targets import Target
-from reconciler.scheduling.template import Template
 from reconciler.scheduling.work import Work
 
-#: Stands for hosts that are not there yet.
-NEW_HOST: Final = "\0new"
 #: Steps to read a term, and to count the pods of one that is new.
 _A_BOND: Final = 3
 _A_GROUP: Final = 10
@@ -87,18 +84,6 @@ class Topology:
             for domain, number in group.arriving.items():
                 group.count(domain, number)
         self._remembered = True
-
-    def foresee(self, templates: Sequence[Template]) -> None:
-        """Count pods of DaemonSets on the nodes that may be made, for spreads over hostnames."""
-        for group in self.groups.values():
-            if group.kind == SPREAD and group.key == labels.HOSTNAME and group.daemons:
-                new = min(
-                    (sum(one.carries(d, one.requirements)[1] for d in group.daemons) for one in templates), default=0
-                )
-                there = (group.counts.get(host, 0) for host in group.standing())
-                group.on_new_hosts = min([new, *there])
-                if group.on_new_hosts:
-                    group.counts[NEW_HOST] = new
 
     # --- terms to groups ----------------------------------------------------------------------------------------
     def bonds(self, pod: Pod, demand: Demand) -> tuple[Bond, ...]:

@@ -139,3 +139,29 @@ def test_a_pod_on_a_node_that_is_there_reckons_with_the_daemon_pods_of_later_nod
     assert w.solved(pool_of_two, *world, pods).placed["default/web-0"] == "node/a"
     taken = w.pod("taken", "500m", node="a")
     assert w.solved(pool_of_two, *world, taken, pods, other).placed["default/web-0"] == "node/b"
+
+
+# --- hosts of several NodePools -------------------------------------------------------------------------------------
+def _two_pools(*objects: Any) -> Any:
+    """A DaemonSet runs on nodes of one of two NodePools, and on the node `n`, which has one pod of `web`."""
+    tainted = w.pool("tainted", taints=[{"key": "team", "value": "red", "effect": "NoSchedule"}])
+    hosts = [w.spread(labels.HOSTNAME, 2, **SELECTOR)]
+    there = (w.node("n"), w.pod("old", node="n", labels=ALL), w.pod("web", labels=ALL, topologySpreadConstraints=hosts))
+    world = w.world(w.pool(), tainted, w.daemon_set("agent", labels=AGENT), *there, *objects)
+    pods = list(world.pods.pending.values())
+    found = solve(world, pods)
+    assert violations(world, pods, found) == []
+    return found
+
+
+def test_a_host_spread_expects_no_nodes_of_a_node_pool_that_its_pods_cannot_use() -> None:
+    assert _two_pools().placed == {"default/web": "node/n"}
+
+
+def test_a_host_spread_counts_the_nodes_of_other_node_pools_that_other_pods_get() -> None:
+    red = w.pod(
+        "red", "3", tolerations=[{"key": "team", "operator": "Exists"}], nodeSelector={labels.NODEPOOL: "tainted"}
+    )
+    found = _two_pools(red)
+    assert not found.placed
+    assert sorted(key for node in found.new_nodes for key in node.pods) == ["default/red", "default/web"]
