@@ -58,7 +58,7 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
         return Comparison(world, ours, tuple(Difference(FAILED, "", "", "", text) for text in ours.failures))
     there = with_planned(world, ours)
     before, wrong = _placements(there, ours, oracle)
-    found = tuple(_left_out(world, ours)) or wrong or _missed(there, ours, before, oracle)
+    found = tuple(_left_out(world, ours)) or wrong or missed(world, ours, oracle)
     later = frozenset(one.pod for one in found if one.message == NEW_NODE and _later(there, ours, before, one, oracle))
     soon = _soon(there, ours, oracle) if found else None
     nominated = {key_of(pod) for pod in pending(world) if pod["status"].get("nominatedNodeName")}
@@ -108,9 +108,13 @@ def _moved(order: list[str], pod: str, at: int) -> list[str]:
     return [*others[:at], pod, *others[at:]]
 
 
-def with_planned(world: Json, ours: Ours) -> Json:
-    """The world with the planned nodes, and with the daemon pods that are still missing on any node."""
-    nodes = [*world["nodes"], *planned_nodes(ours)]
+def with_planned(world: Json, ours: Ours, launch: int = 0) -> Json:
+    """The world with the planned nodes, and with the daemon pods that are still missing on any node.
+
+    Args:
+        launch: the number of the choice among the types and offerings that the plan leaves open.
+    """
+    nodes = [*world["nodes"], *planned_nodes(ours, launch)]
     there = {key_of(pod) for pod in world["pods"]}
     daemons = [
         daemon_pod(one, node["metadata"]["name"], settled=False) for node in nodes for one in world["daemonSets"]
@@ -179,6 +183,22 @@ def _missed(world: Json, ours: Ours, before: Mapping[str, str], oracle: Oracle) 
         fits = [one for one in found.verdicts if one.fits and one.node in existing]
         differences += [Difference(MISSED, one.pod, one.node, "", {**refused, **new}[one.pod]) for one in fits]
     return tuple(differences)
+
+
+#: So many choices of types and offerings are tried where a pod fits on an existing node.
+_LAUNCHES: Final = 8
+
+
+def missed(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...]:
+    """Direction b: the pods that fit whichever of the open types and offerings the planned nodes get."""
+    found: tuple[Difference, ...] | None = None
+    for launch in range(_LAUNCHES):
+        there = with_planned(world, ours, launch)
+        now = _missed(there, ours, _placements(there, ours, oracle)[0], oracle)
+        found = now if found is None else tuple(one for one in found if one in now)
+        if not found:
+            break
+    return found or ()
 
 
 def _planned_names(ours: Ours) -> list[str]:

@@ -87,11 +87,17 @@ def new_name(number: int) -> str:
     return f"planned-{number:02}"
 
 
-def planned_nodes(ours: Ours) -> Iterator[Json]:
-    """Each planned node as the plan promises it: one of its types and offerings, the labels and taints of its claim."""
+def planned_nodes(ours: Ours, launch: int = 0) -> Iterator[Json]:
+    """Each planned node as the plan promises it: one of its types and offerings, the labels and taints of its claim.
+
+    Args:
+        launch: the number of the choice among types and offerings.
+    """
     for number, new in enumerate(ours.solution.new_nodes):
         claim = to_claim(ours.snapshot, new, salt=str(number))
-        chosen = _launched(claim, ours.snapshot.catalogues["default"], Random(f"launch {number} {claim.name}"))
+        chosen = _launched(
+            claim, ours.snapshot.catalogues["default"], Random(f"launch {launch or ''}{number} {claim.name}")
+        )
         name = new_name(number)
         own = {**chosen.metadata.labels, labels.HOSTNAME: name, labels.REGISTERED: "true", labels.INITIALIZED: "true"}
         amounts: dict[str, Any] = {
