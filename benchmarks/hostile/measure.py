@@ -94,6 +94,7 @@ def measured(shape: str, number: int) -> Measured:
             interruptions=(WARNING,) if passes % 2 else (),
             batch=Batch(now - timedelta(seconds=20), now - timedelta(seconds=20)),
             left_over=plan.left_over,
+            had_turn=plan.had_turn,
             candidates_left_over=plan.candidates_left_over,
             nominations=plan.nominations,
             fresh_at=dict.fromkeys(Source, now),

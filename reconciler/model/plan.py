@@ -317,8 +317,10 @@ class Plan:
     buffer_pods: Mapping[str, int] = field(default_factory=dict)
     #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
     unread_since: Mapping[str, datetime] = field(default_factory=dict)
-    #: The UIDs of the pods for which the pass had no work left.
+    #: The UIDs of the pods that wait for their first turn, because the pass had no work left for them; and of those
+    #: that were refused for another reason while others wait.
     left_over: frozenset[str] = frozenset()
+    had_turn: frozenset[str] = frozenset()
     #: The candidates for disruption for which the pass had no work left: the method, and the key of `state_nodes`.
     candidates_left_over: frozenset[tuple[str, str]] = frozenset()
     #: Numbers for metrics, by Prometheus name and label pairs.
@@ -348,7 +350,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
     nominations: list[Nomination] = []
     buffer_pods: dict[str, int] = {}
     unread_since: dict[str, datetime] = {}
-    left_over: frozenset[str] = frozenset()
+    left_over, had_turn = frozenset[str](), frozenset[str]()
     candidates_left_over: frozenset[tuple[str, str]] = frozenset()
     gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
     measured: list[Measured] = []
@@ -362,6 +364,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         if plan.buffer_pods:
             buffer_pods.update(plan.buffer_pods)
         left_over |= plan.left_over
+        had_turn |= plan.had_turn
         candidates_left_over |= plan.candidates_left_over
         if plan.unread_since:
             unread_since.update(plan.unread_since)
@@ -385,6 +388,7 @@ def joined(plans: Iterable[Plan]) -> Plan:
         buffer_pods=buffer_pods,
         unread_since=unread_since,
         left_over=left_over,
+        had_turn=had_turn,
         candidates_left_over=candidates_left_over,
         gauges=gauges,
         accounts=accounts,

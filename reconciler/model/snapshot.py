@@ -249,8 +249,10 @@ class Snapshot:
     buffer_pods: Mapping[str, int] = field(default_factory=dict, metadata=COMPARED)
     #: By key of `state_nodes`: when the passes began to find that a node cannot be read because of a bug.
     unread_since: Mapping[str, datetime] = field(default_factory=dict, metadata=COMPARED)
-    #: The UIDs of the pods for which the latest provisioning pass had no work left.
+    #: The UIDs of the pods for which the latest provisioning passes had no work left, and of those that these passes
+    #: refused for another reason.
     left_over: frozenset[str] = field(default=frozenset(), metadata=NOT_FOR_STEPS)
+    had_turn: frozenset[str] = field(default=frozenset(), metadata=NOT_FOR_STEPS)
     #: The candidates for disruption for which the latest plan had no work left: the method, and the key of
     #: `state_nodes`.
     candidates_left_over: frozenset[tuple[str, str]] = field(default=frozenset(), metadata=NOT_FOR_STEPS)

@@ -160,6 +160,7 @@ def _plan(
         *unread_refusals(snapshot, solution),
     )
     subjects = {refusal.subject for refusal in said}
+    left_over, had_turn = _turns(snapshot, unplaced)
     return Plan(
         actions=creations,
         refusals=(*said, *(refusal for refusal in boundary.refusals if refusal.subject not in subjects)),
@@ -170,14 +171,25 @@ def _plan(
         gauges=gauges,
         purchase=solution.purchase,
         unread_since=unread_since(snapshot, solution),
-        left_over=_left_over(snapshot, unplaced),
+        left_over=left_over,
+        had_turn=had_turn,
     )
 
 
-def _left_over(snapshot: Snapshot, unplaced: Mapping[str, PodRefusal]) -> frozenset[str]:
-    """The UIDs of the pods for which this pass had no work left."""
-    keys = (key for key, why in unplaced.items() if why.code == WORK_BUDGET)
-    return frozenset(snapshot.pods[key].metadata.uid for key in keys if key in snapshot.pods.by_key)
+def _turns(snapshot: Snapshot, unplaced: Mapping[str, PodRefusal]) -> tuple[frozenset[str], frozenset[str]]:
+    """The UIDs of the pods that wait for their first turn, and of those that had one meanwhile and were refused.
+
+    When none waits, each has had its turn. Then the pods without a place are tried again with the next batch, not at
+    once: refused pods keep no core busy.
+    """
+    if all(why.code != WORK_BUDGET for why in unplaced.values()):
+        return frozenset(), frozenset()
+    known = {key: why for key, why in unplaced.items() if key in snapshot.pods.by_key}
+    uids = {key: snapshot.pods[key].metadata.uid for key in known}
+    refused = frozenset(uids[key] for key, why in known.items() if why.code != WORK_BUDGET)
+    had_turn = refused | snapshot.had_turn.intersection(uids.values())
+    left_over = frozenset(uids.values()) - had_turn
+    return left_over, had_turn if left_over else frozenset()
 
 
 def _gauges(solution: Solution, boundary: Boundary) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

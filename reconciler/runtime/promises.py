@@ -50,6 +50,7 @@ class Promises:
             "buffer_pods": self.latest.buffer_pods,
             "unread_since": self.latest.unread_since,
             "left_over": self.latest.left_over,
+            "had_turn": self.latest.had_turn,
             "candidates_left_over": self.candidates_left_over,
             "dropped_fields": frozenset(self._dropped),
         }

@@ -19,6 +19,7 @@ from reconciler.scheduling.classes import PodClass, Rung
 from reconciler.scheduling.courses import Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.groups import Bond, Group
+from reconciler.scheduling.packing_work import Packing
 from reconciler.scheduling.routes import Next, Route, Wide, routes
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
@@ -27,8 +28,6 @@ from reconciler.scheduling.work import Work
 #: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
 #: few pods share a node, many leave no domain empty that others must use.
 _TURN = 1_000_000
-#: Steps to pack pods that share constraints with others, and pods that do not: these are held against all others.
-_AN_ITEM, _A_LANE = 4, 50
 #: What classes that differ in their size only have in common: a rung, who counts them, what their volumes demand.
 _Constraints = tuple[Rung, tuple[Group, ...], tuple[Requirements, ...]]
 #: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
@@ -108,8 +107,7 @@ class Opening:
         self._measured: set[tuple[int, int]] = set()
         self._spent: defaultdict[Pins, _Spent] = defaultdict(_Spent)
         self._looking = 1
-        self._lanes: set[Requirements] = set()
-        self._used: set[Route] = set()
+        self._packing = Packing(self.work)
         self._alike: dict[_Constraints, list[Ints]] = {}
 
     def expect(self, classes: Iterable[PodClass], needs: Mapping[int, Ints], looking: int) -> None:
@@ -289,11 +287,8 @@ class Opening:
             return
         item = self.items.get(way.key)
         if item is None:
-            route, lanes = way.route, len(self._lanes)
-            if route not in self._used:  # requirements take longer to hash
-                self._used.add(route)
-                self._lanes.add(route.requirements)
-            self.work.total += _A_LANE + len(self._lanes) * 2 // 3 if len(self._lanes) > lanes else _AN_ITEM
+            route = way.route
+            self._packing.add(route)
             item = Item(way.key, cls, rung, route.requirements, route.pins, need, route.unpinned)
             self.items[way.key] = item
         item.pods.extend(pods)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from api import labels
-from api.requirements import DOES_NOT_EXIST, EMPTY, IN, NOT_IN, Requirement, Requirements, requirement
+from api.requirements import DOES_NOT_EXIST, EMPTY, EXISTS, IN, NOT_IN, Requirement, Requirements, requirement
 from api.resources import Resources
 from api.v1.meta import Taint
 from reconciler.model.boundaries import broken
@@ -27,6 +27,8 @@ from reconciler.model.objects import (
 )
 
 _SOFT = Toleration(operator="Exists", effect="PreferNoSchedule")
+#: Operators of which every expression is well-formed.
+_WITHOUT_BOUND = frozenset({IN, NOT_IN, EXISTS, DOES_NOT_EXIST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,9 @@ def _first_requirements(pod: Pod) -> Requirements:
     wishes = _wishes(pod, required.terms, respect_preferences=True, soft_taints=False)
     first = required.rung(wishes).requirements
     for term in (*wishes.terms[1:], *(preferred.preference for preferred in wishes.preferred[1:])):
-        _rows(term)
+        for e in term.match_expressions:
+            if e.operator not in _WITHOUT_BOUND:  # all others are well-formed, and a pod may have very many
+                requirement(e.key, e.operator, e.values)
     return first
 
 
@@ -294,7 +298,6 @@ def _problems(pod: Pod) -> Iterator[str]:
     for term in required_terms(pod):
         if term.match_fields:
             yield "node affinity by fields is not supported"
-        term_requirements(term)
         keys |= {e.key for e in term.match_expressions}
         for e in term.match_expressions:
             if e.operator == IN and not e.values:

@@ -93,7 +93,11 @@ def solve(
         work,
     )
     promises = {n.pod_uid: n.target for n in snapshot.nominations if not n.over}
-    turns = Turns(snapshot.left_over if first is None else first, partial(places.settled, promises))
+    turns = Turns(
+        snapshot.left_over if first is None else first,
+        partial(places.settled, promises),
+        snapshot.had_turn if first is None else frozenset(),
+    )
     classes, malformed, waiting = classes_of(
         found,
         volumes=volumes,

@@ -31,7 +31,7 @@ _MANY = 1 << 20
 #: To work out what is left of the types under some requirements takes so many steps.
 _SHAPE: Final = 20
 #: So many keys and values of requirements are joined in one step.
-_VALUES_A_STEP: Final = 16
+VALUES_A_STEP: Final = 16
 #: What is worked out about requirements is remembered within this: shapes by their size, in bytes (those of a type and
 #: a column), joint requirements by their number.
 _SHAPES_BYTES: Final = 64 << 20
@@ -223,7 +223,7 @@ class Template:
         """Both requirements together; None when they exclude each other or leave no offering."""
         key = (one, other)
         if key not in self._joined:
-            self.work.charge(1 + (one.size + other.size) // _VALUES_A_STEP)
+            self.work.charge(1 + (one.size + other.size) // VALUES_A_STEP)
             if len(self._joined) >= _MOST_JOINED:
                 self._joined.clear()
             both = one & other if one.conflict(other) is None else None

@@ -27,7 +27,8 @@ class Work:
     limit of all rounds together.
 
     `total` are the steps so far, `end` is the total up to which the round may take on classes. A step is about 5 µs on
-    a machine of 2024. `earlier` are the steps before the latest `restart`.
+    a machine of 2024. `earlier` are the steps before the latest `restart`. `ahead` are the steps to pack the classes
+    that the round has taken on, as far as they are known in advance.
     """
 
     limit: int = _NO_END
@@ -35,6 +36,7 @@ class Work:
     most: int = _NO_END
     total: int = 0
     earlier: int = 0
+    ahead: int = 0
     end: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +48,16 @@ class Work:
 
     def begin(self) -> None:
         """A round begins."""
-        self.end = min(self.total + self.limit, self.most)
+        self.end, self.ahead = min(self.total + self.limit, self.most), 0
+
+    def foresee(self, steps: int) -> None:
+        """Packing takes so many further steps; when these are too many, the round takes on no further class.
+
+        Packing may take twice as many as classes, for most of its work depends on how many classes there are together.
+        """
+        self.ahead += steps
+        if self.ahead > 2 * self.limit or self.total + self.ahead > self.most:
+            self.end = min(self.end, self.total - 1)
 
     def restart(self) -> None:
         """Begin again from 0, with the steps that are left of `most`."""
@@ -69,21 +80,22 @@ class Work:
 
     @property
     def over(self) -> bool:
-        """Whether no further round may begin."""
-        return self.total > min(2 * self.limit + self.luxury, self.most)
+        """Whether no further round may begin, and packing leaves out whatever takes long."""
+        return self.total > min(self.limit + max(self.limit, self.luxury), self.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The order of pods where not all can have a place: UIDs of those that the latest pass has `left_over`, and whether
-    a pod has a place already (`settled`)."""
+    """The order of pods where not all can have a place: UIDs of those that the latest pass has `left_over`, whether
+    a pod has a place already (`settled`), and UIDs of those that were refused while others waited (`had_turn`)."""
 
     left_over: Set[str] = frozenset()
     settled: Callable[[Pod], bool] = lambda pod: False
+    had_turn: Set[str] = frozenset()
 
     def fairly(self, entries: Sequence[T], members: Callable[[T], Sequence[Pod]]) -> list[T]:
         """By priority; of one priority the namespaces in turn; of a namespace, and of a turn, those that were left over
-        first, and those that have a place last.
+        first, those that have a place after others, and those that had their turn last.
 
         Pods of several namespaces have the turn of the namespace with the fewest entries.
 
@@ -101,8 +113,12 @@ class Turns:
         return [entries[i] for *_, i in sorted(turns)]
 
     def _rank(self, pods: Sequence[Pod], namespace: str) -> tuple[int, str, int]:
-        waits = any(pod.metadata.uid in self.left_over for pod in pods)
-        place = -1 if waits else int(all(map(self.settled, pods)))
+        if any(pod.metadata.uid in self.left_over for pod in pods):
+            place = -1
+        elif all(pod.metadata.uid in self.had_turn for pod in pods):
+            place = 2
+        else:
+            place = int(all(map(self.settled, pods)))
         return -pods[0].spec.priority, namespace, place
 
 

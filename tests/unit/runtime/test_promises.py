@@ -42,3 +42,11 @@ def test_promises_outlive_their_time_by_a_late_pass_and_no_more() -> None:
     known.planned(promises("a"), NOW)
     assert known.snapshot(UNTIL + PROMISES_KEPT - SECOND).nominations
     assert not known.snapshot(UNTIL + PROMISES_KEPT).nominations
+
+
+def test_the_turns_of_pods_are_kept_until_the_next_pass_over_pods() -> None:
+    known = state()
+    known.planned(Plan(provisioned=True, left_over=frozenset({"a"}), had_turn=frozenset({"b"})), NOW)
+    known.planned(Plan(), NOW)
+    found = known.snapshot(NOW)
+    assert (found.left_over, found.had_turn) == (frozenset({"a"}), frozenset({"b"}))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from api.requirements import requirement
 from reconciler.model.objects import Pod
 from reconciler.scheduling import requirements_of
 from reconciler.scheduling.ports import HeldPorts, clash
@@ -99,3 +100,18 @@ def test_a_malformed_expression_is_found_on_any_rung(required: list[Any], prefer
         rows = [{"weight": 2, "preference": term}, {"weight": 1, "preference": other}]
         affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = rows
     assert "needs exactly one integer" in str(requirements_of.own_problem(w.pod("p", affinity=affinity)))
+
+
+def test_the_check_of_a_pod_reads_no_alternative_that_needs_no_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pass checks each pending pod, so it makes requirements of the first alternative only."""
+    made = 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal made
+        made += 1
+        return requirement(*given)
+
+    monkeypatch.setattr(requirements_of, "requirement", counted)
+    pod = w.pod("p", affinity=w.node_affinity(*([("example.com/x", "NotIn", [f"v{i}"])] for i in range(200))))
+    assert requirements_of.own_problem(pod) is None
+    assert made < 10

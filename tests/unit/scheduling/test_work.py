@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from api import labels
 from reconciler.model.objects import Pod
 from reconciler.model.plan import CreateNodeClaim, Nomination, Plan
 from reconciler.model.snapshot import Batch, Snapshot
@@ -153,6 +154,80 @@ def test_passes_follow_each_other_until_all_pods_have_a_node(monkeypatch: pytest
             break
     assert served == 60
     assert len(claims) < 30
+
+
+def _apart(number: int) -> list[Pod]:
+    """Each keeps away from all others, by a term of its own."""
+
+    def term(i: int) -> dict[str, Any]:
+        row = {"key": "app", "operator": "NotIn", "values": [f"other{i}"]}
+        return {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchExpressions": [row]}}
+
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    return [
+        w.pod(f"p{i}", labels={"app": f"a{i}"}, affinity={"podAntiAffinity": {required: [term(i)]}})
+        for i in range(number)
+    ]
+
+
+def _long(number: int) -> list[Pod]:
+    """Each keeps away from 100 values of its own."""
+    return [
+        w.pod(f"p{i}", affinity=w.node_affinity([("example.com/x", "NotIn", [f"{i}-{j}" for j in range(100)])]))
+        for i in range(number)
+    ]
+
+
+@pytest.mark.parametrize(("made", "number", "limit"), [(_apart, 300, 40_000), (_long, 360, 36_000)])
+def test_a_round_takes_on_no_more_classes_than_it_can_pack(
+    made: Callable[[int], list[Pod]], number: int, limit: int
+) -> None:
+    pods, work = made(number), Work(limit)
+    done = solve(w.world(w.pool(), pods), pods, work=work)
+    assert 0 < len(_left_over(done)) == len(done.unplaced)
+    assert done.new_nodes
+    assert work.whole < 5 * limit
+
+
+def test_foreseen_packing_closes_a_round_and_the_next_one_is_open() -> None:
+    work = Work(100)
+    work.begin()
+    work.foresee(200)
+    assert not work.spent
+    work.foresee(1)
+    assert work.spent
+    work.begin()
+    assert not work.spent
+
+
+def test_refused_pods_wait_until_each_other_pod_has_had_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No node can be made for any of them. When all have been refused once, no further pass follows at once."""
+    monkeypatch.setattr(boundary, "budget", lambda pods: 1000)
+    pods = [
+        w.pod(
+            f"p{i:02}",
+            affinity=w.node_affinity([("example.com/x", "NotIn", [f"v{i}"]), ("kubernetes.io/arch", "In", ["none"])]),
+        )
+        for i in range(60)
+    ]
+    plan, refused, passes = Plan(), set[str](), 0
+    while passes == 0 or plan.left_over:
+        world: Snapshot = w.world(w.pool(), pods)
+        facts = {"left_over": plan.left_over, "had_turn": plan.had_turn, "nominations": plan.nominations}
+        plan = provision(replace(world, batch=Batch(EARLIER, EARLIER), **facts))
+        now = {one.subject for one in plan.refusals if one.reason.code != WORK_BUDGET}
+        assert now - refused
+        assert plan.left_over.isdisjoint(plan.had_turn)
+        refused, passes = refused | now, passes + 1
+    assert len(refused) == 60
+    assert not plan.had_turn
+    assert passes > 2
+
+
+def test_pods_that_had_their_turn_come_after_new_ones() -> None:
+    pods = _of("a", 3)
+    turns = Turns(frozenset({"uid-a-p2"}), had_turn=frozenset({"uid-a-p0"}))
+    assert [pod.key for pod in turns.fairly(pods, lambda one: [one])] == ["a/p2", "a/p1", "a/p0"]
 
 
 def test_the_next_pass_follows_at_once() -> None:
