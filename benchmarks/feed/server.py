@@ -27,6 +27,7 @@ from benchmarks.feed.ec2 import Ec2Proxy
 from benchmarks.feed.stamping import World, fill
 from benchmarks.feed.store import Store, encode
 from reconciler.aws.cloud import AwsCloud
+from reconciler.aws.cluster_facts import ServerFacts
 from tests.cluster.moto_aws import MotoAws
 
 Json = dict[str, Any]
@@ -110,7 +111,7 @@ def main(given: Json) -> None:
             region=moto.region,
             session=moto.session(),
             endpoint_url=moto.endpoint_url,
-            kubernetes_version="1.36",
+            server=lambda: ServerFacts(kubernetes_version="1.36"),
         )
         settled = specimens.settle(aws, moto.role)
         store = Store()
