@@ -138,7 +138,8 @@ def _pools(turn: Turn, whole: View, each: View) -> Iterator[Plan]:
     yield mismatches.in_vain(found)
     for name in sorted(pools):
         own_hash = partial(turn.one, node_pools.HASHES, each, name)
-        step = partial(node_pools.reconcile, whole, pools[name], held[name], own_hash, found)
+        validation = partial(turn.one, node_pools.VALIDATIONS, each, name)
+        step = partial(node_pools.reconcile, whole, pools[name], held[name], own_hash, validation, found)
         yield guarded(f"nodepool/{name}", step)
 
 

@@ -1,6 +1,6 @@
 """A NodePool's own state: its hash for drift, whether it is valid and its class usable, and what it has.
 
-Validation is done once per generation. The hash protocol: when the way of hashing changes, the pool's claims are
+Validation is done when the pool changes. The hash protocol: when the way of hashing changes, the pool's claims are
 re-hashed first, so that nobody drifts because of it, and when that has come off the pool follows. Claims that drifted
 already keep their old hash.
 """
@@ -56,6 +56,8 @@ class Held:
     lately: tuple[NodeClaim, ...] = ()
 
 
+#: Of a condition: status, reason and message.
+Verdict = tuple[str, str, str]
 #: NodePool, resource (or `nodes`), and whether it is of nodes with a command.
 Part = tuple[str, str, bool]
 
@@ -125,7 +127,27 @@ def _hash(view: View, name: str) -> tuple[str, None]:
 HASHES: Step[View, str] = Step("pool hashes", "node_pools", _hash, speaks=lambda _: False)
 
 
-def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str], found: Found) -> Plan:
+def _validated(view: View, name: str) -> tuple[Verdict, None]:
+    manifest = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool", **encode(view.snapshot.node_pools[name])}
+    found = rules_nodepool.check(default(manifest))
+    problems = [p for p in found if p.severity == "error" and p.rule.startswith(_FATAL_RULES)]
+    if not problems:
+        return (TRUE, "ValidationSucceeded", ""), None
+    return (FALSE, "NodePoolValidationFailed", "; ".join(str(problem) for problem in problems)), None
+
+
+#: Whether the spec is valid. The status of the pool is no source: others may have write access to it.
+VALIDATIONS: Step[View, Verdict] = Step("pool validations", "node_pools", _validated, speaks=lambda _: False)
+
+
+def reconcile(
+    view: View,
+    pool: NodePool,
+    held: Held,
+    own_hash: Callable[[], str],
+    validation: Callable[[], Verdict],
+    found: Found,
+) -> Plan:
     """The pool's next write, and the re-hashing of its claims where the version of the hash is another."""
     if pool.metadata.unreadable:
         return unreadable(pool)
@@ -144,7 +166,7 @@ def reconcile(view: View, pool: NodePool, held: Held, own_hash: Callable[[], str
     shifts, events = shifted_zones.told(view, pool)
     records = mismatches.recorded(view, pool, found)
     noted = _annotated(pool, {} if rehashed else current, results, failed, shifts, annotation(records))
-    after = _with_status(view, noted, node_class, held, results, records)
+    after = _with_status(view, noted, node_class, validation(), held, results, records)
     own = act(*changed(pool, after, "UpdatePool", Reason("PoolStatus", f"node pool {pool.name}")))
     own_events = Plan(events=(*events, *mismatches.reported(pool)), gauges=mismatches.gauges(pool, records))
     return joined((*rehashed, own, own_events))
@@ -201,6 +223,7 @@ def _with_status(
     view: View,
     pool: NodePool,
     node_class: EC2NodeClass | None,
+    validation: Verdict,
     held: Held,
     results: registration_health.Results,
     records: Mismatches,
@@ -208,7 +231,7 @@ def _with_status(
     generation, now = pool.metadata.generation, view.now
     known = conditions.initial(pool.status.conditions, conditions.NODEPOOL_DEPENDENTS, pool.metadata.creation_timestamp)
     for type_, (status, reason, message) in (
-        ("ValidationSucceeded", _validation(pool)),
+        ("ValidationSucceeded", validation),
         ("NodeClassReady", _class_readiness(node_class)),
     ):
         known = conditions.put(known, type_, status, reason, generation=generation, now=now, message=message)
@@ -247,20 +270,7 @@ def _class_generation(pool: NodePool, node_class: EC2NodeClass | None) -> int:
     return node_class.metadata.generation if node_class is not None else pool.status.node_class_observed_generation
 
 
-def _validation(pool: NodePool) -> tuple[str, str, str]:
-    """(status, reason, message); what was found for this generation of the pool stays."""
-    known = conditions.get(pool.status.conditions, "ValidationSucceeded")
-    if known is not None and known.observed_generation == pool.metadata.generation and known.status != UNKNOWN:
-        return known.status, known.reason, known.message
-    manifest = {"apiVersion": f"{labels.GROUP}/v1", "kind": "NodePool", **encode(pool)}
-    found = rules_nodepool.check(default(manifest))
-    problems = [p for p in found if p.severity == "error" and p.rule.startswith(_FATAL_RULES)]
-    if not problems:
-        return TRUE, "ValidationSucceeded", ""
-    return FALSE, "NodePoolValidationFailed", "; ".join(str(problem) for problem in problems)
-
-
-def _class_readiness(node_class: EC2NodeClass | None) -> tuple[str, str, str]:
+def _class_readiness(node_class: EC2NodeClass | None) -> Verdict:
     if node_class is None:
         return FALSE, "NodeClassNotFound", "the node class does not exist"
     if node_class.metadata.deleting:

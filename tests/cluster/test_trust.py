@@ -152,6 +152,28 @@ def test_a_class_status_that_others_wrote_launches_nothing_of_theirs(kerf: Insta
     assert not any(STOLEN_PROFILE in str(call) for call in kerf.aws.calls("CreateLaunchTemplate"))
 
 
+def test_a_pool_status_that_others_wrote_breaks_no_limits_and_ends_no_node(kerf: Installation, fleet: Fleet) -> None:
+    """Kerf writes the status again by what it finds, and launches and keeps nodes as before."""
+    user = User(kerf, "pool-status-editor", "karpenter.sh", "nodepools/status", "patch", "get")
+    fleet.scale(2)
+    known, before, generation = fleet.uids(), _ids(kerf), fleet.pool()["metadata"]["generation"] + 1
+    kerf.kubectl("patch", "nodepool", fleet.name, "--type=merge", "-p", '{"spec": {"limits": {"nodes": "2"}}}')
+    theirs = {"status": "False", "reason": "Theirs", "message": "theirs", "observedGeneration": generation}
+    kinds = ("ValidationSucceeded", "NodeClassReady", "NodeRegistrationHealthy", "Ready")
+    rows = [{**theirs, "type": kind, "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in kinds]
+    lie = {"conditions": rows, "resources": {"cpu": "0", "nodes": "0"}, "nodes": 0}
+    for _ in range(5):
+        user.patches("nodepool", fleet.name, {"status": lie}, "--subresource=status")
+    kerf.wait(lambda: is_true(fleet.pool(), "Ready"), 60, "the pool is ready again")
+    assert fleet.pool()["status"]["nodes"] == 2
+    kerf.kubectl("scale", "deployment", fleet.name, "--replicas=4")
+    kerf.wait(lambda: _beyond_limits(kerf), 60, "limits hold")
+    assert (fleet.uids(), _ids(kerf)) == (known, before)
+    kerf.kubectl("patch", "nodepool", fleet.name, "--type=merge", "-p", '{"spec": {"limits": null}}')
+    fleet.scale(3)
+    assert known <= fleet.uids()
+
+
 # --- write NodePools, tags --------------------------------------------------------------------------------------
 def test_a_template_hands_no_instance_down(kerf: Installation, fleet: Fleet) -> None:
     user = User(kerf, "pool-editor", "karpenter.sh", "nodepools", "patch", "get")
@@ -229,6 +251,10 @@ def _own(fleet: Fleet) -> list[dict[str, Any]]:
     claims = [claim for claim in fleet.claims() if claim["metadata"]["name"].startswith(f"{fleet.name}-")]
     staying = [claim for claim in claims if "deletionTimestamp" not in claim["metadata"]]
     return sorted(staying, key=lambda claim: str(claim["metadata"]["name"]))
+
+
+def _beyond_limits(kerf: Installation) -> bool:
+    return any("node limits have been exhausted" in text for text in kerf.events("FailedScheduling"))
 
 
 def _ids(kerf: Installation) -> set[str]:

@@ -83,6 +83,22 @@ def test_a_repaired_pool_is_looked_at_again() -> None:
     assert pool_condition(world, "Ready") == ("True", "Ready")
 
 
+@pytest.mark.parametrize(("key", "planted", "found"), [(labels.ARCH, "False", "True"), ("not a key", "True", "False")])
+def test_a_verdict_that_others_wrote_is_replaced(key: str, planted: str, found: str) -> None:
+    """Whoever may write the status of a pool makes no valid pool invalid, and no invalid one valid."""
+    world = World(node_class(), node_pool(requirements=[{"key": key, "operator": "Exists"}]))
+    world.settle()
+    pool = world.get(kinds.NODE_POOL, "default")
+    rows = tuple(
+        replace(row, status=planted, reason="Theirs", observed_generation=pool.metadata.generation)
+        for row in pool.status.conditions
+    )
+    world.put(replace(pool, status=replace(pool.status, conditions=rows)))
+    world.settle()
+    assert pool_condition(world, "ValidationSucceeded")[0] == found
+    assert pool_condition(world, "Ready")[0] == found
+
+
 def test_a_pool_of_another_provider_is_left_alone() -> None:
     world = World(node_pool(nodeClassRef={"group": "example.com", "kind": "Other", "name": "x"}))
     assert world.decide() == Plan()
