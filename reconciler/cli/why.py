@@ -143,7 +143,8 @@ def _live(options: Options, kubeconfig: str, kube_context: str) -> Snapshot:
     spaces = {options.leader_election_namespace, options.system_namespace, "kerf"} - {""}
     places = {LeaseName(space, options.leader_election_name) for space in spaces} | {*USUAL, *options.karpenter_leases}
     found = looking.look(kube, cloud, options.settings, clock)
-    return replace(found, leading_since=looking.stored_since(kube, sorted(places)))
+    since = looking.stored_since(kube, sorted(places))
+    return replace(found, leading_since=None if since is None else min(since, found.now))
 
 
 def _of_files(paths: list[str], options: Options, *, told: bool) -> Snapshot:

@@ -67,7 +67,7 @@ class KarpenterLeases:
 
     @property
     def last_led(self) -> datetime:
-        """When a holder of the other leases renewed one last, as far as these have been read."""
+        """When a controller that has the right of way renewed its lease last, as far as the leases have been read."""
         return max((renewed for _, renewed in self._renewed.values()), default=ALWAYS)
 
     def step(self) -> None:
@@ -83,10 +83,12 @@ class KarpenterLeases:
             self._errors[lease] = ""
             self._read[lease] = began
             self._note_renewal(lease, found)
+        now = self._clock.now()  # the clock may have been set back since
+        self._renewed = {lease: (version, min(renewed, now)) for lease, (version, renewed) in self._renewed.items()}
 
     def _note_renewal(self, name: LeaseName, lease: Lease | None) -> None:
         """Remember when another's lease was renewed; a time that is ahead counts as when it was seen first."""
-        if name == self._own or lease is None or lease.renewed is None:
+        if name == self._own or lease is None or lease.renewed is None or not self._yields_to(name, lease.holder):
             return
         version, _ = self._renewed.get(name, ("", ALWAYS))
         if version != lease.resource_version:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from api import labels
+from reconciler.model.instants import ALWAYS
 from reconciler.ports import Clock, Kube, Lease
 from reconciler.runtime.leases import DURATION, LOOK, RENEW_DEADLINE, RETRY, Sighting, leading_note, leading_since
 
@@ -49,12 +50,14 @@ class Leader:
         on_error: Callable[[Exception], None] = lambda error: None,
         kubernetes_version: Callable[[], str] = str,
         on_version: Callable[[str], None] = lambda version: None,
+        not_before: Callable[[], datetime] = lambda: ALWAYS,
     ) -> None:
         """`kubernetes_version` is what the lease is to bear while we hold it. `on_version` gets what another holder has
-        written there, whenever that changes, and "" once the lease is ours."""
+        written there, whenever that changes, and "" once the lease is ours. `not_before` returns the time when a
+        controller with another lease led last; the lease records it, for that other lease may be deleted."""
         self._kube, self._clock, self._namespace, self._name = kube, clock, namespace, name
         self._identity, self._on_error, self._version = identity, on_error, kubernetes_version
-        self._on_version, self._others_version = on_version, ""
+        self._on_version, self._others_version, self._not_before = on_version, "", not_before
         self._sighting = Sighting(clock)
         #: When we renewed it last, in seconds of the monotonic clock; None until we have led.
         self._renewed: float | None = None
@@ -106,9 +109,10 @@ class Leader:
             self._renewed = None if self._renewed is None else -math.inf
             return False
         now = self._clock.now()
-        if not mine or self._since is None:
-            since = leading_since(lease) if lease is not None else None
-            self._since = now if since is None else min(since, now)
+        since = self._since if mine else None
+        if since is None and lease is not None:
+            since = leading_since(lease)
+        self._since = min(max(since or now, self._not_before()), now)  # a clock that was ahead may be set back
         self._sighting.see(self._kube.put_lease(self._namespace, self._name, self._wanted(lease, mine, now)))
         self._renewed = began
         if not mine and self._others_version:

@@ -13,7 +13,8 @@ class Leading:
     """`leader` is None without leader election. Any thread may ask."""
 
     def __init__(self, leader: Leader | None, karpenter: KarpenterLeases, clock: Clock) -> None:
-        self._leader, self._karpenter, self._began = leader, karpenter, clock.now()
+        self._leader, self._karpenter, self._clock = leader, karpenter, clock
+        self._began = clock.now()
 
     def has_lease(self) -> bool:
         """Whether no other replica may act."""
@@ -29,7 +30,9 @@ class Leading:
         A replica that waits says the same as the leader: what its memory rests on stays when it takes over. Without
         leader election nothing is stored, and it is when this process began.
         """
+        now = self._clock.now()
+        self._began = min(self._began, now)  # the clock may have been set back
         since = self._began if self._leader is None else self._leader.since
         if since is None or not self._karpenter.may_act():
             return None
-        return max(since, self._karpenter.last_led)
+        return min(max(since, self._karpenter.last_led), now)

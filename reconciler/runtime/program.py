@@ -118,9 +118,9 @@ class Process:
             single_objects=not options.disable_cluster_state_observability,
             process=self._identity,
         )
-        self._leader = None if options.disable_leader_election else self._election()
         self._keys, self._leads_now = LaunchKeys(options.cluster_name), threading.Event()
         self._karpenter = KarpenterLeases(self._kube, self._clock, self._karpenter_leases(), self._own_lease)
+        self._leader = None if options.disable_leader_election else self._election()
         self._leading = Leading(self._leader, self._karpenter, self._clock)
         self._controller = Controller(
             kube=self._kube,
@@ -243,16 +243,15 @@ class Process:
         if own is None:
             raise SettingsError(["LEADER_ELECTION_NAMESPACE (--leader-election-namespace): is required outside a pod"])
 
-        def failed(error: Exception) -> None:
-            self._telemetry.trouble("leader election failed", "", error)
-
         def noted(version: str) -> None:
             self._controller.inbox.put(VersionNoted(version))
 
         def counted() -> str:
             return self._controller.state.known_cluster.version.counted
 
-        return Leader(self._kube, self._clock, own.namespace, own.name, self._identity, failed, counted, noted)
+        failed = partial(self._telemetry.trouble, "leader election failed", "")
+        name, led = own.name, partial(getattr, self._karpenter, "last_led")
+        return Leader(self._kube, self._clock, own.namespace, name, self._identity, failed, counted, noted, led)
 
     def _karpenter_leases(self) -> set[LeaseName]:
         """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""

@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+
+import pytest
 
 from api import labels
 from reconciler.model.instants import ALWAYS
-from reconciler.ports import Forbidden, Lease
+from reconciler.ports import Clock, Forbidden, Lease
 from reconciler.runtime.karpenter import KarpenterLeases
 from reconciler.runtime.leader import Leader, own_identity
 from reconciler.runtime.leading import Leading
 from reconciler.runtime.leases import LeaseName, leading_note
 from reconciler.runtime.looking import stored_since
+from reconciler.sandbox import kinds
+from reconciler.sandbox.clock import VirtualClock
 from reconciler.sandbox.world import World
 
 OWN, THEIRS = LeaseName("default"), LeaseName("kube-system")
 
 
+class Ahead:
+    """The Clock port; its time of day is ahead until it is set back."""
+
+    def __init__(self, real: VirtualClock) -> None:
+        self._real, self.ahead = real, timedelta(days=9)
+
+    def now(self) -> datetime:
+        return self._real.now() + self.ahead
+
+    def monotonic(self) -> float:
+        return self._real.monotonic()
+
+
 class Process:
     """A controller that vies for its own lease, and gives way to Karpenter's."""
 
-    def __init__(self, world: World, *, elected: bool = True) -> None:
-        self._world = world
-        self.leader = Leader(world.kube, world.clock, *_address(OWN), own_identity()) if elected else None
-        self.karpenter = KarpenterLeases(world.kube, world.clock, {OWN, THEIRS}, OWN if elected else None)
-        self.leading = Leading(self.leader, self.karpenter, world.clock)
+    def __init__(self, world: World, *, elected: bool = True, clock: Clock | None = None) -> None:
+        self._world, self._clock = world, clock or world.clock
+        self.karpenter = KarpenterLeases(world.kube, self._clock, {OWN, THEIRS}, OWN if elected else None)
+        self.leader = self._candidate() if elected else None
+        self.leading = Leading(self.leader, self.karpenter, self._clock)
+
+    def _candidate(self) -> Leader:
+        kube = self._world.kube
+        return Leader(kube, self._clock, *_address(OWN), own_identity(), not_before=lambda: self.karpenter.last_led)
 
     def since(self, seconds: int = 0) -> datetime | None:
         """Since when Kerf leads, after so many seconds of both threads."""
@@ -41,11 +63,11 @@ def _address(name: LeaseName) -> tuple[str, str]:
     return name.namespace, name.name
 
 
-def renew(world: World) -> None:
-    """Karpenter does."""
-    known = world.kube.get_lease(*_address(THEIRS))
-    version, now = ("" if known is None else known.resource_version), world.clock.now()
-    world.kube.put_lease(*_address(THEIRS), Lease("karpenter-0_1", now, now, 15, resource_version=version))
+def renew(world: World, holder: str = "karpenter-0_1", name: LeaseName = THEIRS, at: datetime | None = None) -> None:
+    """The holder does; Karpenter, unless another one is given."""
+    known = world.kube.get_lease(*_address(name))
+    version, now = ("" if known is None else known.resource_version), at or world.clock.now()
+    world.kube.put_lease(*_address(name), Lease(holder, now, now, 15, resource_version=version))
 
 
 def test_kerf_leads_since_it_took_its_lease() -> None:
@@ -101,6 +123,59 @@ def test_another_process_knows_when_karpenter_led_last() -> None:
     assert began is not None
     assert began < left
     assert two.since(seconds=16) == left
+
+
+def test_the_time_outlives_the_lease_of_karpenter() -> None:
+    """The guide has it deleted after the take-over. Lives that were over before Kerf led keep their day."""
+    world = World()
+    one = Process(world)
+    one.since()
+    world.clock.sleep(3600)
+    renew(world)
+    left = world.clock.now()
+    assert one.since(seconds=20) == left
+    world.server.delete(kinds.LEASE, *_address(THEIRS))
+    assert one.leader is not None
+    one.leader.release()
+    assert Process(world).since(seconds=2) == left.replace(microsecond=0)
+
+
+def test_a_replica_that_yields_to_this_one_does_not_move_the_time() -> None:
+    """Else it would begin again with each of its renewals, and what waits for a day would wait for ever."""
+    world = World()
+    usual = KarpenterLeases(world.kube, world.clock, {THEIRS, OWN}, own=THEIRS)
+    renew(world, own_identity(), OWN)
+    usual.step()
+    assert usual.may_act()
+    assert usual.last_led == ALWAYS
+    renew(world, "karpenter-0_1", OWN)
+    usual.step()
+    assert usual.last_led == world.clock.now()
+
+
+@pytest.mark.parametrize("elected", [True, False])
+def test_a_clock_that_was_ahead_and_is_set_back_does_not_leave_the_time_ahead(*, elected: bool) -> None:
+    world = World()
+    clock = Ahead(world.clock)
+    one = Process(world, elected=elected, clock=clock)
+    renew(world, at=clock.now())
+    one.since(seconds=16)
+    clock.ahead = timedelta(0)
+    now = clock.now()
+    assert one.since() == now
+    world.clock.sleep(5)
+    assert one.since() == now
+
+
+def test_a_lease_whose_note_is_ahead_says_now_to_a_replica_that_waits() -> None:
+    """A day after the end of all times is none."""
+    world = World()
+    renew(world, own_identity(), OWN)
+    held = world.kube.get_lease(*_address(OWN))
+    assert held is not None
+    notes = {labels.LEADING_SINCE: "9999-12-31T23:59:59Z/0"}
+    world.kube.put_lease(*_address(OWN), replace(held, annotations=notes))
+    assert Process(world).since() == world.clock.now()
 
 
 def test_without_election_it_is_since_the_process_began() -> None:
