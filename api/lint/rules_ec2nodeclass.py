@@ -9,7 +9,7 @@ from api.kubelet import rules as kubelet
 from api.kubelet.schema import SCHEMA
 from api.v1.ec2nodeclass import ALIAS_FAMILIES
 
-from . import nearest, rules_launch, rules_selectors
+from . import nearest, rules_launch, rules_selectors, rules_volumes
 from .problem import Problem, Steps, at, shown
 from .reading import entries, mapping, part
 
@@ -68,6 +68,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _volume_size((*steps, "ebs", "volumeSize"), part(device, "ebs", "volumeSize"))
     yield from _user_data(manifest)
     yield from rules_launch.check(manifest, _family(manifest))
+    yield from rules_volumes.check(manifest, _family(manifest))
     yield from _kubelet(manifest)
     yield from rules_selectors.check(manifest)
     for field, rule, winner, losers in _WINNERS:

@@ -1,11 +1,12 @@
 """What EC2 refuses to launch, or what nodes then lack, although the API server accepts the EC2NodeClass.
 
-Sources: EC2 API reference, InstanceNetworkInterfaceSpecification; EC2 user guide, "Tag your resources"; AWS provider
-reference §5.1.
+Sources: EC2 API reference, InstanceNetworkInterfaceSpecification; EC2 user guide, "Tag your resources"; IAM user guide,
+"IAM and AWS STS quotas"; AWS provider reference §5.1.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -19,7 +20,9 @@ from .reading import entries, mapping, part
 _MOST_TAGS: Final = 50
 OWN_TAGS: Final = 7
 #: Of characters.
-_LONGEST_KEY, _LONGEST_VALUE = 127, 255
+_LONGEST_KEY, _LONGEST_VALUE = 128, 256
+#: Of Flux, envsubst and Terraform, of Helm, and of guides.
+_PLACEHOLDER: Final = re.compile(r"\$[{(]|\{\{|<")
 #: What a disk without a size counts for.
 _ASSUMED: Final = "20Gi"
 
@@ -28,6 +31,9 @@ def check(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:
     """The problems of a class of this AMI family."""
     yield from _public_address(manifest)
     yield from _tags(manifest)
+    for field, kind, longest in (("role", "role", 64), ("instanceProfile", "instance profile", 128)):
+        yield from _identity(field, kind, longest, part(manifest, "spec", field))
+    yield from _metadata(part(manifest, "spec", "metadataOptions", "httpEndpoint"))
     if part(manifest, "spec", "instanceStorePolicy") != "RAID0":
         yield from _disk(manifest, family)
 
@@ -55,6 +61,30 @@ def _tags(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         elif len(key) > _LONGEST_KEY or (isinstance(value, str) and len(value) > _LONGEST_VALUE):
             message = f"a tag's name has at most {_LONGEST_KEY} characters, and its value {_LONGEST_VALUE}"
             yield at((*place, key), "KERF-EC2-112", "error", message, "shorten it")
+
+
+def _identity(field: str, kind: str, longest: int, name: Any) -> Iterator[Problem]:
+    """IAM finds a role or an instance profile by its name alone. A text with a placeholder is not judged."""
+    if not isinstance(name, str) or _PLACEHOLDER.search(name):
+        return
+    if "/" in name or name.startswith("arn:"):
+        written = "an ARN" if name.startswith("arn:") else "a path"
+        message = f"{shown(name)} is {written}; IAM needs the name of the {kind} alone"
+        last = name.rpartition("/")[2]
+        hint = f"use {shown(last)}" if last and "/" in name else "use its name"
+        yield at(("spec", field), "KERF-EC2-115", "error", message, hint, name)
+    elif len(name) > longest:
+        message = f"has {len(name)} characters; IAM allows {longest} in the name of {kind}s"
+        yield at(("spec", field), "KERF-EC2-115", "error", message, f"use the name of the {kind} in IAM", name)
+
+
+def _metadata(endpoint: Any) -> Iterator[Problem]:
+    if endpoint == "disabled":
+        message = (
+            "nodes read their user data and credentials from this endpoint, and do not join the cluster without it"
+        )
+        place = ("spec", "metadataOptions", "httpEndpoint")
+        yield at(place, "KERF-EC2-221", "warning", message, "use enabled, with httpTokens: required", endpoint)
 
 
 def _disk(manifest: Mapping[str, Any], family: str) -> Iterator[Problem]:

@@ -28,6 +28,13 @@ _OWNER: Final = re.compile(r"\d{12}|self|amazon|aws-marketplace|aws-backup-vault
 #: Of names, ARNs and what follows them: a version or a label.
 _PARAMETER: Final = re.compile(r"[\w.:/-]+", re.ASCII)
 
+#: The form of a version by family, and one of them. A text with a placeholder such as `${VERSION}` is not judged.
+_VERSIONS: Final = {
+    "al2": (re.compile(r"v\d{8}|.*[${<].*"), "v20250505"),
+    "al2023": (re.compile(r"v\d{8}|.*[${<].*"), "v20250505"),
+    "bottlerocket": (re.compile(r"v?\d+\.\d+\.\d+([-+].+)?|.*[${<].*"), "v1.39.0"),
+}
+
 
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """A warning for each part of a term because of which the term matches nothing."""
@@ -39,6 +46,7 @@ def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
                 yield from _group_name((*steps, "name"), term.get("name"))
             elif prefix == "ami":
                 yield from _image(steps, term)
+                yield from _alias((*steps, "alias"), term.get("alias"))
 
 
 def _id(steps: Steps, value: Any, prefix: str) -> Iterator[Problem]:
@@ -79,3 +87,14 @@ def _image(steps: Steps, term: Mapping[str, Any]) -> Iterator[Problem]:
         message = f"{shown(parameter)} matches nothing: it is no name of an SSM parameter"
         hint = "names have letters, digits and . - _ / characters"
         yield at((*steps, "ssmParameter"), RULE, "warning", message, hint, parameter)
+
+
+def _alias(steps: Steps, alias: Any) -> Iterator[Problem]:
+    """The version of an alias, as the images of its family are named; one `@` and a known family are other rules."""
+    family, _, version = alias.partition("@") if isinstance(alias, str) else ("", "", "")
+    form, example = _VERSIONS.get(family, (None, ""))
+    if form is not None and version not in ("", "latest") and "@" not in version and not form.fullmatch(version):
+        message = f"{shown(alias)} matches nothing: {shown(version)} is no version of {family} images"
+        yield at(
+            steps, RULE, "warning", message, f"write a version such as {family}@{example}, or {family}@latest", alias
+        )

@@ -162,6 +162,8 @@ EPHEMERAL_DEVICES = {
     "Windows2022": "/dev/sda1",
     "Windows2025": "/dev/sda1",
 }
+#: The device that an instance boots from, by AMI family.
+ROOT_DEVICES = EPHEMERAL_DEVICES | {"Bottlerocket": "/dev/xvda"}
 #: The AMI family that an alias (the text before its `@`) stands for.
 ALIAS_FAMILIES = {
     "al2": "AL2",

@@ -83,7 +83,7 @@ def test_no_tag_begins_with_aws_in_any_letters(key: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
-    [("k" * 127, "v" * 255, []), ("k" * 128, "v", ["KERF-EC2-112"]), ("k", "v" * 256, ["KERF-EC2-112"])],
+    [("k" * 128, "v" * 256, []), ("k" * 129, "v", ["KERF-EC2-112"]), ("k", "v" * 257, ["KERF-EC2-112"])],
 )
 def test_tags_are_as_long_as_ec2_allows(key: str, value: str, expected: list[str]) -> None:
     assert rules(changed("EC2NodeClass", "spec.tags", {key: value})) == expected
@@ -127,3 +127,33 @@ def test_a_bootstrap_command_that_is_off_repeats_nothing(mode: str, expected: li
     manifest = changed("EC2NodeClass", "spec.userData", text)
     manifest["spec"] |= {"instanceStorePolicy": "RAID0", "amiSelectorTerms": [{"alias": "bottlerocket@latest"}]}
     assert rules(manifest) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "expected"),
+    [
+        ("role", "KarpenterNodeRole-x", None),
+        ("role", "r" * 64, None),
+        ("role", "KarpenterNodeRole-${CLUSTER_NAME}", None),
+        ("role", "{{ .Values.path }}/nodes", None),
+        ("role", "r" * 65, "has 65 characters"),
+        ("role", "arn:aws-cn:iam::123456789012:role/teams/nodes", 'use "nodes"'),
+        ("role", "teams/nodes", 'use "nodes"'),
+        ("instanceProfile", "p" * 128, None),
+        ("instanceProfile", "p" * 129, "has 129 characters"),
+        ("instanceProfile", "arn:aws:iam::123456789012:instance-profile/nodes", 'use "nodes"'),
+        ("instanceProfile", "/nodes", 'use "nodes"'),
+    ],
+)
+def test_a_role_and_an_instance_profile_are_written_as_names(field: str, name: str, expected: str | None) -> None:
+    manifest = changed("EC2NodeClass", f"spec.{field}", name)
+    if field == "instanceProfile":
+        del manifest["spec"]["role"]
+    found = validate(manifest)
+    assert [problem.rule for problem in found] == ([] if expected is None else ["KERF-EC2-115"])
+    assert expected is None or expected in f"{found[0].message}; {found[0].hint}"
+
+
+def test_nodes_without_the_metadata_endpoint_do_not_join() -> None:
+    assert rules(changed("EC2NodeClass", "spec.metadataOptions", {"httpEndpoint": "disabled"})) == ["KERF-EC2-221"]
+    assert rules(changed("EC2NodeClass", "spec.metadataOptions", {"httpTokens": "optional"})) == []
