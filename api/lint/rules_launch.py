@@ -64,18 +64,15 @@ def _tags(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _identity(field: str, kind: str, longest: int, name: Any) -> Iterator[Problem]:
-    """IAM finds a role or an instance profile by its name alone. A text with a placeholder is not judged."""
-    if not isinstance(name, str) or _PLACEHOLDER.search(name):
+    """IAM refuses any other name. The path of a role is left out, as by the controller; a placeholder is not judged."""
+    if not isinstance(name, str) or not name or _PLACEHOLDER.search(name):
         return
-    if "/" in name or name.startswith("arn:"):
-        written = "an ARN" if name.startswith("arn:") else "a path"
-        message = f"{shown(name)} is {written}; IAM needs the name of the {kind} alone"
-        last = name.rpartition("/")[2]
-        hint = f"use {shown(last)}" if last and "/" in name else "use its name"
-        yield at(("spec", field), "KERF-EC2-115", "error", message, hint, name)
-    elif len(name) > longest:
-        message = f"has {len(name)} characters; IAM allows {longest} in the name of {kind}s"
-        yield at(("spec", field), "KERF-EC2-115", "error", message, f"use the name of the {kind} in IAM", name)
+    last = name.rpartition("/")[2]
+    if re.fullmatch(rf"[\w+=,.@-]{{1,{longest}}}", last if field == "role" else name, re.ASCII):
+        return
+    message = f"{shown(name)} is no name of {kind}s in IAM: 1 to {longest} letters, digits and +=,.@_-"
+    hint = f"use {shown(last)}" if last != name and 0 < len(last) <= longest else f"write the name of the {kind}"
+    yield at(("spec", field), "KERF-EC2-115", "error", message, hint, name)
 
 
 def _metadata(endpoint: Any) -> Iterator[Problem]:

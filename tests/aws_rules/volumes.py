@@ -22,7 +22,7 @@ SIZES: Final = {
 #: Least and most. Source: EbsBlockDevice, Iops.
 IOPS: Final = {"gp3": (3000, 80000), "io1": (100, 64000), "io2": (100, 256000)}
 #: IOPS for each GiB at most. Source: Amazon EBS user guide, General Purpose and Provisioned IOPS SSD volumes.
-RATIOS: Final = {"gp3": 500, "io1": 50}
+RATIOS: Final = {"gp3": 500, "io1": 50, "io2": 1000}
 #: IOPS and MiB/s that every gp3 volume has.
 BASE_IOPS: Final = 3000
 BASE_THROUGHPUT: Final = 125
@@ -30,6 +30,16 @@ BASE_THROUGHPUT: Final = 125
 
 def _type(volume: Parameters) -> Any:
     return volume.get("VolumeType", "gp2")
+
+
+@rule(*LAUNCHES, address=f"{API}BlockDeviceMapping.html", code="InvalidBlockDeviceMapping")
+def device_names(call: Call) -> Iterator[str]:
+    """Each block device mapping has a device name of its own."""
+    names = [one.get("DeviceName") for one in call.launch.get("BlockDeviceMappings") or ()]
+    if not all(names):
+        yield "a block device mapping without DeviceName"
+    elif len({*names}) < len(names):
+        yield f"device names {names} repeat"
 
 
 @rule(*LAUNCHES, address=_VOLUME)
@@ -75,7 +85,7 @@ def volume_iops_required(call: Call) -> Iterator[str]:
 
 @rule(*LAUNCHES, address=f"{EBS}general-purpose.html")
 def volume_iops_ratio(call: Call) -> Iterator[str]:
-    """A gp3 volume has up to 500 IOPS for each GiB above its 3000, an io1 volume up to 50."""
+    """A gp3 volume has up to 500 IOPS for each GiB above its 3000, an io1 volume up to 50, an io2 volume up to 1000."""
     for one in call.volumes:
         ratio, base = RATIOS.get(_type(one)), BASE_IOPS if _type(one) == "gp3" else 100
         if ratio and one.get("VolumeSize") and one.get("Iops", 0) > max(base, ratio * one["VolumeSize"]):

@@ -136,13 +136,16 @@ def test_a_bootstrap_command_that_is_off_repeats_nothing(mode: str, expected: li
         ("role", "r" * 64, None),
         ("role", "KarpenterNodeRole-${CLUSTER_NAME}", None),
         ("role", "{{ .Values.path }}/nodes", None),
-        ("role", "r" * 65, "has 65 characters"),
-        ("role", "arn:aws-cn:iam::123456789012:role/teams/nodes", 'use "nodes"'),
-        ("role", "teams/nodes", 'use "nodes"'),
+        ("role", "r" * 65, "1 to 64 letters"),
+        ("role", "the nodes' role", "write the name of the role"),
+        ("role", "arn:aws-cn:iam::123456789012:role/teams/nodes", None),  # the controller takes its last part
+        ("role", "teams/nodes", None),
+        ("role", "teams/", "write the name of the role"),
         ("instanceProfile", "p" * 128, None),
-        ("instanceProfile", "p" * 129, "has 129 characters"),
+        ("instanceProfile", "p" * 129, "1 to 128 letters"),
         ("instanceProfile", "arn:aws:iam::123456789012:instance-profile/nodes", 'use "nodes"'),
         ("instanceProfile", "/nodes", 'use "nodes"'),
+        ("instanceProfile", "nodes of prod", "write the name of the instance profile"),
     ],
 )
 def test_a_role_and_an_instance_profile_are_written_as_names(field: str, name: str, expected: str | None) -> None:

@@ -37,6 +37,7 @@ WRONG: Final[dict[str, tuple[str, str, Any]]] = {
         f"{_CARD}.0.EnaSrdSpecification",
         {"EnaSrdUdpSpecification": {"EnaSrdUdpEnabled": True}},
     ),
+    "device_names": (TEMPLATE, f"{_DATA}.BlockDeviceMappings.0.DeviceName", ""),
     "enclaves_and_hibernation": (RUN, "HibernationOptions", {"Configured": True}),
     "filter_name": ("DescribeInstances", "Filters.0.Name", "instance-state"),
     "filter_values": ("DescribeInstances", "Filters.0.Values", []),
