@@ -250,8 +250,8 @@ class AwsCloud:
         return problem
 
     def _doubt_profiles(self, *words: str) -> None:
-        """EC2 may say that it does not know the profile of a launch."""
-        if any(profiles.NOT_KNOWN in text for text in words):
+        """Ask IAM again when EC2 refuses the instance profile of a launch."""
+        if any(map(profiles.unfit, words)):
             profiles.forget(self._answers)
 
     def terminate(self, instance_id: str) -> None:

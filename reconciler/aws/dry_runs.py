@@ -15,7 +15,7 @@ from reconciler.aws.clients import Clients, tag_list
 from reconciler.aws.fleets import launch_tags, parameters
 from reconciler.aws.launch_templates import LaunchTemplates, interfaces
 from reconciler.aws.probes import outcome
-from reconciler.aws.profiles import NOT_KNOWN
+from reconciler.aws.profiles import unfit
 from reconciler.ec2 import validation
 from reconciler.model.cloud import FleetRequest, Override
 from reconciler.ports import Forbidden, PortError, TemplateMissing, Throttled, Unavailable
@@ -93,6 +93,6 @@ def _judged(call: str, error: PortError) -> Problem:
         raise error
     if _USER_DATA in text and _TOO_LARGE in text:
         return validation.USER_DATA_TOO_LARGE, text
-    if NOT_KNOWN in text:
+    if unfit(text):
         return validation.PROFILE_NOT_FOUND, text
     return validation.UNEXPECTED, text

@@ -41,8 +41,8 @@ _FOUND: Final = "list_instance_profiles"
 _NAMED: Final = "get_instance_profile"
 _UNCHECKED: Final = ("?",)
 _NO_ROLE: Final = ("",)
-#: What EC2 says of a launch with a profile that it does not know.
-NOT_KNOWN: Final = "Invalid IAM Instance Profile name"
+#: EC2's errors for a launch with a profile that does not exist, and with one that has lost its role.
+_UNFIT: Final = ("Invalid IAM Instance Profile name", "has no associated IAM Roles")
 #: Names that IAM takes.
 _NAME: Final = re.compile(r"[\w+=,.@-]{1,128}", re.ASCII)
 
@@ -66,6 +66,11 @@ def find(iam: Any, path: str, role: str, preferred: str, answers: Answers) -> st
 
     found = answers.ask((_FOUND, path, wanted), names, FOUND_SECONDS)
     return preferred if preferred in found else min(found, default="")
+
+
+def unfit(error: str) -> bool:
+    """Return whether EC2 refuses a launch because of the instance profile, which IAM may have had a while ago."""
+    return any(text in error for text in _UNFIT)
 
 
 def forget(answers: Answers) -> None:

@@ -132,13 +132,18 @@ def test_a_profile_that_we_have_deleted_is_not_there(aws: MotoAws, real: MotoAcc
 
 
 @pytest.mark.parametrize("dry", [False, True])
-def test_a_profile_with_which_nothing_can_be_launched_is_looked_for(aws: MotoAws, real: MotoAccount, dry: bool) -> None:
-    uid = f"lost-{dry}"
+@pytest.mark.parametrize(
+    "words", ["Value (x) is invalid. Invalid IAM Instance Profile name", 'Profile "x" has no associated IAM Roles']
+)
+def test_a_profile_with_which_nothing_can_be_launched_is_looked_for(
+    aws: MotoAws, real: MotoAccount, dry: bool, words: str
+) -> None:
+    uid = f"lost-{dry}-{'name' in words}"
     looks = Looks(aws, real, uid)
     assert looks.make_profile() == looks.look().instance_profile
     _delete(aws, uid)
     assert looks.look().instance_profile == uid
-    wanted, words = request(real, uid), "Value (x) is invalid. Invalid IAM Instance Profile name"
+    wanted = request(real, uid)
     aws.fail("RunInstances" if dry else "CreateFleet", "InvalidParameterValue", words, times=len(wanted.overrides))
     if dry:
         assert looks.cloud.dry_run(wanted) is not None

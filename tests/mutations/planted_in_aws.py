@@ -87,7 +87,7 @@ BUGS = (
     Bug(
         "lost profile stays found",
         "Launches from a class fail for a quarter of an hour, because nobody looks whether its profile is still there.",
-        (Edit(_CLOUD, "if any(profiles.NOT_KNOWN in text for text in words)", "if not words"),),
+        (Edit(_CLOUD, "if any(map(profiles.unfit, words))", "if not words"),),
         (f"{_ASKED}::test_a_profile_with_which_nothing_can_be_launched_is_looked_for",),
     ),
     Bug(
