@@ -190,6 +190,29 @@ def test_webhook_enabled_of_karpenter_1_0_leaves_kerfs_webhook_on(helm: Helm, no
     assert "settings.featureGates.drift has no effect." in told
 
 
+def test_a_value_that_is_null_counts_as_absent(helm: Helm, notes: Callable[[Any], str]) -> None:
+    """As in Karpenter's charts. Helm takes the default away with it."""
+    empty = ("additionalLabels", "additionalAnnotations", "podLabels", "podAnnotations", "extraVolumes", "nodeSelector")
+    parts = ("env", "envFrom", "extraVolumeMounts", "sidecarVolumeMounts", "livenessProbe", "readinessProbe")
+    values: dict[str, Any] = dict.fromkeys(empty) | {"controller": dict.fromkeys(parts)}
+    values |= {"serviceAccount": {"annotations": None}, "service": {"annotations": None}}
+    without = {"nodeSelector": {}, "controller": {"livenessProbe": {}, "readinessProbe": {}}}
+    assert helm.template(values=values).keys() == helm.template(values=without).keys()
+    pod = pods(helm.template(values=values))["kerf"]
+    assert [probe["httpGet"]["path"] for probe in _probes(pod)] == ["/healthz", "/readyz"]
+    assert notes(values)
+
+
+def _probes(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    container = pod["spec"]["containers"][0]
+    return [container["livenessProbe"], container["readinessProbe"]]
+
+
+def test_a_grace_period_may_be_a_text(helm: Helm) -> None:
+    pod = pods(helm.template(values={"terminationGracePeriodSeconds": "45"}))["kerf"]
+    assert pod["spec"]["terminationGracePeriodSeconds"] == 45
+
+
 def test_the_notes_say_that_nothing_is_checked_only_where_that_is_so(notes: Callable[[Any], str]) -> None:
     off = "webhook.admission is false: Kerf runs without admission checks and without the deletion guard."
     assert off in notes({"webhook": {"admission": False}})

@@ -66,7 +66,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* Labels and annotations of an object that belongs to the whole release; what the chart sets wins. */}}
 {{- define "kerf.metadata" -}}
 labels:
-  {{- merge (fromYaml (include "kerf.labels" .)) .Values.additionalLabels | toYaml | nindent 2 }}
+  {{- merge (fromYaml (include "kerf.labels" .)) (default dict .Values.additionalLabels) | toYaml | nindent 2 }}
 {{- with .Values.additionalAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
@@ -78,7 +78,7 @@ annotations:
 {{- $ := index . 0 }}
 {{- $labels := merge (fromYaml (include "kerf.podLabels" .)) (fromYaml (include "kerf.releaseLabels" $)) -}}
 labels:
-  {{- merge $labels $.Values.additionalLabels | toYaml | nindent 2 }}
+  {{- merge $labels (default dict $.Values.additionalLabels) | toYaml | nindent 2 }}
 {{- with $.Values.additionalAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}

@@ -21,7 +21,7 @@ securityContext:
   capabilities:
     drop: [ALL]
   {{- range $field := list "appArmorProfile" "seLinuxOptions" "seccompProfile" }}
-  {{- with index $.Values.controller.securityContext $field }}
+  {{- with index (default dict $.Values.controller.securityContext) $field }}
   {{ $field }}:
     {{- toYaml . | nindent 4 }}
   {{- end }}
@@ -86,7 +86,7 @@ topologySpreadConstraints:
 
 {{/* What is mounted for the controller; nothing of ours where something of the user's is to be. */}}
 {{- define "kerf.volumeMounts" -}}
-{{- $mounts := .Values.controller.extraVolumeMounts }}
+{{- $mounts := default list .Values.controller.extraVolumeMounts }}
 {{- $taken := false }}
 {{- range $mounts }}
 {{- $taken = or $taken (eq (trimSuffix "/" .mountPath) "/tmp") }}
@@ -99,7 +99,7 @@ topologySpreadConstraints:
 
 {{/* Containers beside the controller; what is mounted for them, and for it, is mounted in each. */}}
 {{- define "kerf.sidecars" -}}
-{{- $more := concat .Values.controller.extraVolumeMounts .Values.controller.sidecarVolumeMounts }}
+{{- $more := concat (default list .Values.controller.extraVolumeMounts) (default list .Values.controller.sidecarVolumeMounts) }}
 {{- range .Values.controller.sidecarContainer }}
 {{- $mounts := concat (default list .volumeMounts) $more }}
 - {{- merge (ternary (dict "volumeMounts" $mounts) dict (gt (len $mounts) 0)) . | toYaml | nindent 2 }}

@@ -50,7 +50,7 @@ VM_MEMORY_OVERHEAD_PERCENT: vmMemoryOverheadPercent
 {{- $rows = append $rows . }}
 {{- end }}
 {{- end }}
-{{- concat $rows .Values.controller.env | toYaml }}
+{{- concat $rows (default list .Values.controller.env) | toYaml }}
 {{- end -}}
 
 {{- define "kerf.variableRows" -}}
