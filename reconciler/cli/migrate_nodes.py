@@ -16,7 +16,7 @@ from api import labels
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import Budget, NodePool
 from reconciler.disruption.drift import drift_reason
-from reconciler.disruption.expiration import PACED_FOR, end_of
+from reconciler.disruption.expiration import PACED_FOR, End, end_of
 from reconciler.disruption.propose import propose
 from reconciler.disruption.view import View, view
 from reconciler.model.snapshot import Snapshot
@@ -95,7 +95,15 @@ def _drift(seen: View, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
 
 def _expiration(snapshot: Snapshot, claims: Sequence[NodeClaim]) -> Iterator[Finding]:
     """How many nodes reach their `expireAfter` soon, and how many have done so."""
-    ends = [(claim.name, end) for claim in claims if (end := end_of(snapshot, claim, snapshot.now)) is not None]
+    ends: list[tuple[str, End]] = []
+    for claim in claims:
+        try:
+            end = end_of(snapshot, claim, snapshot.now)
+        except ValueError as error:
+            seen = f"{error}: Kerf does not expire this NodeClaim"
+            yield Finding(f"NodeClaim {claim.name}", DOUBTFUL, seen, "delete the NodeClaim; its pods get another node")
+            continue
+        ends += [] if end is None else [(claim.name, end)]
     late = [name for name, end in ends if end.at <= snapshot.now]
     soon = [name for name, end in ends if snapshot.now < end.at <= snapshot.now + _SOON]
     within = snapshot.settings.expire_within_budgets

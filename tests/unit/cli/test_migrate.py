@@ -215,6 +215,16 @@ def test_lives_that_are_nearly_over(objects: list[Manifest], check: Callable[...
     assert "whatever budgets say" not in within
 
 
+def test_a_life_that_cannot_be_read_hides_no_other(objects: list[Manifest], check: Callable[..., Any]) -> None:
+    """The CRD accepts it; no client in Go can read it."""
+    first, second = [one for one in objects if one["kind"] == "NodeClaim"][:2]
+    first["spec"]["expireAfter"] = "99999999h"
+    second["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00Z"
+    found = check(objects).output
+    assert lines(found, "note", first["metadata"]["name"], "longer than 2562047h", "does not expire")
+    assert lines(found, "note", "Expired", second["metadata"]["name"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
