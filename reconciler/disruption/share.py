@@ -1,8 +1,9 @@
 """The work budget of simulations: each method of disruption has a share of a pass, counted in the scheduler's steps.
 
 Who may create pods decides how much work a simulation is. A method begins no candidate once its share is used; the
-candidates that are left over come first in the next pass. One candidate may take as much as a whole share, so none
-needs more than its turn: a candidate that needs more work than that stays, with the reason WorkBudget.
+candidates that are left over come first in the next pass. One candidate may take more than a share where many pods take
+part, for each of them may differ from the others. A candidate that needs still more work stays, with the reason
+WorkBudget.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ T = TypeVar("T")
 #: About a quarter of a second; and where very many pods take part, some time for each.
 _STEPS: Final = 50_000
 _STEPS_A_POD: Final = 30
+#: One candidate may take another share for so many pods that take part; further pods than the most add nothing.
+_PODS_A_SHARE: Final = 160
+_MOST_PODS: Final = 240
 #: Of a candidate that is left over.
 NEXT_TIME: Final = Blocker(
     WORK_BUDGET, "the work of this pass is used up; the node comes first in the next one", quiet=True
@@ -59,7 +63,7 @@ class Share:
     def __call__(
         self, pods: Sequence[Pod], exclude: frozenset[str], manner: Manner, beside: Sequence[NewNode] = (), /
     ) -> Solution:
-        left = self._left if self._left is not None else turn_of(len(pods))
+        left = self._left if self._left is not None else longest_turn(len(pods))
 
         def took(steps: int) -> None:
             self._left = left - steps
@@ -98,6 +102,11 @@ def within_steps(
         took(work.whole)
 
 
+def longest_turn(pods: int) -> int:
+    """The steps that one candidate may take in a method when so many pods take part."""
+    return turn_of(pods) + _STEPS * min(pods, _MOST_PODS) // _PODS_A_SHARE
+
+
 def turn_of(pods: int) -> int:
-    """The steps of one turn whose simulations place so many pods."""
+    """The steps of one share when so many pods take part."""
     return max(_STEPS, _STEPS_A_POD * pods)

@@ -14,6 +14,8 @@ Marks = tuple[tuple[str, str], ...]
 #: So many bytes of constraints are read in one step; from so many on, to come down the ladder takes longer for each.
 _BYTES_A_STEP: Final = 8
 _LONG: Final = 20_000
+#: Steps to read a term on one rung of the ladder of preferences.
+_A_TERM: Final = 3
 #: So many pods are held against a term in one step.
 _MATCHES_A_STEP: Final = 10
 
@@ -42,7 +44,7 @@ class Reading:
     def read(self, constraints: bytes, spec: PodSpec, marks: Marks) -> None:
         """Count the constraints and labels of a pod. Pods of which both are equal are read once."""
         size = len(constraints)
-        self.own += size // _BYTES_A_STEP * (1 + size // _LONG)
+        self.own += size // _BYTES_A_STEP * (1 + size // _LONG) + _A_TERM * _terms_of_rungs(spec)
         for mark in marks:
             self.marks[mark] += 1
             self.matches += self.asked[mark]
@@ -53,6 +55,18 @@ class Reading:
                 mark = min(selector.match_labels.items())
                 self.asked[mark] += 1
                 self.matches += self.marks[mark]
+
+
+def _terms_of_rungs(spec: PodSpec) -> int:
+    """The terms about other pods on all rungs after the first one: each rung gives up one preference."""
+    spreads = spec.topology_spread_constraints
+    soft = sum(spread.when_unsatisfiable == "ScheduleAnyway" for spread in spreads)
+    hard = len(spreads) - soft
+    if spec.affinity is not None:
+        for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
+            if affinity is not None:
+                soft, hard = soft + len(affinity.preferred), hard + len(affinity.required)
+    return soft * hard + soft * (soft - 1) // 2
 
 
 def _selectors(spec: PodSpec) -> Iterator[tuple[LabelSelector | None, Sequence[str]]]:

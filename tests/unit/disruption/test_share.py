@@ -19,7 +19,7 @@ from reconciler.disruption.moves import DELETE
 from reconciler.disruption.proposals import versions
 from reconciler.disruption.propose import consider
 from reconciler.disruption.retirement import EXPIRING
-from reconciler.disruption.share import NEXT_TIME, Share, turn_of
+from reconciler.disruption.share import NEXT_TIME, Share, longest_turn, turn_of
 from reconciler.disruption.simulation import Manner, Scheduler
 from reconciler.judgement.judge import why
 from reconciler.model.objects import Pod
@@ -154,6 +154,14 @@ def test_a_turn_is_longer_where_very_many_pods_take_part() -> None:
     assert turn_of(10) == turn_of(100) < turn_of(10_000)
 
 
+def test_a_node_with_many_different_pods_has_its_turn() -> None:
+    assert started(disrupt(snapshot([*world({"a": 200}), *pairs("z")]))) == ["a"]
+
+
+def test_a_candidate_may_take_more_than_a_share_where_many_pods_take_part() -> None:
+    assert turn_of(1) <= longest_turn(1) < longest_turn(200) < longest_turn(240) == longest_turn(300) < 3 * turn_of(300)
+
+
 # --- who waits --------------------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("few")
 def test_a_candidate_that_did_not_get_its_turn_comes_first(turns: list[str]) -> None:
@@ -173,7 +181,7 @@ def test_a_candidate_that_did_not_get_its_turn_comes_first(turns: list[str]) -> 
 @pytest.mark.parametrize("seed", range(4))
 def test_each_candidate_has_its_turn_and_a_pass_its_bound(seed: int, turns: list[str], steps: list[int]) -> None:
     dice = Random(seed)
-    sizes = {f"n{i}": dice.choice((12, 40, 60)) for i in range(dice.randint(3, 7))}
+    sizes = {f"n{i}": dice.choice((20, 40, 60)) for i in range(dice.randint(3, 7))}
     seen = snapshot(world(sizes))
     passes = 0
     while set(turns) != set(sizes):

@@ -189,6 +189,29 @@ def test_a_round_takes_on_no_more_classes_than_it_can_pack(
     assert work.whole < 5 * limit
 
 
+def test_terms_that_rungs_repeat_are_counted_before_they_are_read() -> None:
+    """Each rung gives up one preference and reads the others again."""
+
+    def preferred(i: int, j: int) -> dict[str, Any]:
+        term = {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": f"a{i + j}"}}}
+        return {"weight": 1 + j, "podAffinityTerm": term}
+
+    pods = [
+        w.pod(
+            f"p{i}",
+            affinity={
+                "podAntiAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [preferred(i, j) for j in range(30)]
+                }
+            },
+        )
+        for i in range(60)
+    ]
+    work = Work(10_000)
+    assert len(_left_over(solve(w.world(w.pool(), pods), pods, work=work))) > 40
+    assert work.whole < 15_000
+
+
 def test_foreseen_packing_closes_a_round_and_the_next_one_is_open() -> None:
     work = Work(100)
     work.begin()
