@@ -8,6 +8,7 @@ reference §6.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
@@ -50,8 +51,8 @@ TOLD = frozenset({CONDITION, *_FINAL, PROFILE_NOT_FOUND, UNEXPECTED})
 
 #: How long an answer holds: one without fault, one that a person must do something about, and any other.
 HOLDS, DENIED_HOLDS, UNSURE_HOLDS = timedelta(minutes=30), timedelta(minutes=3), timedelta(minutes=1)
-#: EC2 sees a new instance profile some seconds after IAM has made it.
-_PROFILE_SEEN = timedelta(seconds=5)
+#: EC2 sees a new instance profile some seconds after IAM has made it: it is tried this often, and for so long.
+_PROFILE_SEEN, _PROFILE_NEW = timedelta(seconds=5), timedelta(minutes=1)
 _SHARED, _DEDICATED = TENANCIES
 #: Types that are tried where NodePools leave no choice.
 _USUAL = ("m5.large", "m6g.large")
@@ -71,7 +72,7 @@ def verdict(node_class: EC2NodeClass, found: DryRun) -> Verdict | None:
     if found.problem is None:
         return SUCCEEDED
     reason, message = found.problem
-    if reason == PROFILE_NOT_FOUND and not node_class.spec.instance_profile:
+    if _profile_is_new(node_class, found):
         return None  # it was made a moment ago
     return (FALSE if reason in _FINAL or reason == PROFILE_NOT_FOUND else UNKNOWN, reason, message)
 
@@ -81,9 +82,25 @@ def holds(node_class: EC2NodeClass, found: DryRun) -> timedelta:
     if found.problem is None:
         return HOLDS
     reason = found.problem[0]
-    if reason == PROFILE_NOT_FOUND and not node_class.spec.instance_profile:
+    if _profile_is_new(node_class, found):
         return _PROFILE_SEEN
     return DENIED_HOLDS if reason in _FINAL else UNSURE_HOLDS
+
+
+def dated(found: DryRun, before: DryRun | None) -> DryRun:
+    """Return the answer with the time of the first one of the same identity and reason."""
+    if before is None or before.problem is None or found.problem is None or before.identity != found.identity:
+        return found
+    return (
+        found if before.problem[0] != found.problem[0] else dataclasses.replace(found, since=before.since or before.at)
+    )
+
+
+def _profile_is_new(node_class: EC2NodeClass, found: DryRun) -> bool:
+    """Whether EC2 may not see yet the instance profile that Kerf has made for a role."""
+    if found.problem is None or found.problem[0] != PROFILE_NOT_FOUND or node_class.spec.instance_profile:
+        return False
+    return found.at - (found.since or found.at) < _PROFILE_NEW
 
 
 # --- what is tried ----------------------------------------------------------------------------------------------

@@ -183,11 +183,12 @@ class ClassFacts:
 @dataclass(frozen=True, slots=True)
 class DryRun:
     """What AWS had against a launch that was tried dry: reason and message, None for nothing. `identity` names what was
-    tried, `at` is when the answer came."""
+    tried, `at` is when the answer came, `since` when the first of equal answers did (None: this one)."""
 
     identity: str
     at: datetime
     problem: tuple[str, str] | None = None
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

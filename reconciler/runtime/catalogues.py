@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from api.v1.ec2nodeclass import EC2NodeClass
 from reconciler.ec2.formulas import Unresolvable
 from reconciler.ec2.prices import priced
-from reconciler.ec2.validation import CONDITION
+from reconciler.ec2.validation import CONDITION, dated
 from reconciler.model.cloud import ClassFacts, DryRun, ProfileAttempt, Region
 from reconciler.model.instance_type import Catalogue, OfferingKey
 from reconciler.model.settings import Settings
@@ -163,7 +163,7 @@ class Catalogues:
     def tried(self, name: str, found: DryRun) -> None:
         """A launch from this class was tried dry."""
         if name in self._known:
-            self.dry_runs[name] = found
+            self.dry_runs[name] = dated(found, self.dry_runs.get(name))
 
     def profile_attempted(self, name: str, attempt: ProfileAttempt | None) -> None:
         """Keep why the instance profile of a class could not be created; None once it was."""

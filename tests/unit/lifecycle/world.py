@@ -21,6 +21,7 @@ from api.v1.ec2nodeclass import EC2NodeClass
 from api.v1.meta import decode, encode
 from api.v1.nodeclaim import NodeClaim
 from api.v1.nodepool import NodePool
+from reconciler.ec2.validation import dated
 from reconciler.lifecycle.lifecycle import lifecycle
 from reconciler.model import cluster, kinds
 from reconciler.model.cloud import (
@@ -344,7 +345,8 @@ class World:
 
     @_do.register
     def _(self, action: ValidateClass) -> None:
-        self.dry_runs[action.class_name] = DryRun(action.request.group, self.now, self.objection)
+        found = DryRun(action.request.group, self.now, self.objection)
+        self.dry_runs[action.class_name] = dated(found, self.dry_runs.get(action.class_name))
 
     # --- nodes
     def join(self, claim: NodeClaim, *, ready: bool = True, taints: Iterable[Mapping[str, str]] | None = None) -> Node:

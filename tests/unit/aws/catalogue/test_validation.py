@@ -143,6 +143,26 @@ def test_187_a_profile_that_was_made_for_a_role_is_waited_for() -> None:
     assert told(world) == validation.SUCCEEDED
 
 
+def test_187_a_profile_that_ec2_does_not_see_for_a_minute_is_reported_and_tried_each_minute() -> None:
+    world = tried(NO_PROFILE)
+    for _ in range(11):
+        world.pass_time(5)
+        world.settle()
+        assert told(world)[0] == "Unknown"
+    world.pass_time(5)
+    world.settle()
+    assert told(world) == ("False", *NO_PROFILE)
+    assert len(world.done(ValidateClass)) == 13
+    for _ in range(60):
+        world.pass_time(10)
+        world.settle()
+    assert len(world.done(ValidateClass)) == 23
+    world.objection = None
+    world.pass_time(60)
+    world.settle()
+    assert told(world) == validation.SUCCEEDED
+
+
 def test_187_a_profile_that_is_named_has_to_be_there() -> None:
     world = tried(NO_PROFILE, role=None, instanceProfile="mine")
     assert told(world)[:2] == ("False", PROFILE_NOT_FOUND)
