@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from tests.mutations.bug import Edit
 
-_DRIFT, _MESSAGES = "reconciler/ec2/drift.py", "reconciler/ec2/interruptions.py"
-_CLUSTER, _FLEET = "reconciler/aws/cluster_facts.py", "reconciler/ec2/fleet.py"
-_DEALT = "reconciler/lifecycle/assignment.py"
-
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     200: (
         "Of several reasons the last is told.",
         (
             Edit(
-                _DRIFT,
-                "for name, drifted in verdicts.items() if drifted)",
-                "for name, drifted in reversed(verdicts.items()) if drifted)",
+                "reconciler/ec2:reason",
+                "verdicts.items()",
+                "reversed(verdicts.items())",
             ),
         ),
     ),
@@ -23,9 +19,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A class without subnets makes its machines drift.",
         (
             Edit(
-                _DRIFT,
-                "    if instance is None or not wanted or not instance.subnet_id:",
-                "    if instance is None or not instance.subnet_id:",
+                "reconciler/ec2:_subnet",
+                "instance is None or not wanted or (not instance.subnet_id)",
+                "instance is None or not instance.subnet_id",
             ),
         ),
     ),
@@ -33,41 +29,59 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Any image that the class lists will do.",
         (
             Edit(
-                _DRIFT,
-                "    return current != claim.status.image_id",
-                "    return claim.status.image_id not in {image.id for image in node_class.status.amis}",
+                "reconciler/ec2:_image",
+                "current != claim.status.image_id",
+                "claim.status.image_id not in {image.id for image in node_class.status.amis}",
             ),
         ),
     ),
     203: (
         "Hashes of different versions are compared.",
-        (Edit(_DRIFT, " or not known or version != theirs.get(labels.NODECLASS_HASH_VERSION):", " or not known:"),),
+        (
+            Edit(
+                "reconciler/ec2:_static",
+                "not version or not hashed or (not known) or (version != theirs.get(labels.NODECLASS_HASH_VERSION))",
+                "not version or not hashed or (not known)",
+            ),
+        ),
     ),
     204: (
         "A reservation that came to its end is taken for one that is selected no more.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
-                "if listed is not None and asked is not None and listed > asked else None",
-                "if listed is not None and asked is not None else None",
+                "reconciler/disruption:_reservation_reason",
+                "listed is not None and asked is not None and (listed > asked)",
+                "listed is not None and asked is not None",
             ),
         ),
     ),
     205: (
         "States are known in small letters only.",
-        (Edit(_MESSAGES, 'str(detail.get("state")).lower()', 'str(detail.get("state"))'),),
+        (Edit("reconciler/ec2:_kind", "str(detail.get('state')).lower()", "str(detail.get('state'))"),),
     ),
     206: (
         "An instance that runs is taken for one that stops.",
-        (Edit(_MESSAGES, "_STATES = {\n", '_STATES = {\n    "running": "instance_stopped",\n'),),
+        (
+            Edit(
+                "reconciler/ec2:_STATES",
+                (
+                    "{'stopping': 'instance_stopped', 'stopped': 'instance_stopped', 'shutting-down': "
+                    "'instance_terminated', 'terminated': 'instance_terminated'}"
+                ),
+                (
+                    "{'running': 'instance_stopped', 'stopping': 'instance_stopped', 'stopped': 'instance_stopped', "
+                    "'shutting-down': 'instance_terminated', 'terminated': 'instance_terminated'}"
+                ),
+            ),
+        ),
     ),
     207: (
         "Reserved capacity that was taken back is launched into again.",
         (
             Edit(
-                "reconciler/runtime/fleet.py",
-                'frozenset({"spot_interrupted", "capacity_reservation_interrupted"})',
-                'frozenset({"spot_interrupted"})',
+                "reconciler/runtime:_TAKEN_BACK",
+                "{'spot_interrupted', 'capacity_reservation_interrupted'}",
+                "{'spot_interrupted'}",
             ),
         ),
     ),
@@ -75,9 +89,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim that is going is deleted once more, and the message stays.",
         (
             Edit(
-                "reconciler/disruption/interruption.py",
-                "    living = [s for s in states if s.claim is not None and not s.claim.metadata.deleting]",
-                "    living = [s for s in states if s.claim is not None]",
+                "reconciler/disruption:_one",
+                "s.claim is not None and (not s.claim.metadata.deleting)",
+                "s.claim is not None",
             ),
         ),
     ),
@@ -85,9 +99,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A queue that is missing is an empty one.",
         (
             Edit(
-                "reconciler/aws/interruptions.py",
-                "at another address\n            raise\n",
-                "at another address\n            return ()\n",
+                "reconciler/aws:Queue.receive",
+                "raise",
+                "return ()",
             ),
         ),
     ),
@@ -95,23 +109,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A check that fails for a moment ends the node.",
         (
             Edit(
-                "reconciler/disruption/impairment.py",
-                "    return one.since + BORNE <= seen_at",
-                "    return one.since <= seen_at",
+                "reconciler/disruption:_for_too_long",
+                "one.since + BORNE",
+                "one.since",
             ),
         ),
     ),
     211: (
         "An ailment is told each time that it is seen.",
-        (Edit("reconciler/runtime/ailments.py", "sorted(self._pairs() - before)", "sorted(self._pairs())"),),
+        (Edit("reconciler/runtime:Ailments.examined", "self._pairs() - before", "self._pairs()"),),
     ),
     212: (
         "An instance without a claim is ended when it is half a minute old.",
         (
             Edit(
-                "reconciler/lifecycle/garbage.py",
-                "    return instance.launched + view.snapshot.settings.adoption_time",
-                "    return instance.launched + view.snapshot.settings.adoption_time / 2",
+                "reconciler/lifecycle:_adopted_by",
+                "view.snapshot.settings.adoption_time",
+                "view.snapshot.settings.adoption_time / 2",
             ),
         ),
     ),
@@ -119,9 +133,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Tags that are there are overwritten.",
         (
             Edit(
-                "reconciler/lifecycle/tagging.py",
-                "    missing = {key: value for key, value in wanted.items() if key not in instance.tags}",
-                "    missing = {key: value for key, value in wanted.items() if instance.tags.get(key) != value}",
+                "reconciler/lifecycle:tag",
+                "key not in instance.tags",
+                "instance.tags.get(key) != value",
             ),
         ),
     ),
@@ -129,7 +143,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Prices that cannot be read now are forgotten.",
         (
             Edit(
-                "reconciler/runtime/catalogues.py",
+                "reconciler/runtime:Catalogues.read",
                 "self._on_demand.update(news.on_demand)",
                 "self._on_demand = dict(news.on_demand)",
             ),
@@ -139,9 +153,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Spot of which no price is told costs what on-demand does.",
         (
             Edit(
-                "reconciler/ec2/catalogue.py",
-                "                else region.spot.get((info.name, zone))",
-                "                else region.spot.get((info.name, zone), region.on_demand.get(info.name))",
+                "reconciler/ec2:_offerings",
+                "region.spot.get((info.name, zone))",
+                "region.spot.get((info.name, zone), region.on_demand.get(info.name))",
             ),
         ),
     ),
@@ -149,9 +163,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A Node is looked at only when its claim is stale, too.",
         (
             Edit(
-                "reconciler/lifecycle/demotion.py",
-                "    if node is not None and _reserved(node.metadata.labels):",
-                "    if node is not None and _reserved(node.metadata.labels) and _reserved(claim.metadata.labels):",
+                "reconciler/lifecycle:demote",
+                "node is not None and _reserved(node.metadata.labels)",
+                "node is not None and _reserved(node.metadata.labels) and _reserved(claim.metadata.labels)",
             ),
         ),
     ),
@@ -159,9 +173,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is in a reservation goes, be it about to end or not.",
         (
             Edit(
-                "reconciler/disruption/expiration.py",
-                'row.id == id_ and row.state == "expiring" for',
-                "row.id == id_ for",
+                "reconciler/disruption:_ending_block",
+                "row.id == id_ and row.state == 'expiring'",
+                "row.id == id_",
             ),
         ),
     ),
@@ -169,9 +183,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "NodePools are told of zones that they do not use.",
         (
             Edit(
-                "reconciler/lifecycle/shifted_zones.py",
-                "        if wanted.allowed(labels.ZONE).has(zone) and wanted",
-                "        if wanted",
+                "reconciler/lifecycle:_usable",
+                "wanted.allowed(labels.ZONE).has(zone) and wanted.allowed(labels.ZONE_ID).has(zone_id)",
+                "wanted.allowed(labels.ZONE_ID).has(zone_id)",
             ),
         ),
     ),
@@ -179,8 +193,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node takes pods before its partition is known.",
         (
             Edit(
-                "reconciler/lifecycle/registration.py",
-                "    if placement.is_awaited(progress.claim):\n        return _partition_learnt(progress)\n",
+                "reconciler/lifecycle:register",
+                "if placement.is_awaited(progress.claim):\n    return _partition_learnt(progress)",
                 "",
             ),
         ),
@@ -189,9 +203,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What the last class cannot have is not to be had.",
         (
             Edit(
-                "reconciler/telemetry/markets.py",
-                "found[market] = (before or available,",
-                "found[market] = (available,",
+                "reconciler/telemetry:_put",
+                "before or available",
+                "available",
             ),
         ),
     ),
@@ -199,9 +213,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A Kubernetes that is too old is only told of.",
         (
             Edit(
-                _CLUSTER,
-                '        raise Invalid(f"this Kubernetes is too old: {known}")',
-                '        log.error("this Kubernetes is too old", version=known)',
+                "reconciler/aws:check_version",
+                "raise Invalid(f'this Kubernetes is too old: {known}')",
+                "log.error('this Kubernetes is too old', version=known)",
             ),
         ),
     ),
@@ -209,9 +223,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What EKS says of the endpoint wins.",
         (
             Edit(
-                _CLUSTER,
-                'endpoint=known.endpoint or described.get("endpoint", "")',
-                'endpoint=described.get("endpoint") or known.endpoint',
+                "reconciler/aws:merge",
+                "known.endpoint or described.get('endpoint', '')",
+                "described.get('endpoint') or known.endpoint",
             ),
         ),
     ),
@@ -219,20 +233,32 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Claims share a call although they ask for something else.",
         (
             Edit(
-                _FLEET,
-                "        tuple(sorted((e.key, e.operator, e.values, e.min_values or 0) for e in spec.requirements)),\n",
-                "",
+                "reconciler/ec2:equal_launch",
+                (
+                    "(spec.node_class_ref, tuple(sorted(((e.key, e.operator, e.values, e.min_values or 0) for e in "
+                    "spec.requirements))), tuple(sorted(((name, str(amount)) for name, amount in "
+                    "spec.resources.requests.items()))), tuple(sorted(claim.metadata.labels.items())), "
+                    "tuple(sorted(((t.key, t.value, t.effect) for t in spec.taints))), tuple(sorted(((t.key, "
+                    "t.value, t.effect) for t in spec.startup_taints))), "
+                    "claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, 'false'), _repriced(claim))"
+                ),
+                (
+                    "(spec.node_class_ref, tuple(sorted(((name, str(amount)) for name, amount in "
+                    "spec.resources.requests.items()))), tuple(sorted(claim.metadata.labels.items())), "
+                    "tuple(sorted(((t.key, t.value, t.effect) for t in spec.taints))), tuple(sorted(((t.key, "
+                    "t.value, t.effect) for t in spec.startup_taints))), "
+                    "claim.metadata.annotations.get(labels.MIN_VALUES_RELAXED, 'false'), _repriced(claim))"
+                ),
             ),
         ),
     ),
     224: (
         "Two claims get one instance.",
         (
-            Edit(_DEALT, "from itertools import groupby", "from itertools import cycle, groupby"),
             Edit(
-                _DEALT,
-                "zip(names, view.snapshot.spare(group), strict=False)",
-                "zip(names, cycle(view.snapshot.spare(group)), strict=False)",
+                "reconciler/lifecycle:pairs",
+                "view.snapshot.spare(group)",
+                "__import__('itertools').cycle(view.snapshot.spare(group))",
             ),
         ),
     ),
@@ -240,9 +266,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "When one instance is not known each is asked for alone.",
         (
             Edit(
-                "reconciler/aws/terminations.py",
-                "            left = sorted(set(ids).intersection(_ID.findall(str(error)))) or sorted(ids)",
-                "            left = sorted(ids)",
+                "reconciler/aws:Terminations._end",
+                "sorted(set(ids).intersection(_ID.findall(str(error)))) or sorted(ids)",
+                "sorted(ids)",
             ),
         ),
     ),
@@ -250,9 +276,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is out of stock already stays so for as long as before.",
         (
             Edit(
-                "reconciler/runtime/fleet.py",
-                "        self._out_of_stock[key] = at + OUT_OF_STOCK",
-                "        self._out_of_stock.setdefault(key, at + OUT_OF_STOCK)",
+                "reconciler/runtime:Fleet._sold_out",
+                "self._out_of_stock[key] = at + OUT_OF_STOCK",
+                "self._out_of_stock.setdefault(key, at + OUT_OF_STOCK)",
             ),
         ),
     ),
@@ -260,11 +286,19 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A variable beats a flag.",
         (
             Edit(
-                "reconciler/runtime/settings.py",
-                "    if flag in flags:\n        yield FLAG, flag, flags[flag]\n"
-                "    if text := environment.get(env):\n        yield ENVIRONMENT, env, text\n",
-                "    if text := environment.get(env):\n        yield ENVIRONMENT, env, text\n"
-                "    if flag in flags:\n        yield FLAG, flag, flags[flag]\n",
+                "reconciler/runtime:_given",
+                (
+                    "if flag in flags:\n"
+                    "    yield (FLAG, flag, flags[flag])\n"
+                    "if (text := environment.get(env)):\n"
+                    "    yield (ENVIRONMENT, env, text)"
+                ),
+                (
+                    "if (text := environment.get(env)):\n"
+                    "    yield (ENVIRONMENT, env, text)\n"
+                    "if flag in flags:\n"
+                    "    yield (FLAG, flag, flags[flag])"
+                ),
             ),
         ),
     ),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from tests.mutations.bug import Edit
 
-_LAUNCH, _FLEET, _CALL = "reconciler/lifecycle/launch.py", "reconciler/ec2/fleet.py", "reconciler/aws/fleets.py"
-_INSTANCES, _RESERVATIONS = "reconciler/ec2/instances.py", "reconciler/scheduling/reservations.py"
-
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     1: (
         "A class of which nobody knows yet whether it is ready costs a claim its life.",
         (
             Edit(
-                _LAUNCH,
-                '_wait(view, claim, "NodeClassReadinessUnknown", f"node class {node_class.name} is not known',
-                '_not_ready(claim, f"node class {node_class.name} is not known',
+                "reconciler/lifecycle:_class_gate",
+                (
+                    "_wait(view, claim, 'NodeClassReadinessUnknown', f'node class {node_class.name} is not known to "
+                    "be ready')"
+                ),
+                "_not_ready(claim, f'node class {node_class.name} is not known to be ready')",
             ),
         ),
     ),
@@ -22,9 +22,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The words of a class that is not ready are not told.",
         (
             Edit(
-                _LAUNCH,
-                "_not_ready(claim, ready.message or ready.reason)",
-                "_not_ready(claim, ready.reason)",
+                "reconciler/lifecycle:_class_gate",
+                "ready.message or ready.reason",
+                "ready.reason",
             ),
         ),
     ),
@@ -32,9 +32,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only tags of clusters are ours to set.",
         (
             Edit(
-                "reconciler/ec2/tags.py",
-                "if key in _RESTRICTED or _CLUSTER_TAG.fullmatch(key))",
-                "if _CLUSTER_TAG.fullmatch(key))",
+                "reconciler/ec2:restricted",
+                "key in _RESTRICTED or _CLUSTER_TAG.fullmatch(key)",
+                "_CLUSTER_TAG.fullmatch(key)",
             ),
         ),
     ),
@@ -42,9 +42,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A readiness of any generation will do.",
         (
             Edit(
-                _LAUNCH,
-                "    current = ready is not None and ready.observed_generation == node_class.metadata.generation",
-                "    current = ready is not None",
+                "reconciler/lifecycle:_class_gate",
+                "ready is not None and ready.observed_generation == node_class.metadata.generation",
+                "ready is not None",
             ),
         ),
     ),
@@ -52,27 +52,27 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "That no type fits is taken for a class that is not ready.",
         (
             Edit(
-                _LAUNCH,
-                "        return joined(_no_capacity(claim, request.message) for claim in members)",
-                "        return joined(_not_ready(claim, request.message) for claim in members)",
+                "reconciler/lifecycle:_new_group",
+                "_no_capacity",
+                "_not_ready",
             ),
         ),
     ),
     6: (
         "The image of the instance is not told.",
-        (Edit(_INSTANCES, "instance.image_id or claim.status.image_id", "claim.status.image_id"),),
+        (Edit("reconciler/ec2:claim_status", "instance.image_id or claim.status.image_id", "claim.status.image_id"),),
     ),
     7: (
         "The zone ID is that of any subnet.",
-        (Edit(_INSTANCES, "if subnet.zone == instance.zone and subnet.zone_id)", "if subnet.zone_id)"),),
+        (Edit("reconciler/ec2:_zone_id", "subnet.zone == instance.zone and subnet.zone_id", "subnet.zone_id"),),
     ),
     8: (
         "A claim does not say with which instance profile it was launched.",
         (
             Edit(
-                "reconciler/lifecycle/assignment.py",
-                "for key in (*stamps, labels.INSTANCE_PROFILE) if known.get(key)",
-                "for key in stamps if known.get(key)",
+                "reconciler/lifecycle:_with_labels",
+                "(*stamps, labels.INSTANCE_PROFILE)",
+                "stamps",
             ),
         ),
     ),
@@ -80,27 +80,33 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The CA bundle does not count for the hash.",
         (
             Edit(
-                "reconciler/lifecycle/node_classes.py",
-                "hashes.nodeclass_hash(node_class, view.snapshot.cluster.ca_bundle)",
-                'hashes.nodeclass_hash(node_class, "")',
+                "reconciler/lifecycle:_stamps",
+                "view.snapshot.cluster.ca_bundle",
+                "''",
             ),
         ),
     ),
     10: (
         "The context of a class goes nowhere.",
-        (Edit(_FLEET, 'context="" if relaxed else node_class.spec.context or ""', 'context=""'),),
+        (Edit("reconciler/ec2:plan", "'' if relaxed else node_class.spec.context or ''", "''"),),
     ),
     11: (
         "The context stays although minValues were relaxed.",
-        (Edit(_FLEET, 'context="" if relaxed else node_class.spec.context', "context=node_class.spec.context"),),
+        (
+            Edit(
+                "reconciler/ec2:plan",
+                "'' if relaxed else node_class.spec.context or ''",
+                "node_class.spec.context or ''",
+            ),
+        ),
     ),
     12: (
         "No context is an empty one.",
         (
             Edit(
-                _CALL,
-                '    if request.context:\n        call["Context"] = request.context',
-                '    call["Context"] = request.context',
+                "reconciler/aws:parameters",
+                "if request.context:\n    call['Context'] = request.context",
+                "call['Context'] = request.context",
             ),
         ),
     ),
@@ -108,9 +114,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim lists no more than one type.",
         (
             Edit(
-                "reconciler/scheduling/claims.py",
-                "    types = node.instance_types[: snapshot.settings.max_instance_types]",
-                "    types = node.instance_types[:1]",
+                "reconciler/scheduling:claim_entries",
+                "snapshot.settings.max_instance_types",
+                "1",
             ),
         ),
     ),
@@ -118,11 +124,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Claims name types of the cheapest family only.",
         (
             Edit(
-                _FLEET,
-                "    found = candidates.cheapest(found, settings.max_instance_types)",
-                "    found = candidates.cheapest(found, settings.max_instance_types)\n"
-                '    first = found[0].type.name.partition(".")[0]\n'
-                '    found = [one for one in found if one.type.name.partition(".")[0] == first]',
+                "reconciler/ec2:_choose",
+                "missing = candidates.missing_min_values(found, wanted)",
+                (
+                    "first = found[0].type.name.partition('.')[0]\n"
+                    "found = [one for one in found if one.type.name.partition('.')[0] == first]\n"
+                    "missing = candidates.missing_min_values(found, wanted)"
+                ),
             ),
         ),
     ),
@@ -130,28 +138,45 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only the first key of minValues counts.",
         (
             Edit(
-                "reconciler/scheduling/listing.py",
-                "    return list(covering)",
-                "        break\n    return list(covering)",
+                "reconciler/scheduling:_covering",
+                (
+                    "for place in types:\n"
+                    "    if len(seen) >= count:\n"
+                    "        break\n"
+                    "    values = template.values_at(key, int(place))\n"
+                    "    if values - seen:\n"
+                    "        seen |= values\n"
+                    "        covering[int(place)] = None"
+                ),
+                (
+                    "for place in types:\n"
+                    "    if len(seen) >= count:\n"
+                    "        break\n"
+                    "    values = template.values_at(key, int(place))\n"
+                    "    if values - seen:\n"
+                    "        seen |= values\n"
+                    "        covering[int(place)] = None\n"
+                    "break"
+                ),
             ),
             Edit(
-                "reconciler/scheduling/listing.py",
-                "    chosen = set(covering) | set(rest[: most - len(covering)])",
-                "    chosen = set(covering)",
+                "reconciler/scheduling:listing",
+                "set(covering) | set(rest[:most - len(covering)])",
+                "set(covering)",
             ),
         ),
     ),
     16: (
         "The priority of an override is its price in millionths.",
-        (Edit(_CALL, '"Priority": one.price / MICRO,', '"Priority": one.price,'),),
+        (Edit("reconciler/aws:_config", "one.price / MICRO", "one.price"),),
     ),
     17: (
         "The subnet with fewest addresses is named.",
         (
             Edit(
-                "reconciler/ec2/nodeclass.py",
-                "key=lambda subnet: (-subnet.free_addresses, subnet.id)",
-                "key=lambda subnet: (subnet.free_addresses, subnet.id)",
+                "reconciler/ec2:subnets",
+                "-subnet.free_addresses",
+                "subnet.free_addresses",
             ),
         ),
     ),
@@ -159,8 +184,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What a call will take counts for nothing in the same look.",
         (
             Edit(
-                "reconciler/lifecycle/subnet_room.py",
-                "        for free, pods in self._known.values():\n            addresses.take(free, call, pods)\n",
+                "reconciler/lifecycle:SubnetRoom.planned",
+                "for free, pods in self._known.values():\n    addresses.take(free, call, pods)",
                 "",
             ),
         ),
@@ -169,10 +194,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A call that has failed keeps its addresses.",
         (
             Edit(
-                _LAUNCH,
-                "    room = Room(SubnetRoom(view, requests.values()), ",
-                "    every = (request_of(view, claim) for claim in view.snapshot.node_claims.values())\n"
-                "    room = Room(SubnetRoom(view, filter(None, every)), ",
+                "reconciler/lifecycle:_calls",
+                "room = Room(SubnetRoom(view, requests.values()), PoolLimits(view, requests.values(), used))",
+                (
+                    "every = (request_of(view, claim) for claim in view.snapshot.node_claims.values())\n"
+                    "room = Room(SubnetRoom(view, filter(None, every)), PoolLimits(view, requests.values(), used))"
+                ),
             ),
         ),
     ),
@@ -180,61 +207,125 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The subnets of one class are remembered for the next.",
         (
             Edit(
-                _FLEET,
-                "full: Collection[str], free: Mapping[str, int]) -> dict[str, str]:",
-                "full: Collection[str], free: Mapping[str, int], roomiest={}) -> dict[str, str]:",
+                "reconciler/ec2:_subnets",
+                (
+                    "def _subnets(node_class: EC2NodeClass, full: Collection[str], free: Mapping[str, int]) -> "
+                    "dict[str, str]:\n"
+                    '    """The subnet to launch into, by zone: the roomiest, and among equals the one that is '
+                    'listed first."""\n'
+                    "    roomiest: dict[str, str] = {}\n"
+                    "    for subnet in node_class.status.subnets:\n"
+                    "        best = roomiest.get(subnet.zone)\n"
+                    "        if subnet.id not in full and (best is None or free.get(subnet.id, 0) > free.get(best, "
+                    "0)):\n"
+                    "            roomiest[subnet.zone] = subnet.id\n"
+                    "    return roomiest"
+                ),
+                (
+                    "def _subnets(node_class: EC2NodeClass, full: Collection[str], free: Mapping[str, int], "
+                    "roomiest={}) -> dict[str, str]:\n"
+                    '    """The subnet to launch into, by zone: the roomiest, and among equals the one that is '
+                    'listed first."""\n'
+                    "    roomiest: dict[str, str] = {}\n"
+                    "    for subnet in node_class.status.subnets:\n"
+                    "        best = roomiest.get(subnet.zone)\n"
+                    "        if subnet.id not in full and (best is None or free.get(subnet.id, 0) > free.get(best, "
+                    "0)):\n"
+                    "            roomiest[subnet.zone] = subnet.id\n"
+                    "    return roomiest"
+                ),
             ),
-            Edit(_FLEET, "    roomiest: dict[str, str] = {}\n", ""),
+            Edit("reconciler/ec2:_subnets", "roomiest: dict[str, str] = {}", ""),
         ),
     ),
     21: (
         "Claims of a class that selects nothing stay.",
         (
             Edit(
-                _LAUNCH,
-                "        return _not_ready(claim, ready.message or ready.reason)",
-                '        return _wait(view, claim, "NodeClassNotReady", ready.message or ready.reason)',
+                "reconciler/lifecycle:_class_gate",
+                "_not_ready(claim, ready.message or ready.reason)",
+                "_wait(view, claim, 'NodeClassNotReady', ready.message or ready.reason)",
             ),
         ),
     ),
     22: (
         "Only interfaces that have no addresses are counted.",
-        (Edit(_CALL, "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA_ONLY"),),
+        (Edit("reconciler/aws:_made", "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA_ONLY"),),
     ),
     23: (
         "Interfaces are promised because the type could have them.",
-        (Edit(_INSTANCES, "if value and (name != EFA_RESOURCE or instance.efa)}", "if value}"),),
+        (Edit("reconciler/ec2:_texts", "value and (name != EFA_RESOURCE or instance.efa)", "value"),),
     ),
     24: (
         "Interfaces without addresses are not counted.",
-        (Edit(_CALL, "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA"),),
+        (Edit("reconciler/aws:_made", "one.interface_type in (EFA, EFA_ONLY)", "one.interface_type == EFA"),),
     ),
     25: (
         "Ordinary interfaces count, too.",
         (
             Edit(
-                "reconciler/ec2/capacity.py",
-                "        return sum(one.interface_type == EFA_ONLY for one in sizing.interfaces)",
-                "        return len(sizing.interfaces)",
+                "reconciler/ec2:_efa",
+                "sum((one.interface_type == EFA_ONLY for one in sizing.interfaces))",
+                "len(sizing.interfaces)",
             ),
         ),
     ),
     26: (
         "What was launched when EC2 was asked does not count.",
-        (Edit(_RESERVATIONS, "instance.launched >= asked - _LAG", "instance.launched > asked"),),
+        (Edit("reconciler/scheduling:_taken", "instance.launched >= asked - _LAG", "instance.launched > asked"),),
     ),
     27: (
         "What was taken once stays taken.",
         (
             Edit(
-                _RESERVATIONS,
-                "offered: Iterable[Mapping[str, int]]) -> dict[str, int]:",
-                "offered, taken=Counter()) -> dict[str, int]:",
+                "reconciler/scheduling:machines_left",
+                (
+                    "def machines_left(snapshot: Snapshot, offered: Iterable[Mapping[str, int]]) -> dict[str, int]:\n"
+                    '    """How many machines of each reservation may be planned on; nothing while reservations are '
+                    "offerings like others.\n"
+                    "\n"
+                    "    `offered` is what catalogues say of each: what EC2 said when it was asked. What claims are "
+                    "to have, and what was\n"
+                    "    launched since then, is not free any more.\n"
+                    '    """\n'
+                    "    if not snapshot.settings.gates.reserved_capacity:\n"
+                    "        return {}\n"
+                    "    found: dict[str, int] = {}\n"
+                    "    for table in offered:\n"
+                    "        for id_, number in table.items():\n"
+                    "            found[id_] = min(number, found.get(id_, number))\n"
+                    "    if found:\n"
+                    "        taken = Counter((id_ for claim in snapshot.node_claims.values() for id_ in "
+                    "_taken(snapshot, claim)))\n"
+                    "        found = {id_: max(number - taken[id_], 0) for id_, number in found.items()}\n"
+                    "    return found"
+                ),
+                (
+                    "def machines_left(snapshot: Snapshot, offered, taken=Counter()) -> dict[str, int]:\n"
+                    '    """How many machines of each reservation may be planned on; nothing while reservations are '
+                    "offerings like others.\n"
+                    "\n"
+                    "    `offered` is what catalogues say of each: what EC2 said when it was asked. What claims are "
+                    "to have, and what was\n"
+                    "    launched since then, is not free any more.\n"
+                    '    """\n'
+                    "    if not snapshot.settings.gates.reserved_capacity:\n"
+                    "        return {}\n"
+                    "    found: dict[str, int] = {}\n"
+                    "    for table in offered:\n"
+                    "        for id_, number in table.items():\n"
+                    "            found[id_] = min(number, found.get(id_, number))\n"
+                    "    if found:\n"
+                    "        taken = Counter((id_ for claim in snapshot.node_claims.values() for id_ in "
+                    "_taken(snapshot, claim)))\n"
+                    "        found = {id_: max(number - taken[id_], 0) for id_, number in found.items()}\n"
+                    "    return found"
+                ),
             ),
             Edit(
-                _RESERVATIONS,
-                "        taken = Counter(id_ for claim",
-                "        taken.update(id_ for claim",
+                "reconciler/scheduling:machines_left",
+                "taken = Counter((id_ for claim in snapshot.node_claims.values() for id_ in _taken(snapshot, claim)))",
+                "taken.update((id_ for claim in snapshot.node_claims.values() for id_ in _taken(snapshot, claim)))",
             ),
         ),
     ),
@@ -242,9 +333,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nobody is told why a claim is given up.",
         (
             Edit(
-                _LAUNCH,
-                'Reason("InsufficientCapacity", message), warning(claim, "InsufficientCapacityError", message))',
-                'Reason("InsufficientCapacity", message))',
+                "reconciler/lifecycle:_no_capacity",
+                (
+                    "_ended(claim, Reason('InsufficientCapacity', message), warning(claim, "
+                    "'InsufficientCapacityError', message))"
+                ),
+                "_ended(claim, Reason('InsufficientCapacity', message))",
             ),
         ),
     ),
@@ -252,9 +346,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "No reservation is interruptible.",
         (
             Edit(
-                _INSTANCES,
-                "labels.of_reservation(held.id, held.type, held.interruptible)",
-                "labels.of_reservation(held.id, held.type, False)",
+                "reconciler/ec2:claim_labels",
+                "held.interruptible",
+                "False",
             ),
         ),
     ),
@@ -262,9 +356,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What has no class has drifted.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
-                '.metadata.deleting:\n        return ""\n    instance',
-                ".metadata.deleting:\n        return ec2_drift.NODE_CLASS_DRIFT\n    instance",
+                "reconciler/disruption:_provider_reason",
+                "return ''",
+                "return ec2_drift.NODE_CLASS_DRIFT",
             ),
         ),
     ),

@@ -4,39 +4,57 @@ from __future__ import annotations
 
 from tests.mutations.bug import Edit
 
-_CAPACITY, _CATALOGUE, _FLEET = "reconciler/ec2/capacity.py", "reconciler/ec2/catalogue.py", "reconciler/ec2/fleet.py"
-_KNOWN, _KEPT = "reconciler/runtime/fleet.py", "reconciler/runtime/catalogues.py"
-
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     89: (
         "Less is kept of the third and fourth core.",
-        (Edit(_CAPACITY, "(1000, 1), (500, 2), (250, None))", "(1000, 1), (250, 2), (250, None))"),),
+        (Edit("reconciler/ec2:_CPU_BANDS", "500", "250"),),
     ),
     90: (
         "Bottlerocket keeps memory for as many pods as it has addresses.",
         (
             Edit(
-                "reconciler/ec2/families.py",
-                '_volume("/dev/xvdb", "20Gi")),\n    eni_memory=False,\n',
-                '_volume("/dev/xvdb", "20Gi")),\n',
+                "reconciler/ec2:BOTTLEROCKET",
+                (
+                    "Family('Bottlerocket', (_volume('/dev/xvda', '4Gi'), _volume('/dev/xvdb', '20Gi')), "
+                    "eni_memory=False)"
+                ),
+                "Family('Bottlerocket', (_volume('/dev/xvda', '4Gi'), _volume('/dev/xvdb', '20Gi')))",
             ),
         ),
     ),
     91: (
         "What the user reserves for kubelet is passed over.",
-        (Edit(_CAPACITY, '        **kubelet.reserved(sizing.kubelet, "kubeReserved"),\n', ""),),
+        (
+            Edit(
+                "reconciler/ec2:overhead",
+                (
+                    "{'cpu': _reserved_cpu(info.vcpus), 'memory': (_BASE_PODS_MIB + _POD_MIB * _memory_pods(info, "
+                    "sizing)) * MIB, 'ephemeral-storage': GIB, **kubelet.reserved(sizing.kubelet, 'kubeReserved')}"
+                ),
+                (
+                    "{'cpu': _reserved_cpu(info.vcpus), 'memory': (_BASE_PODS_MIB + _POD_MIB * _memory_pods(info, "
+                    "sizing)) * MIB, 'ephemeral-storage': GIB}"
+                ),
+            ),
+        ),
     ),
     92: (
         "A threshold that is switched off is the usual one.",
-        (Edit(_CAPACITY, "_EVICTION_MEMORY if memory is None else memory", "memory or _EVICTION_MEMORY"),),
+        (
+            Edit(
+                "reconciler/ec2:overhead",
+                "_EVICTION_MEMORY if memory is None else memory",
+                "memory or _EVICTION_MEMORY",
+            ),
+        ),
     ),
     93: (
         "Soft thresholds count like hard ones.",
         (
             Edit(
-                "api/kubelet/reading.py",
-                '    text = texts(kubelet, "evictionHard").get(signal)',
-                '    text = {**texts(kubelet, "evictionHard"), **texts(kubelet, "evictionSoft")}.get(signal)',
+                "api/kubelet:threshold",
+                "texts(kubelet, 'evictionHard')",
+                "{**texts(kubelet, 'evictionHard'), **texts(kubelet, 'evictionSoft')}",
             ),
         ),
     ),
@@ -44,35 +62,41 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Kubelet's memory follows the number of pods on every family.",
         (
             Edit(
-                _CAPACITY,
-                "    return _eni_pods(info, sizing, 0) if sizing.family.eni_memory else pods(info, sizing)",
-                "    return pods(info, sizing)",
+                "reconciler/ec2:_memory_pods",
+                "_eni_pods(info, sizing, 0) if sizing.family.eni_memory else pods(info, sizing)",
+                "pods(info, sizing)",
             ),
         ),
     ),
     95: (
         "Interfaces that are reserved are for pods, too.",
-        (Edit(_CAPACITY, "_eni_pods(info, sizing, sizing.reserved_enis)", "_eni_pods(info, sizing, 0)"),),
+        (Edit("reconciler/ec2:pods", "sizing.reserved_enis", "0"),),
     ),
     96: (
         "More interfaces may be taken than there are.",
-        (Edit(_CAPACITY, "max(info.max_interfaces - reserved - taken, 0)", "info.max_interfaces - reserved - taken"),),
+        (
+            Edit(
+                "reconciler/ec2:_eni_pods",
+                "max(info.max_interfaces - reserved - taken, 0)",
+                "info.max_interfaces - reserved - taken",
+            ),
+        ),
     ),
     97: (
         "podsPerCore may make the pods more.",
-        (Edit(_CAPACITY, "return min(per_core * info.vcpus, limit) if", "return per_core * info.vcpus if"),),
+        (Edit("reconciler/ec2:pods", "min(per_core * info.vcpus, limit)", "per_core * info.vcpus"),),
     ),
     98: (
         "arm64 machines have all of their memory.",
-        (Edit(_CAPACITY, "_ARM_MIB = 64", "_ARM_MIB = 0"),),
+        (Edit("reconciler/ec2:_ARM_MIB", "64", "0"),),
     ),
     99: (
         "An interface for computing alone takes the place of one for pods on any card.",
         (
             Edit(
-                _CAPACITY,
-                "one.interface_type == EFA_ONLY and not one.network_card_index for",
-                "one.interface_type == EFA_ONLY for",
+                "reconciler/ec2:_eni_pods",
+                "one.interface_type == EFA_ONLY and (not one.network_card_index)",
+                "one.interface_type == EFA_ONLY",
             ),
         ),
     ),
@@ -80,9 +104,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A type that is out of stock somewhere is named nowhere.",
         (
             Edit(
-                "reconciler/ec2/candidates.py",
-                " and stocked_out.isdisjoint(o.keys) and",
-                " and o.instance_type not in {key[0] for key in stocked_out} and",
+                "reconciler/ec2:available",
+                "stocked_out.isdisjoint(o.keys)",
+                "o.instance_type not in {key[0] for key in stocked_out}",
             ),
         ),
     ),
@@ -90,61 +114,71 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is out of stock is so for good.",
         (
             Edit(
-                _KNOWN,
-                "        for key in [key for key, until in self._out_of_stock.items() if until <= now]:\n"
-                "            del self._out_of_stock[key]\n",
+                "reconciler/runtime:Fleet.out_of_stock",
+                (
+                    "for key in [key for key, until in self._out_of_stock.items() if until <= now]:\n"
+                    "    del self._out_of_stock[key]"
+                ),
                 "",
             ),
         ),
     ),
     102: (
         "Where no spot is left nothing is bought.",
-        (Edit(_FLEET, "    return next(first, labels.ON_DEMAND)", "    return next(first, labels.SPOT)"),),
+        (Edit("reconciler/ec2:_capacity_type", "labels.ON_DEMAND", "labels.SPOT"),),
     ),
     103: (
         "A type of which nothing is to be had is not listed.",
         (
             Edit(
-                _CATALOGUE,
-                "    return tuple(_noted(type_, group, _shifted(facts)) for type_ in types)",
-                "    sold = (type_ for type_ in types if any(o.available for o in type_.offerings))\n"
-                "    return tuple(_noted(type_, group, _shifted(facts)) for type_ in sold)",
+                "reconciler/ec2:build",
+                "return tuple((_noted(type_, group, _shifted(facts)) for type_ in types))",
+                (
+                    "sold = (type_ for type_ in types if any((o.available for o in type_.offerings)))\n"
+                    "return tuple((_noted(type_, group, _shifted(facts)) for type_ in sold))"
+                ),
             ),
         ),
     ),
     105: (
         "What a zone offers is there twice.",
-        (Edit(_CATALOGUE, "sorted({*region.zones, *offered})", "sorted([*region.zones, *offered])"),),
+        (Edit("reconciler/ec2:_offerings", "{*region.zones, *offered}", "[*region.zones, *offered]"),),
     ),
     106: (
         "Types are worked out with every answer, be it the same.",
-        (Edit(_KEPT, "before.facts == facts:", "before.facts is facts:"),),
+        (Edit("reconciler/runtime:Catalogues.resolved", "before.facts == facts", "before.facts is facts"),),
     ),
     107: (
         "What is out of stock on demand is so on spot.",
         (
             Edit(
-                "reconciler/ec2/errors.py",
-                "    return [key if request.capacity_type == RESERVED else in_group(key, group)]",
-                '    return [(*key[:2], kind) for kind in ("on-demand", "spot")]',
+                "reconciler/ec2:closed",
+                "[key if request.capacity_type == RESERVED else in_group(key, group)]",
+                "[(*key[:2], kind) for kind in ('on-demand', 'spot')]",
             ),
         ),
     ),
     108: (
         "Hardware of one's own comes first.",
-        (Edit(_FLEET, "(kind for kind in TENANCIES if", "(kind for kind in reversed(TENANCIES) if"),),
+        (
+            Edit(
+                "reconciler/ec2:_tenancy",
+                "(kind for kind in TENANCIES if wanted.allowed(TENANCY).has(kind))",
+                "(kind for kind in reversed(TENANCIES) if wanted.allowed(TENANCY).has(kind))",
+            ),
+        ),
     ),
     109: (
         "Machines are launched into capacity blocks until half an hour before their end.",
-        (Edit("reconciler/aws/reservations.py", "timedelta(minutes=40)", "timedelta(minutes=30)"),),
+        (Edit("reconciler/aws:LAST_CALL", "40", "30"),),
     ),
     110: (
         "Machines are launched into a zone shifted away.",
         (
             Edit(
-                _CATALOGUE,
-                "    return (frozenset(subnet.zone for subnet in facts.subnets) - roomy) | _shifted(facts)",
-                "    return frozenset(subnet.zone for subnet in facts.subnets) - roomy",
+                "reconciler/ec2:_shut",
+                "frozenset((subnet.zone for subnet in facts.subnets)) - roomy | _shifted(facts)",
+                "frozenset((subnet.zone for subnet in facts.subnets)) - roomy",
             ),
         ),
     ),
@@ -152,35 +186,41 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "a1 machines run nothing.",
         (
             Edit(
-                _CATALOGUE,
-                'if sizing.family is families.AL2023 and info.name.startswith("a1."):',
-                'if info.name.startswith("a1."):',
+                "reconciler/ec2:_compatible",
+                "sizing.family is families.AL2023 and info.name.startswith('a1.')",
+                "info.name.startswith('a1.')",
             ),
         ),
     ),
     112: (
         "A network card may have one interface more than it has.",
-        (Edit(_CATALOGUE, "one.device_index < info.cards[", "one.device_index <= info.cards["),),
+        (
+            Edit(
+                "reconciler/ec2:_wired",
+                "one.device_index < info.cards[one.network_card_index]",
+                "one.device_index <= info.cards[one.network_card_index]",
+            ),
+        ),
     ),
     113: (
         "What has no price cannot be given one.",
-        (Edit(_CATALOGUE, "unpriced=possible and price is None", "unpriced=False"),),
+        (Edit("reconciler/ec2:_offerings", "possible and price is None", "False"),),
     ),
     114: (
         "Every machine of the newer kind can have enclaves.",
-        (Edit("reconciler/ec2/type_labels.py", "_flag(info.nitro_enclaves)", '_flag(info.hypervisor == "nitro")'),),
+        (Edit("reconciler/ec2:_values", "info.nitro_enclaves", "info.hypervisor == 'nitro'"),),
     ),
     115: (
         "A configuration that cannot be decoded has types all the same.",
-        (Edit(_CATALOGUE, "    formulas.decodable(node_class.spec.kubelet)\n", ""),),
+        (Edit("reconciler/ec2:build", "formulas.decodable(node_class.spec.kubelet)", ""),),
     ),
     116: (
         "There may be fewer pods than none.",
         (
             Edit(
-                "reconciler/ec2/formulas.py",
-                "    if found < 0 or (len(steps) == 1 and found > _MOST_PODS):",
-                "    if len(steps) == 1 and found > _MOST_PODS:",
+                "reconciler/ec2:_value",
+                "found < 0 or (len(steps) == 1 and found > _MOST_PODS)",
+                "len(steps) == 1 and found > _MOST_PODS",
             ),
         ),
     ),
@@ -188,8 +228,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is reserved follows the pods that there would be without maxPods.",
         (
             Edit(
-                "reconciler/ec2/formulas.py",
-                '            known["max_pods"] = capacity.pods(info, sizing)\n',
+                "reconciler/ec2:resolved",
+                "known['max_pods'] = capacity.pods(info, sizing)",
                 "",
             ),
         ),
@@ -198,23 +238,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Virtual machines within machines are asked for as soon as there are processor options.",
         (
             Edit(
-                _CATALOGUE,
-                '    nested = spec.cpu_options is not None and spec.cpu_options.nested_virtualization == "enabled"',
-                "    nested = spec.cpu_options is not None",
+                "reconciler/ec2:_compatible",
+                "spec.cpu_options is not None and spec.cpu_options.nested_virtualization == 'enabled'",
+                "spec.cpu_options is not None",
             ),
         ),
     ),
     119: (
         "The most memory that a node has shown counts.",
-        (Edit("reconciler/runtime/learned.py", "memory <= known[0])", "memory >= known[0])"),),
+        (Edit("reconciler/runtime:LearnedMemory.seen", "memory <= known[0]", "memory >= known[0]"),),
     ),
     120: (
         "A region may have no types.",
         (
             Edit(
-                "reconciler/aws/types.py",
-                "    if not raw:\n        raise Unavailable",
-                "    if raw is None:\n        raise Unavailable",
+                "reconciler/aws:_some",
+                "not raw",
+                "raw is None",
             ),
         ),
     ),

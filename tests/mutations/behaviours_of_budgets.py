@@ -9,9 +9,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pool that allows nothing is not told so.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "        if budget.nodes and not budget.allowed[reason]:",
-                "        if not budget.nodes:",
+                "reconciler/disruption:reported",
+                "budget.nodes and (not budget.allowed[reason])",
+                "not budget.nodes",
             ),
         ),
     ),
@@ -19,9 +19,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that commands are about use up no budget.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "labels.COMMAND in meta.annotations or not state.node.ready",
-                "not state.node.ready",
+                "reconciler/disruption:_consumes",
+                (
+                    "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
+                    "state.node.ready)"
+                ),
+                "meta.deleting or state.node.metadata.deleting or (not state.node.ready)",
             ),
         ),
     ),
@@ -29,9 +32,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that wait for their replacements use up no budget.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "labels.COMMAND in meta.annotations or not state.node.ready",
-                "not state.node.ready",
+                "reconciler/disruption:_consumes",
+                (
+                    "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
+                    "state.node.ready)"
+                ),
+                "meta.deleting or state.node.metadata.deleting or (not state.node.ready)",
             ),
         ),
     ),
@@ -39,9 +45,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of what a plan starts in a pool only one node counts.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "self._started[pool] = self._started.get(pool, 0) + 1",
-                "self._started[pool] = 1",
+                "reconciler/disruption:Ledger.take",
+                "self._started.get(pool, 0) + 1",
+                "1",
             ),
         ),
     ),
@@ -49,9 +55,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Empty nodes go whatever the budget says.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "    if not ledger.remaining(found.pool.name, EMPTY):",
-                "    if ledger.remaining(found.pool.name, EMPTY) < 0:",
+                "reconciler/disruption:_empty_one",
+                "not ledger.remaining(found.pool.name, EMPTY)",
+                "ledger.remaining(found.pool.name, EMPTY) < 0",
             ),
         ),
     ),
@@ -59,9 +65,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes whose instances are ending count.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                ' and state.initialized and not claim.is_true("InstanceTerminating")',
-                " and state.initialized",
+                "reconciler/disruption:_counts",
+                (
+                    "claim is not None and claim.managed and state.initialized and (not "
+                    "claim.is_true('InstanceTerminating'))"
+                ),
+                "claim is not None and claim.managed and state.initialized",
             ),
         ),
     ),
@@ -69,9 +78,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What remains may be less than nothing.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "        return max(0, self.allowed[reason] - self.disrupting)",
-                "        return self.allowed[reason] - self.disrupting",
+                "reconciler/disruption:PoolBudget.remaining",
+                "max(0, self.allowed[reason] - self.disrupting)",
+                "self.allowed[reason] - self.disrupting",
             ),
         ),
     ),
@@ -79,9 +88,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node that is not ready uses up no budget.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "labels.COMMAND in meta.annotations or not state.node.ready",
-                "labels.COMMAND in meta.annotations",
+                "reconciler/disruption:_consumes",
+                (
+                    "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
+                    "state.node.ready)"
+                ),
+                "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations",
             ),
         ),
     ),
@@ -89,9 +101,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drift asks no budget.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "    return found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)",
-                "    return found",
+                "reconciler/disruption:_drift_candidate",
+                "found if ledger.remaining(found.pool.name, DRIFTED) else no_budget(view, state, DRIFTED)",
+                "found",
             ),
         ),
     ),
@@ -99,27 +111,36 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drifted nodes that are on their way use up no budget.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "labels.COMMAND in meta.annotations or not state.node.ready",
-                "not state.node.ready",
+                "reconciler/disruption:_consumes",
+                (
+                    "meta.deleting or state.node.metadata.deleting or labels.COMMAND in meta.annotations or (not "
+                    "state.node.ready)"
+                ),
+                "meta.deleting or state.node.metadata.deleting or (not state.node.ready)",
             ),
         ),
     ),
     45: (
         "A budget that sleeps holds.",
-        (Edit("api/v1/budgets.py", "    return hit is not None and hit <= now", "    return hit is not None"),),
+        (Edit("api/v1:_active", "hit is not None and hit <= now", "hit is not None"),),
     ),
     46: (
         "A scoped budget that sleeps is the only one.",
-        (Edit("api/v1/budgets.py", "reason in b.reasons) and _active(b, now)]", "reason in b.reasons)]"),),
+        (
+            Edit(
+                "api/v1:allowed_disruptions",
+                "(b.reasons is None or reason in b.reasons) and _active(b, now)",
+                "b.reasons is None or reason in b.reasons",
+            ),
+        ),
     ),
     47: (
         "The loosest budget wins.",
         (
             Edit(
-                "api/v1/budgets.py",
-                "    return min((_count(b.nodes, nodes) for b in holding), default=UNLIMITED)",
-                "    return max((_count(b.nodes, nodes) for b in holding), default=UNLIMITED)",
+                "api/v1:allowed_disruptions",
+                "min",
+                "max",
             ),
         ),
     ),
@@ -127,9 +148,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What cannot be read allows all.",
         (
             Edit(
-                "api/v1/budgets.py",
-                "    if problems(given):\n        return 0",
-                "    if problems(given):\n        return UNLIMITED",
+                "api/v1:allowed_disruptions",
+                "0",
+                "UNLIMITED",
             ),
         ),
     ),
@@ -137,14 +158,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Schedules are in the time zone of who asks.",
         (
             Edit(
-                "api/cron.py",
-                "        start = instant.astimezone(UTC)\n",
-                "        start = instant.replace(tzinfo=UTC)\n",
+                "api:Cron.next_after",
+                "instant.astimezone(UTC)",
+                "instant.replace(tzinfo=UTC)",
             ),
             Edit(
-                "api/v1/budgets.py",
-                "hit is not None and hit <= now",
-                "hit is not None and hit <= now.replace(tzinfo=hit.tzinfo)",
+                "api/v1:_active",
+                "hit <= now",
+                "hit <= now.replace(tzinfo=hit.tzinfo)",
             ),
         ),
     ),
@@ -152,9 +173,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A window is open an instant too long.",
         (
             Edit(
-                "api/v1/budgets.py",
-                "next_after(now - durations.parse(budget.duration))",
-                'next_after(now - durations.parse(budget.duration) - durations.parse("1m"))',
+                "api/v1:_active",
+                "now - durations.parse(budget.duration)",
+                "now - durations.parse(budget.duration) - durations.parse('1m')",
             ),
         ),
     ),
@@ -162,9 +183,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A number is no more than there are nodes.",
         (
             Edit(
-                "api/v1/budgets.py",
-                "    return min(int(allowance), UNLIMITED)",
-                "    return min(int(allowance), nodes)",
+                "api/v1:_count",
+                "UNLIMITED",
+                "nodes",
             ),
         ),
     ),
@@ -172,9 +193,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One empty node goes in a plan.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "        for found in sorted(ready, key=by_savings)\n",
-                "        for found in sorted(ready, key=by_savings)[:1]\n",
+                "reconciler/disruption:emptiness",
+                "sorted(ready, key=by_savings)",
+                "sorted(ready, key=by_savings)[:1]",
             ),
         ),
     ),
@@ -182,9 +203,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "An empty node goes as soon as anything has been said of it.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                'calm = claim.is_true("Consolidatable") and next(restless(view, claim, pool), None) is None',
-                'calm = claim.condition("Consolidatable") is not None',
+                "reconciler/disruption:_wish",
+                "claim.is_true('Consolidatable') and next(restless(view, claim, pool), None) is None",
+                "claim.condition('Consolidatable') is not None",
             ),
         ),
     ),
@@ -192,38 +213,54 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Daemons keep their node.",
         (
             Edit(
-                "reconciler/disruption/costs.py",
-                "    return not any(pods.reschedulable(pod) and eviction_cost(pod) > 0",
-                "    return not any(eviction_cost(pod) > 0",
+                "reconciler/disruption:empty",
+                "pods.reschedulable(pod) and eviction_cost(pod) > 0",
+                "eviction_cost(pod) > 0",
             ),
         ),
     ),
     55: (
         "Every pod that ends keeps its node.",
-        (Edit("reconciler/model/pods.py", "(terminating(pod) and of_stateful_set(pod))", "terminating(pod)"),),
+        (Edit("reconciler/model:reschedulable", "terminating(pod) and of_stateful_set(pod)", "terminating(pod)"),),
     ),
     56: (
         "Drift comes before emptiness.",
         (
-            Edit("reconciler/disruption/methods.py", '    Method("emptiness", emptiness),\n', ""),
             Edit(
-                "reconciler/disruption/methods.py",
-                '    Method("consolidation", consolidation),\n',
-                '    Method("emptiness", emptiness),\n    Method("consolidation", consolidation),\n',
+                "reconciler/disruption:METHODS",
+                (
+                    "(Method('expiration', retirement), Method('emptiness', emptiness), Method('static drift', "
+                    "static_drift, frozenset({Source.NODE_CLASSES})), Method('drift', drift, "
+                    "frozenset({Source.NODE_CLASSES})), Method('consolidation', consolidation))"
+                ),
+                (
+                    "(Method('expiration', retirement), Method('static drift', static_drift, "
+                    "frozenset({Source.NODE_CLASSES})), Method('drift', drift, frozenset({Source.NODE_CLASSES})), "
+                    "Method('emptiness', emptiness), Method('consolidation', consolidation))"
+                ),
             ),
         ),
     ),
     57: (
         "A pod that comes to an empty node goes with it.",
-        (Edit("reconciler/disruption/commands.py", "    if come:\n", "    if come and command.replacements:\n"),),
+        (
+            Edit(
+                "reconciler/disruption:_stop_for_pods",
+                "if come:\n    return _Stop('PodArrived', f'{pods.named(come[0])} has come to the node')",
+                (
+                    "if come and command.replacements:\n"
+                    "    return _Stop('PodArrived', f'{pods.named(come[0])} has come to the node')"
+                ),
+            ),
+        ),
     ),
     58: (
         "An empty node goes at once.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "    due = quiet_since(found) + view.snapshot.settings.validation_delay",
-                "    due = quiet_since(found)",
+                "reconciler/disruption:_empty_one",
+                "quiet_since(found) + view.snapshot.settings.validation_delay",
+                "quiet_since(found)",
             ),
         ),
     ),
@@ -231,23 +268,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nobody counts the nodes that were spared.",
         (
             Edit(
-                "reconciler/telemetry/telemetry.py",
-                "                self.metrics.failed_validations.labels(kind).inc()",
-                "                self.metrics.failed_validations.labels(kind)",
+                "reconciler/telemetry:Telemetry._came_off",
+                "self.metrics.failed_validations.labels(kind).inc()",
+                "self.metrics.failed_validations.labels(kind)",
             ),
         ),
     ),
     60: (
         "Static pools are consolidated.",
-        (Edit("reconciler/disruption/attraction.py", "    if pool.static:\n", "    if False:\n"),),
+        (Edit("reconciler/disruption:restless", "pool.static", "False"),),
     ),
     61: (
         "Room that is kept on one node keeps them all.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "view.snapshot.buffer_pods.get(key, 0) if empty",
-                "sum(view.snapshot.buffer_pods.values()) if empty",
+                "reconciler/disruption:_wish",
+                "view.snapshot.buffer_pods.get(key, 0)",
+                "sum(view.snapshot.buffer_pods.values())",
             ),
         ),
     ),

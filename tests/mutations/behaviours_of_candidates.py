@@ -9,9 +9,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is left of a command that is no more stays.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "    return Plan(actions=(untaint(state.node, why),))",
-                "    return NOTHING",
+                "reconciler/disruption:_healed",
+                "Plan(actions=(untaint(state.node, why),))",
+                "NOTHING",
             ),
         ),
     ),
@@ -19,23 +19,29 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A replacement that is lost goes unnoticed.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "    if len(living) < len(command.replacements):",
-                "    if len(living) > len(command.replacements):",
+                "reconciler/disruption:_stop_for_replacements",
+                "len(living) < len(command.replacements)",
+                "len(living) > len(command.replacements)",
             ),
         ),
     ),
     3: (
         "Nobody hears which pod is protected.",
-        (Edit("reconciler/disruption/candidates.py", 'f"{pods.named(pod)} is annotated', 'f"a pod is annotated'),),
+        (
+            Edit(
+                "reconciler/disruption:pod_blockers",
+                "f'{pods.named(pod)} is annotated {labels.DO_NOT_DISRUPT}'",
+                "f'a pod is annotated {labels.DO_NOT_DISRUPT}'",
+            ),
+        ),
     ),
     4: (
         "A grace period waives the protection of pods whoever asks.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    return eventual and claim.spec.termination_grace_period is not None",
-                "    return claim.spec.termination_grace_period is not None",
+                "reconciler/disruption:waived",
+                "eventual and claim.spec.termination_grace_period is not None",
+                "claim.spec.termination_grace_period is not None",
             ),
         ),
     ),
@@ -43,9 +49,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drift needs no grace period to pass over budgets.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    return eventual and claim.spec.termination_grace_period is not None",
-                "    return eventual",
+                "reconciler/disruption:waived",
+                "eventual and claim.spec.termination_grace_period is not None",
+                "eventual",
             ),
         ),
     ),
@@ -53,9 +59,12 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only pods that move elsewhere protect their node.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "        elif labels.DO_NOT_DISRUPT in pod.metadata.annotations and",
-                "        elif pods.reschedulable(pod) and labels.DO_NOT_DISRUPT in pod.metadata.annotations and",
+                "reconciler/disruption:pod_blockers",
+                "labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now)",
+                (
+                    "pods.reschedulable(pod) and labels.DO_NOT_DISRUPT in pod.metadata.annotations and "
+                    "pods.active(pod) and pods.protected(pod, now)"
+                ),
             ),
         ),
     ),
@@ -63,9 +72,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that is over still protects its node.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "pods.active(pod) and pods.protected(pod, now)",
-                "pods.protected(pod, now)",
+                "reconciler/disruption:pod_blockers",
+                "labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and pods.protected(pod, now)",
+                "labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.protected(pod, now)",
             ),
         ),
     ),
@@ -73,23 +82,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "PodDisruptionBudgets hold static and finished pods, and none of a DaemonSet.",
         (
             Edit(
-                "reconciler/model/pdbs.py",
-                "if found and pods.evictable(pod, now) else []",
-                "if found and not pods.of_daemon_set(pod) else []",
+                "reconciler/model:Pdbs._matching",
+                "pods.evictable(pod, now)",
+                "not pods.of_daemon_set(pod)",
             ),
         ),
     ),
     9: (
         "Two budgets that both allow it let a pod go.",
-        (Edit("reconciler/model/pdbs.py", "        if len(found) > 1:\n", "        if len(found) > 9:\n"),),
+        (Edit("reconciler/model:Pdbs.blocking", "1", "9"),),
     ),
     10: (
         "Whatever the annotation says protects the node.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                '    if state.annotations.get(labels.DO_NOT_DISRUPT) == "true":\n        yield',
-                "    if labels.DO_NOT_DISRUPT in state.annotations:\n        yield",
+                "reconciler/disruption:_node_blockers",
+                "state.annotations.get(labels.DO_NOT_DISRUPT) == 'true'",
+                "labels.DO_NOT_DISRUPT in state.annotations",
             ),
         ),
     ),
@@ -97,46 +106,42 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes of other providers are ours.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    if state.claim is None or not state.claim.managed:\n        yield",
-                "    if state.claim is None:\n        yield",
+                "reconciler/disruption:_node_blockers",
+                "state.claim is None or not state.claim.managed",
+                "state.claim is None",
             ),
         ),
     ),
     12: (
         "A nomination holds for an instant too long.",
-        (Edit("reconciler/disruption/candidates.py", "until > view.snapshot.now", "until >= view.snapshot.now"),),
+        (Edit("reconciler/disruption:_node_blockers", "until > view.snapshot.now", "until >= view.snapshot.now"),),
     ),
     13: (
         "Only a Node that is deleted by itself is on its way.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    if state.deleting:\n",
-                "    if state.node is not None and state.node.metadata.deleting:\n",
+                "reconciler/disruption:_node_blockers",
+                "state.deleting",
+                "state.node is not None and state.node.metadata.deleting",
             ),
         ),
     ),
     14: (
         "Of a node without a NodePool nobody hears.",
-        (
-            Edit(
-                "reconciler/disruption/standing.py", "        return _without_pool(view, key)", "        return NOTHING"
-            ),
-        ),
+        (Edit("reconciler/disruption:_one", "_without_pool(view, key)", "NOTHING"),),
     ),
     15: (
         "One of two labels is enough to be consolidated.",
         (
             Edit(
-                "reconciler/disruption/attraction.py",
-                "    for label in (labels.ZONE, labels.CAPACITY_TYPE):\n",
-                "    for label in (labels.ZONE,):\n",
+                "reconciler/disruption:unattractive",
+                "(labels.ZONE, labels.CAPACITY_TYPE)",
+                "(labels.ZONE,)",
             ),
             Edit(
-                "reconciler/disruption/attraction.py",
-                "    if type_ not in view.types_of(pool):\n",
-                "    if False:\n",
+                "reconciler/disruption:unattractive",
+                "type_ not in view.types_of(pool)",
+                "False",
             ),
         ),
     ),
@@ -144,9 +149,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node that a command is about is a candidate for another.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    if view.command(key) is not None:\n        yield",
-                "    if view.command(key) is not None and state.deleting:\n        yield",
+                "reconciler/disruption:_node_blockers",
+                "view.command(key) is not None",
+                "view.command(key) is not None and state.deleting",
             ),
         ),
     ),
@@ -154,9 +159,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A duration protects from then on.",
         (
             Edit(
-                "reconciler/model/pods.py",
-                "now - pod.status.start_time < lasts)",
-                "now - pod.status.start_time > lasts)",
+                "reconciler/model:protected",
+                "now - pod.status.start_time < lasts",
+                "now - pod.status.start_time > lasts",
             ),
         ),
     ),
@@ -164,9 +169,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "That an annotation means nothing is no warning.",
         (
             Edit(
-                "reconciler/disruption/standing.py",
-                '"InvalidDoNotDisruptAnnotation", words, type_="Warning")',
-                '"InvalidDoNotDisruptAnnotation", words)',
+                "reconciler/disruption:_protections",
+                "_event(pod, 'InvalidDoNotDisruptAnnotation', words, type_='Warning')",
+                "_event(pod, 'InvalidDoNotDisruptAnnotation', words)",
             ),
         ),
     ),
@@ -174,9 +179,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that has not started is not protected yet.",
         (
             Edit(
-                "reconciler/model/pods.py",
-                "(pod.status.start_time is None or now",
-                "(pod.status.start_time is not None and now",
+                "reconciler/model:protected",
+                "pod.status.start_time is None or now - pod.status.start_time < lasts",
+                "pod.status.start_time is not None and now - pod.status.start_time < lasts",
             ),
         ),
     ),
@@ -184,9 +189,29 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only the last pod is asked.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    for pod in on_node:\n        if pod.metadata.unreadable",
-                "    for pod in on_node[-1:]:\n        if pod.metadata.unreadable",
+                "reconciler/disruption:pod_blockers",
+                (
+                    "for pod in on_node:\n"
+                    "    if pod.metadata.unreadable:\n"
+                    "        yield Blocker('Unreadable', f'{pods.named(pod)} cannot be read: "
+                    "{pod.metadata.unreadable}', pod=pod.key)\n"
+                    "    elif labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and "
+                    "pods.protected(pod, now):\n"
+                    "        until = min(pods.protection_ends(pod), default=None)\n"
+                    "        yield Blocker('PodDoNotDisrupt', f'{pods.named(pod)} is annotated "
+                    "{labels.DO_NOT_DISRUPT}', until=until, pod=pod.key)"
+                ),
+                (
+                    "for pod in on_node[-1:]:\n"
+                    "    if pod.metadata.unreadable:\n"
+                    "        yield Blocker('Unreadable', f'{pods.named(pod)} cannot be read: "
+                    "{pod.metadata.unreadable}', pod=pod.key)\n"
+                    "    elif labels.DO_NOT_DISRUPT in pod.metadata.annotations and pods.active(pod) and "
+                    "pods.protected(pod, now):\n"
+                    "        until = min(pods.protection_ends(pod), default=None)\n"
+                    "        yield Blocker('PodDoNotDisrupt', f'{pods.named(pod)} is annotated "
+                    "{labels.DO_NOT_DISRUPT}', until=until, pod=pod.key)"
+                ),
             ),
         ),
     ),
@@ -194,9 +219,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A place on a node that is not initialised is as good as any.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                '            lost[key] = f"would go to {state.name}, which is not initialized"',
-                "            pass",
+                "reconciler/disruption:_stranded",
+                "lost[key] = f'would go to {state.name}, which is not initialized'",
+                "pass",
             ),
         ),
     ),
@@ -204,9 +229,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that are still starting are tried first.",
         (
             Edit(
-                "reconciler/scheduling/targets.py",
-                "return not target.state.initialized,",
-                "return target.state.initialized,",
+                "reconciler/scheduling:tried",
+                "not target.state.initialized",
+                "target.state.initialized",
             ),
         ),
     ),
@@ -214,9 +239,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes of somebody else take no pods.",
         (
             Edit(
-                "reconciler/scheduling/sites.py",
-                "    if state.deleting:",
-                "    if state.claim is None or state.deleting:",
+                "reconciler/scheduling:_open_site",
+                "state.deleting",
+                "state.claim is None or state.deleting",
             ),
         ),
     ),
@@ -224,9 +249,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A disk of the node itself keeps its pod there.",
         (
             Edit(
-                "reconciler/scheduling/volumes.py",
-                "    return volume.spec.local is not None or volume.spec.host_path is not None",
-                "    return volume.spec.host_path is not None",
+                "reconciler/scheduling:_is_local",
+                "volume.spec.local is not None or volume.spec.host_path is not None",
+                "volume.spec.host_path is not None",
             ),
         ),
     ),
@@ -234,10 +259,13 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods of a node that a command is about are bought another place at once.",
         (
             Edit(
-                "reconciler/provisioning/pending.py",
-                "        if not state.deleting or state.node is None:",
-                '        about = state.claim is not None and "kerf.sh/command" in state.claim.metadata.annotations\n'
-                "        if not (state.deleting or about) or state.node is None:",
+                "reconciler/provisioning:leaving_pods",
+                "if not state.deleting or state.node is None:\n    continue",
+                (
+                    "about = state.claim is not None and 'kerf.sh/command' in state.claim.metadata.annotations\n"
+                    "if not (state.deleting or about) or state.node is None:\n"
+                    "    continue"
+                ),
             ),
         ),
     ),
@@ -245,9 +273,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "There is one command at a time.",
         (
             Edit(
-                "reconciler/disruption/pacing.py",
-                "    return all(command.created for command in view.commands.values())",
-                "    return not view.commands",
+                "reconciler/disruption:settled",
+                "all((command.created for command in view.commands.values()))",
+                "not view.commands",
             ),
         ),
     ),
@@ -255,9 +283,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A NodePool without types holds up all others.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    elif not view.types_of(pool):",
-                "    elif not all(view.types_of(each) for each in view.snapshot.node_pools.values()):",
+                "reconciler/disruption:_pool_blockers",
+                "view.types_of(pool)",
+                "all((view.types_of(each) for each in view.snapshot.node_pools.values()))",
             ),
         ),
     ),
@@ -265,9 +293,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that was stuck before keeps every node.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                "        _stranded(view, solution, staying),",
-                "        _stranded(view, solution, wanted),",
+                "reconciler/disruption:simulate",
+                "_stranded(view, solution, staying)",
+                "_stranded(view, solution, wanted)",
             ),
         ),
     ),
@@ -275,9 +303,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One pod without a place is no obstacle.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                "        if not self.stranded:",
-                "        if len(self.stranded) < 2:",
+                "reconciler/disruption:Outcome.blocker",
+                "not self.stranded",
+                "len(self.stranded) < 2",
             ),
         ),
     ),
@@ -285,7 +313,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A proposal is used when it is two minutes old.",
         (
             Edit(
-                "reconciler/disruption/proposals.py",
+                "reconciler/disruption:timely",
                 "now - proposal.made_at >= FRESH",
                 "now - proposal.made_at > FRESH",
             ),
@@ -293,15 +321,15 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     31: (
         "A dear pod is a cheap one.",
-        (Edit("reconciler/disruption/costs.py", "ONE + _deletion_cost(pod) +", "ONE - _deletion_cost(pod) +"),),
+        (Edit("reconciler/disruption:eviction_cost", "ONE + _deletion_cost(pod)", "ONE - _deletion_cost(pod)"),),
     ),
     32: (
         "Pods that go gladly make their node cheaper.",
         (
             Edit(
-                "reconciler/disruption/costs.py",
-                "sum(max(0, eviction_cost(pod)) for pod",
-                "sum(eviction_cost(pod) for pod",
+                "reconciler/disruption:reschedule_cost",
+                "max(0, eviction_cost(pod))",
+                "eviction_cost(pod)",
             ),
         ),
     ),
@@ -309,14 +337,14 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is sold out has no price.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    price = costs.node_price(",
-                "    price = 0 if view.snapshot.out_of_stock else costs.node_price(",
+                "reconciler/disruption:unblocked",
+                "costs.node_price(types, state.labels)",
+                "0 if view.snapshot.out_of_stock else costs.node_price(types, state.labels)",
             ),
         ),
     ),
     34: (
         "What has no price costs a little.",
-        (Edit("reconciler/disruption/costs.py", "(instance_type,)) or 0", "(instance_type,)) or 1"),),
+        (Edit("reconciler/disruption:price", "0", "1"),),
     ),
 }

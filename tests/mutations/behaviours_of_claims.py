@@ -7,19 +7,19 @@ from tests.mutations.bug import Edit
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     136: (
         "A claim has an instant more.",
-        (Edit("reconciler/lifecycle/liveness.py", "    if snapshot.now < due:", "    if snapshot.now <= due:"),),
+        (Edit("reconciler/lifecycle:_expire", "snapshot.now < due", "snapshot.now <= due"),),
     ),
     137: (
         "Three must fail.",
-        (Edit("reconciler/lifecycle/registration_health.py", "_KEPT, _TOO_MANY = 4, 2", "_KEPT, _TOO_MANY = 4, 3"),),
+        (Edit("reconciler/lifecycle:_TOO_MANY", "2", "3"),),
     ),
     138: (
         "A change of the class changes nothing.",
         (
             Edit(
-                "reconciler/lifecycle/node_pools.py",
-                "    return _class_generation(pool, node_class) != pool.status.node_class_observed_generation",
-                "    return False",
+                "reconciler/lifecycle:_is_news",
+                "_class_generation(pool, node_class) != pool.status.node_class_observed_generation",
+                "False",
             ),
         ),
     ),
@@ -27,9 +27,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A class that goes is as good as any.",
         (
             Edit(
-                "reconciler/lifecycle/node_pools.py",
-                "    if node_class.metadata.deleting:\n        return FALSE",
-                "    if node_class.metadata.deleting and not node_class.status.conditions:\n        return FALSE",
+                "reconciler/lifecycle:_class_readiness",
+                "node_class.metadata.deleting",
+                "node_class.metadata.deleting and (not node_class.status.conditions)",
             ),
         ),
     ),
@@ -37,9 +37,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that commands are about are counted.",
         (
             Edit(
-                "reconciler/lifecycle/node_pools.py",
-                "        if not commanded:\n            amounts.setdefault(pool, dict(_ALWAYS))[name] = amount",
-                "        amounts.setdefault(pool, dict(_ALWAYS))[name] = amounts[pool].get(name, 0) + amount",
+                "reconciler/lifecycle:held",
+                "if not commanded:\n    amounts.setdefault(pool, dict(_ALWAYS))[name] = amount",
+                "amounts.setdefault(pool, dict(_ALWAYS))[name] = amounts[pool].get(name, 0) + amount",
             ),
         ),
     ),
@@ -47,9 +47,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One replacement is awaited.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "    return [claims[name] for name in command.replacements if name in claims]",
-                "    return [claims[name] for name in command.replacements[:1] if name in claims]",
+                "reconciler/disruption:_replacements",
+                "command.replacements",
+                "command.replacements[:1]",
             ),
         ),
     ),
@@ -57,9 +57,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A command has twice its time.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "    if age > _time_limit(view):",
-                "    if age > 2 * _time_limit(view):",
+                "reconciler/disruption:_stop_for_replacements",
+                "age > _time_limit(view)",
+                "age > 2 * _time_limit(view)",
             ),
         ),
     ),
@@ -67,23 +67,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One command goes on at a time.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "for name in sorted(view.commands))",
-                "for name in sorted(view.commands)[:1])",
+                "reconciler/disruption:progress",
+                "sorted(view.commands)",
+                "sorted(view.commands)[:1]",
             ),
         ),
     ),
     144: (
         "Each command adds next to no time.",
-        (Edit("reconciler/disruption/commands.py", "timedelta(milliseconds=80)", "timedelta(milliseconds=8)"),),
+        (Edit("reconciler/disruption:_EACH", "80", "8"),),
     ),
     145: (
         "A claim is launched without a finalizer.",
         (
             Edit(
-                "reconciler/lifecycle/launch.py",
-                "    if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:",
-                "    if claim.metadata.unreadable:",
+                "reconciler/lifecycle:_settled",
+                "labels.TERMINATION_FINALIZER not in claim.metadata.finalizers",
+                "claim.metadata.unreadable",
             ),
         ),
     ),
@@ -91,9 +91,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Where there is nothing to be had the claim waits.",
         (
             Edit(
-                "reconciler/lifecycle/launch.py",
-                "    if outcomes.out_of_capacity(failure):\n        return _no_capacity(claim, message)",
-                "    if outcomes.out_of_capacity(failure):\n        return _wait(view, claim, reason, message)",
+                "reconciler/lifecycle:_failed",
+                "_no_capacity(claim, message)",
+                "_wait(view, claim, reason, message)",
             ),
         ),
     ),
@@ -101,9 +101,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Whatever the label says is an opt-out.",
         (
             Edit(
-                "reconciler/lifecycle/registration.py",
-                '    if node.metadata.labels.get(labels.DO_NOT_SYNC_TAINTS) == "true":',
-                "    if labels.DO_NOT_SYNC_TAINTS in node.metadata.labels:",
+                "reconciler/lifecycle:_taints",
+                "node.metadata.labels.get(labels.DO_NOT_SYNC_TAINTS) == 'true'",
+                "labels.DO_NOT_SYNC_TAINTS in node.metadata.labels",
             ),
         ),
     ),
@@ -111,8 +111,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "That the taint was missing is not told.",
         (
             Edit(
-                "reconciler/lifecycle/registration.py",
-                '(warning(claim, "UnregisteredTaintMissing", _MISSING),) if missing else ()',
+                "reconciler/lifecycle:_join",
+                "(warning(claim, 'UnregisteredTaintMissing', _MISSING),) if missing else ()",
                 "()",
             ),
         ),
@@ -121,9 +121,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The unregistered taint stays.",
         (
             Edit(
-                "reconciler/lifecycle/registration.py",
-                "    kept = [taint for taint in node.spec.taints if not _unregistered(taint)]",
-                "    kept = [*node.spec.taints]",
+                "reconciler/lifecycle:_taints",
+                "[taint for taint in node.spec.taints if not _unregistered(taint)]",
+                "[*node.spec.taints]",
             ),
         ),
     ),
@@ -131,9 +131,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A resource of which nothing was asked must be there.",
         (
             Edit(
-                "reconciler/lifecycle/initialization.py",
-                "for name, value in claim.requests().items() if value and not allocatable[name])",
-                "for name in claim.requests() if not allocatable[name])",
+                "reconciler/lifecycle:_lacking",
+                "(name for name, value in claim.requests().items() if value and (not allocatable[name]))",
+                "(name for name in claim.requests() if not allocatable[name])",
             ),
         ),
     ),
@@ -141,9 +141,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "One driver is enough.",
         (
             Edit(
-                "reconciler/lifecycle/initialization.py",
-                "    return sorted({driver.strip()",
-                "    return [] if own else sorted({driver.strip()",
+                "reconciler/lifecycle:_silent_drivers",
+                "sorted({driver.strip() for driver in wanted.split(',')} - own - {''})",
+                "[] if own else sorted({driver.strip() for driver in wanted.split(',')} - own - {''})",
             ),
         ),
     ),
@@ -151,9 +151,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The first of several nodes to go takes the instance with it.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "    if held and len(going) == len(nodes):\n        return _stages(progress, held)",
-                "    if held:\n        return _stages(progress, held[:1])",
+                "reconciler/lifecycle:_end_nodes",
+                "if held and len(going) == len(nodes):\n    return _stages(progress, held)",
+                "if held:\n    return _stages(progress, held[:1])",
             ),
         ),
     ),
@@ -161,9 +161,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A termination is asked for once.",
         (
             Edit(
-                "reconciler/lifecycle/instance_end.py",
-                "    alive_still = instance is not None and listed",
-                "    alive_still = False",
+                "reconciler/lifecycle:terminate",
+                "instance is not None and listed",
+                "False",
             ),
         ),
     ),
@@ -171,9 +171,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A deadline that is there is written anew.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "    if grace is None or since is None or _has_deadline(claim):",
-                "    if grace is None or since is None:",
+                "reconciler/lifecycle:_with_deadline",
+                "grace is None or since is None or _has_deadline(claim)",
+                "grace is None or since is None",
             ),
         ),
     ),

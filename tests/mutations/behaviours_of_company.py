@@ -7,19 +7,19 @@ from tests.mutations.bug import Edit
 BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     130: (
         "A pod whose volume cannot be had is placed as if it had none.",
-        (Edit("reconciler/scheduling/solve.py", "broken[pod.key] = error", "demands[pod.key] = (EMPTY,)"),),
+        (Edit("reconciler/scheduling:_volumes", "broken[pod.key] = error", "demands[pod.key] = (EMPTY,)"),),
     ),
     132: (
         "Where a storage class may make volumes is not looked at.",
-        (Edit("reconciler/scheduling/volumes.py", "return tuple(terms) or (EMPTY,)", "return (EMPTY,)"),),
+        (Edit("reconciler/scheduling:_of_class", "tuple(terms) or (EMPTY,)", "(EMPTY,)"),),
     ),
     133: (
         "Only volumes of the node itself bind a pod to a place.",
         (
             Edit(
-                "reconciler/scheduling/volumes.py",
-                "if _is_local(volume) else found",
-                "if _is_local(volume) else [EMPTY for _ in found]",
+                "reconciler/scheduling:_affinity_terms",
+                "[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else found",
+                "[term.without(labels.HOSTNAME) for term in found] if _is_local(volume) else [EMPTY for _ in found]",
             ),
         ),
     ),
@@ -27,49 +27,55 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A volume of a host path pins the host.",
         (
             Edit(
-                "reconciler/scheduling/volumes.py",
-                "return volume.spec.local is not None or volume.spec.host_path is not None",
-                "return volume.spec.local is not None",
+                "reconciler/scheduling:_is_local",
+                "volume.spec.local is not None or volume.spec.host_path is not None",
+                "volume.spec.local is not None",
             ),
         ),
     ),
     136: (
         "Of a volume's alternatives only the first is tried.",
-        (Edit("reconciler/scheduling/volumes.py", "good[:_MOST_ALTERNATIVES]", "good[:1]"),),
+        (Edit("reconciler/scheduling:volume_demands", "_MOST_ALTERNATIVES", "1"),),
     ),
     138: (
         "A node takes as many pods as it can attach volumes, whatever each brings.",
-        (Edit("reconciler/scheduling/attachments.py", "left.clip(min=0) // own[driver]", "left.clip(min=0)"),),
+        (Edit("reconciler/scheduling:VolumeSlots.most", "left.clip(min=0) // own[driver]", "left.clip(min=0)"),),
     ),
     139: (
         "Of default classes the oldest counts.",
-        (Edit("reconciler/scheduling/volumes.py", "ordered[-1] if ordered", "ordered[0] if ordered"),),
+        (Edit("reconciler/scheduling:_default_class", "-1", "0"),),
     ),
     140: (
         "A volume that is being deleted can be had.",
         (
             Edit(
-                "reconciler/scheduling/volumes.py",
-                "if volume is None or volume.metadata.deleting:",
-                "if volume is None:",
+                "reconciler/scheduling:_of_volume",
+                "volume is None or volume.metadata.deleting",
+                "volume is None",
             ),
         ),
     ),
     142: (
         "All pods that terminate want another place, not only those of stateful sets.",
-        (Edit("reconciler/model/pods.py", "(terminating(pod) and of_stateful_set(pod))", "terminating(pod)"),),
+        (Edit("reconciler/model:reschedulable", "terminating(pod) and of_stateful_set(pod)", "terminating(pod)"),),
     ),
     143: (
         "Two budgets for one pod do not keep it from being moved.",
-        (Edit("reconciler/model/pdbs.py", "return len(found) > 1 or any(", "return any("),),
+        (
+            Edit(
+                "reconciler/model:Pdbs.forbids",
+                "len(found) > 1 or any((budget.closed and (not budget.frees(pod)) for budget in found))",
+                "any((budget.closed and (not budget.frees(pod)) for budget in found))",
+            ),
+        ),
     ),
     146: (
         "A spread counts only pods on nodes that it does not count.",
         (
             Edit(
-                "reconciler/scheduling/tallies.py",
-                "if domain is not None and admits(node):",
-                "if domain is not None and not admits(node):",
+                "reconciler/scheduling:Tallies._tally",
+                "admits(node)",
+                "not admits(node)",
             ),
         ),
     ),
@@ -77,29 +83,31 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that terminate count in a spread.",
         (
             Edit(
-                "reconciler/scheduling/tallies.py",
-                "if group.kind == SPREAD and terminating(pod):",
-                "if group.kind == SPREAD and not place(pod):",
+                "reconciler/scheduling:Tallies._tally",
+                "terminating(pod)",
+                "not place(pod)",
             ),
         ),
     ),
     151: (
         "No selector selects everybody.",
-        (Edit("reconciler/model/selectors.py", "return Selector(nothing=True)", "return Selector()"),),
+        (Edit("reconciler/model:selector_of", "Selector(nothing=True)", "Selector()"),),
     ),
     153: (
         "minDomains is not looked at.",
-        (Edit("reconciler/scheduling/topology.py", "constraint.min_domains or 0", "0"),),
+        (Edit("reconciler/scheduling:Topology._spread_bond", "constraint.min_domains or 0", "0"),),
     ),
     158: (
         "Only zones and capacity types are domains of a spread.",
         (
             Edit(
-                "reconciler/scheduling/admits.py",
-                "    return group.standing().union(",
-                "    if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
-                "        return frozenset()\n"
-                "    return group.standing().union(",
+                "reconciler/scheduling:measured",
+                "return group.standing().union(makeable.get(bond.key, ()), group.brought)",
+                (
+                    "if bond.key not in (labels.ZONE, labels.CAPACITY_TYPE):\n"
+                    "    return frozenset()\n"
+                    "return group.standing().union(makeable.get(bond.key, ()), group.brought)"
+                ),
             ),
         ),
     ),
@@ -107,9 +115,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Values of a label that only the NodePool knows are no domains.",
         (
             Edit(
-                "reconciler/scheduling/template.py",
-                "values = self.table.values(key, mask) or (set() if row.complement else set(row.values))",
-                "values = self.table.values(key, mask)",
+                "reconciler/scheduling:Template.open_domains",
+                "self.table.values(key, mask) or (set() if row.complement else set(row.values))",
+                "self.table.values(key, mask)",
             ),
         ),
     ),
@@ -117,33 +125,33 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Domains of a NodePool at its limits count.",
         (
             Edit(
-                "reconciler/scheduling/opening.py",
-                "if r.template.remaining is None or r.template.affords(r.served, need)]",
-                "]",
+                "reconciler/scheduling:Opening._open_pins",
+                "[r.pins for r in routes if r.template.remaining is None or r.template.affords(r.served, need)]",
+                "[r.pins for r in routes]",
             ),
             Edit(
-                "reconciler/scheduling/opening.py",
-                "for way in choice.ways if not self._caps or self._room(way.key) != 0]",
-                "for way in choice.ways]",
+                "reconciler/scheduling:Opening._open_pins",
+                "[way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]",
+                "[way.route for way in choice.ways]",
             ),
         ),
     ),
     163: (
         "matchLabelKeys is not looked at.",
-        (Edit("reconciler/scheduling/topology.py", "constraint.match_label_keys)", "())"),),
+        (Edit("reconciler/scheduling:Topology._spread_group", "constraint.match_label_keys", "()"),),
     ),
     165: (
         "New nodes are made from NodePools whose taints the pods do not tolerate.",
         (
             Edit(
-                "reconciler/scheduling/opening.py",
-                "if not rung.demand.tolerates(template.taints) or rung",
-                "if rung",
+                "reconciler/scheduling:Opening._routes_of",
+                "not rung.demand.tolerates(template.taints) or rung.demand.requirements.conflict(volume)",
+                "rung.demand.requirements.conflict(volume)",
             ),
             Edit(
-                "reconciler/scheduling/pack.py",
-                "if left[item] and item.rung.demand.tolerates(template.taints):",
-                "if left[item]:",
+                "reconciler/scheduling:stocks_of",
+                "left[item] and item.rung.demand.tolerates(template.taints)",
+                "left[item]",
             ),
         ),
     ),
@@ -151,37 +159,49 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "nodeAffinityPolicy Ignore is not looked at on nodes that are there.",
         (
             Edit(
-                "reconciler/scheduling/groups.py",
-                "return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)",
-                "return accepted_by_node(self.filter_pod, node_labels)",
+                "reconciler/scheduling:Group.admits_node",
+                "not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)",
+                "accepted_by_node(self.filter_pod, node_labels)",
             ),
         ),
     ),
     172: (
         "A pod that wants company on its host is seated without it.",
-        (Edit("reconciler/scheduling/company.py", "if not first and not any(", "if not first and any("),),
+        (
+            Edit(
+                "reconciler/scheduling:_missing",
+                "not any((bond.group in s.item.cls.counted for s in others))",
+                "any((bond.group in s.item.cls.counted for s in others))",
+            ),
+        ),
     ),
     178: (
         "Of anti-affinity only what is preferred is looked at.",
         (
             Edit(
-                "reconciler/scheduling/requirements_of.py",
-                "self.anti_affinity + tuple(w.pod_affinity_term for w in wishes.anti_affinity)",
-                "tuple(w.pod_affinity_term for w in wishes.anti_affinity)",
+                "reconciler/scheduling:_Required.rung",
+                "self.anti_affinity + tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
+                "tuple((w.pod_affinity_term for w in wishes.anti_affinity))",
             ),
         ),
     ),
     180: (
         "Anti-affinity that is only preferred keeps others away.",
-        (Edit("reconciler/scheduling/topology.py", ", required=required)", ")"),),
+        (
+            Edit(
+                "reconciler/scheduling:Topology._affinity_bond",
+                "Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels), required=required)",
+                "Bond(group, group.selects(pod.metadata.namespace, pod.metadata.labels))",
+            ),
+        ),
     ),
     181: (
         "Pods that run keep nobody away whom they shun.",
         (
             Edit(
-                "reconciler/scheduling/tallies.py",
-                "if domain is not None and key not in shun.homes:",
-                "if domain is not None and key in shun.homes:",
+                "reconciler/scheduling:Tallies._count_owner",
+                "key not in shun.homes",
+                "key in shun.homes",
             ),
         ),
     ),
@@ -189,9 +209,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only pods that run are company, not those that are planned.",
         (
             Edit(
-                "reconciler/scheduling/topology.py",
-                "if entry[1].selects(namespace, own)]",
-                "if entry[1].selects(namespace, own) and entry[1].kind != AFFINITY]",
+                "reconciler/scheduling:_Selecting.__call__",
+                "entry[1].selects(namespace, own)",
+                "entry[1].selects(namespace, own) and entry[1].kind != AFFINITY",
             ),
         ),
     ),
@@ -199,9 +219,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A list of namespaces adds to the pod's own.",
         (
             Edit(
-                "reconciler/scheduling/groups.py",
-                "frozenset(term.namespaces or (pod.metadata.namespace,))",
-                "frozenset((*term.namespaces, pod.metadata.namespace))",
+                "reconciler/scheduling:_reach",
+                "term.namespaces or (pod.metadata.namespace,)",
+                "(*term.namespaces, pod.metadata.namespace)",
             ),
         ),
     ),
@@ -209,7 +229,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A share of a workload is rounded down.",
         (
             Edit(
-                "reconciler/scheduling/buffers.py",
+                "reconciler/scheduling:size",
                 "-(-max(workload_replicas, 0) * max(spec.percentage, 0) // 100)",
                 "max(workload_replicas, 0) * max(spec.percentage, 0) // 100",
             ),
@@ -219,9 +239,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Kept room is counted by the pods that exist, not by the virtual ones.",
         (
             Edit(
-                "reconciler/provisioning/buffers.py",
-                "if key not in turn.snapshot.pods)",
-                "if key in turn.snapshot.pods)",
+                "reconciler/provisioning:buffered",
+                "key not in turn.snapshot.pods",
+                "key in turn.snapshot.pods",
             ),
         ),
     ),
@@ -229,9 +249,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Overlays of one weight that set the same price agree.",
         (
             Edit(
-                "reconciler/model/overlays.py",
-                "if first.weight == reading.weight)",
-                "if first.weight == reading.weight and first.price != reading.price)",
+                "reconciler/model:_equal",
+                "first.weight == reading.weight",
+                "first.weight == reading.weight and first.price != reading.price",
             ),
         ),
     ),
@@ -239,9 +259,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Who shares a claim is not kept on the node whose devices it has.",
         (
             Edit(
-                "reconciler/scheduling/devices/ledger.py",
-                "bound = any(pick.device.local or pick.reach.node for pick in own)",
-                "bound = False",
+                "reconciler/scheduling:DeviceLedger.take",
+                "any((pick.device.local or pick.reach.node for pick in own))",
+                "False",
             ),
         ),
     ),

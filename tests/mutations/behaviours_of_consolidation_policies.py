@@ -9,7 +9,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A replacement may come up in any zone.",
         (
             Edit(
-                "reconciler/scheduling/claims.py",
+                "reconciler/scheduling:claim_entries",
                 "node.requirements.without(labels.INSTANCE_TYPE, labels.HOSTNAME, labels.CAPACITY_TYPE)",
                 "node.requirements.without(labels.INSTANCE_TYPE, labels.HOSTNAME, labels.CAPACITY_TYPE, labels.ZONE)",
             ),
@@ -19,9 +19,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A spot node is not replaced by a reserved one.",
         (
             Edit(
-                "reconciler/disruption/moves.py",
-                "spot_to_spot = labels.SPOT in new.capacity_types and all(",
-                "spot_to_spot = all(",
+                "reconciler/disruption:_cheaper",
+                "labels.SPOT in new.capacity_types and all((_capacity_type(c) == labels.SPOT for c in candidates))",
+                "all((_capacity_type(c) == labels.SPOT for c in candidates))",
             ),
         ),
     ),
@@ -29,9 +29,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Wishes count, whatever the settings say.",
         (
             Edit(
-                "reconciler/scheduling/solve.py",
-                'respect_preferences=snapshot.settings.preference_policy != "Ignore"',
-                "respect_preferences=True",
+                "reconciler/scheduling:solve",
+                "snapshot.settings.preference_policy != 'Ignore'",
+                "True",
             ),
         ),
     ),
@@ -39,21 +39,24 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pool that only lets empty nodes go says nothing.",
         (
             Edit(
-                "reconciler/disruption/announcing.py",
-                '{"ConsolidationDisabled", "WhenEmpty", ',
-                '{"ConsolidationDisabled", ',
+                "reconciler/disruption:_SAID",
+                (
+                    "{'ConsolidationDisabled', 'WhenEmpty', 'UnknownInstanceType', 'NoLabel', 'InvalidAnnotation', "
+                    "'TooYoung'}"
+                ),
+                "{'ConsolidationDisabled', 'UnknownInstanceType', 'NoLabel', 'InvalidAnnotation', 'TooYoung'}",
             ),
         ),
     ),
     93: (
         "Nodes of static pools are marked as consolidatable.",
-        (Edit("reconciler/disruption/conditions.py", "    if pool.static:\n        return wanted, None\n", ""),),
+        (Edit("reconciler/disruption:_consolidatable", "if pool.static:\n    return (wanted, None)", ""),),
     ),
     94: (
         "All nodes of a pool come before those of the next.",
         (
             Edit(
-                "reconciler/disruption/propose.py",
+                "reconciler/disruption:_interleaved",
                 "[one for row in zip_longest(*columns) for one in row if one is not None]",
                 "[one for row in columns for one in row if zip_longest]",
             ),
@@ -63,9 +66,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that moves keeps its devices where they are.",
         (
             Edit(
-                "reconciler/scheduling/devices/claiming.py",
-                "pods.active(pod) and key not in self._moving",
-                "pods.active(pod)",
+                "reconciler/scheduling:Holders._lives",
+                "same and pod is not None and pods.active(pod) and (key not in self._moving)",
+                "same and pod is not None and pods.active(pod)",
             ),
         ),
     ),
@@ -73,9 +76,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node for which a pending pod was meant goes.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "elif until is not None and until > view.snapshot.now:",
-                "elif until is not None and until < view.snapshot.now:",
+                "reconciler/disruption:_node_blockers",
+                "until > view.snapshot.now",
+                "until < view.snapshot.now",
             ),
         ),
     ),
@@ -83,23 +86,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Only the money counts, not how little is disturbed.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "return K * saving * self.cost >= cost * self.price",
-                "return K * saving >= self.price",
+                "reconciler/disruption:Totals.approves",
+                "K * saving * self.cost >= cost * self.price",
+                "K * saving >= self.price",
             ),
         ),
     ),
     98: (
         "Savings may be three times smaller than the disruption.",
-        (Edit("reconciler/disruption/balanced.py", "\nK = 2\n", "\nK = 3\n"),),
+        (Edit("reconciler/disruption:K", "2", "3"),),
     ),
     99: (
         "What is just worth it is not worth it.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "return K * saving * self.cost >= cost * self.price",
-                "return K * saving * self.cost > cost * self.price",
+                "reconciler/disruption:Totals.approves",
+                "K * saving * self.cost >= cost * self.price",
+                "K * saving * self.cost > cost * self.price",
             ),
         ),
     ),
@@ -107,9 +110,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Every node is disturbed as much as any other.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "share, sum(one.cost for one in mine)",
-                "share, costs.ONE * len(mine)",
+                "reconciler/disruption:Policy._shares",
+                "sum((one.cost for one in mine))",
+                "costs.ONE * len(mine)",
             ),
         ),
     ),
@@ -117,9 +120,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pool's disruption is that of its heaviest node.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "return Totals(price, sum(_cost(view, state) for state in members))",
-                "return Totals(price, max(_cost(view, state) for state in members))",
+                "reconciler/disruption:totals",
+                "sum((_cost(view, state) for state in members))",
+                "max((_cost(view, state) for state in members))",
             ),
         ),
     ),
@@ -127,9 +130,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "In a pool that costs nothing everything is worth it.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "if saving <= 0 or self.price <= 0 or self.cost <= 0:",
-                "if saving <= 0 or self.cost <= 0:",
+                "reconciler/disruption:Totals.approves",
+                "saving <= 0 or self.price <= 0 or self.cost <= 0",
+                "saving <= 0 or self.cost <= 0",
             ),
         ),
     ),
@@ -137,9 +140,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "It is enough that one pool finds it worth the disruption.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "return all(whole.approves(share, cost) for",
-                "return any(whole.approves(share, cost) for",
+                "reconciler/disruption:Policy.approves",
+                "all",
+                "any",
             ),
         ),
     ),
@@ -147,9 +150,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pools of other policies have a say.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "if one.pool.spec.disruption.consolidation_policy == BALANCED:",
-                "if one.pool.spec.disruption.consolidation_policy:",
+                "reconciler/disruption:Policy._shares",
+                "one.pool.spec.disruption.consolidation_policy == BALANCED",
+                "one.pool.spec.disruption.consolidation_policy",
             ),
         ),
     ),
@@ -157,9 +160,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pools share what is saved equally.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "Fraction(saving * sum(one.price for one in mine), price) if price else Fraction(0)",
-                "Fraction(saving, len(by_pool)) if price else Fraction(0)",
+                "reconciler/disruption:Policy._shares",
+                "Fraction(saving * sum((one.price for one in mine)), price)",
+                "Fraction(saving, len(by_pool))",
             ),
         ),
     ),
@@ -167,9 +170,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What cannot be bought counts as what would be saved.",
         (
             Edit(
-                "reconciler/disruption/moves.py",
-                "    first = prices.cheapest(types[kept[0]], pick.requirements, view.snapshot)\n",
-                "    first = min(offer.price for offer in types[kept[0]].offerings)\n",
+                "reconciler/disruption:_cheaper",
+                "prices.cheapest(types[kept[0]], pick.requirements, view.snapshot)",
+                "min((offer.price for offer in types[kept[0]].offerings))",
             ),
         ),
     ),
@@ -177,9 +180,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "All nodes of a pool together are not worth what they cost.",
         (
             Edit(
-                "reconciler/disruption/balanced.py",
-                "    return Totals(price, sum(",
-                "    return Totals(3 * price, sum(",
+                "reconciler/disruption:totals",
+                "price",
+                "3 * price",
             ),
         ),
     ),
@@ -187,18 +190,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes in use go before empty ones.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                '    Method("emptiness", emptiness),\n',
-                '    Method("consolidation", consolidation),\n    Method("emptiness", emptiness),\n',
+                "reconciler/disruption:METHODS",
+                (
+                    "(Method('expiration', retirement), Method('emptiness', emptiness), Method('static drift', "
+                    "static_drift, frozenset({Source.NODE_CLASSES})), Method('drift', drift, "
+                    "frozenset({Source.NODE_CLASSES})), Method('consolidation', consolidation))"
+                ),
+                (
+                    "(Method('expiration', retirement), Method('consolidation', consolidation), Method('emptiness', "
+                    "emptiness), Method('static drift', static_drift, frozenset({Source.NODE_CLASSES})), "
+                    "Method('drift', drift, frozenset({Source.NODE_CLASSES})), Method('consolidation', "
+                    "consolidation))"
+                ),
             ),
         ),
     ),
     109: (
         "What a pool approved for several nodes is said of each.",
-        (
-            Edit(
-                "reconciler/disruption/announcing.py", "        if len(candidates) == 1:\n", "        if candidates:\n"
-            ),
-        ),
+        (Edit("reconciler/disruption:approved", "len(candidates) == 1", "candidates"),),
     ),
 }

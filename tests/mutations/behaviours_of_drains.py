@@ -9,9 +9,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node without a claim stays for ever.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "        return _end_orphan(view, node) if labels.NODECLASS in node.metadata.labels else NOTHING",
-                "        return NOTHING",
+                "reconciler/lifecycle:end_node",
+                "_end_orphan(view, node) if labels.NODECLASS in node.metadata.labels else NOTHING",
+                "NOTHING",
             ),
         ),
     ),
@@ -19,9 +19,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node that goes stays in its load balancers.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "    if labels.EXCLUDE_BALANCERS not in node.metadata.labels:",
-                "    if labels.EXCLUDE_BALANCERS in node.metadata.labels:",
+                "reconciler/lifecycle:_tainted",
+                "labels.EXCLUDE_BALANCERS not in node.metadata.labels",
+                "labels.EXCLUDE_BALANCERS in node.metadata.labels",
             ),
         ),
     ),
@@ -29,9 +29,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Finished pods hold up a drain.",
         (
             Edit(
-                "reconciler/model/pods.py",
-                "    return drainable(pod, now) and not terminal(pod)",
-                "    return drainable(pod, now)",
+                "reconciler/model:waits_for_eviction",
+                "drainable(pod, now) and (not terminal(pod))",
+                "drainable(pod, now)",
             ),
         ),
     ),
@@ -39,9 +39,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that a budget keeps is asked again at once.",
         (
             Edit(
-                "reconciler/lifecycle/drain.py",
-                "    return wait is not None and wait > view.snapshot.now",
-                "    return False",
+                "reconciler/lifecycle:_was_refused",
+                "wait is not None and wait > view.snapshot.now",
+                "False",
             ),
         ),
     ),
@@ -49,9 +49,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Critical pods go first.",
         (
             Edit(
-                "reconciler/lifecycle/drain.py",
-                "    wave = min((wave_of(pod) for pod in rest), default=0)",
-                "    wave = max((wave_of(pod) for pod in rest), default=0)",
+                "reconciler/lifecycle:drain",
+                "min",
+                "max",
             ),
         ),
     ),
@@ -59,23 +59,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A node without a machine is not drained though its kubelet lives.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "    if node.ready or not node.spec.provider_id or view",
-                "    if not node.spec.provider_id or view",
+                "reconciler/lifecycle:_lost",
+                "node.ready or not node.spec.provider_id or view.instance(node.spec.provider_id) is not None",
+                "not node.spec.provider_id or view.instance(node.spec.provider_id) is not None",
             ),
         ),
     ),
     161: (
         "A pod that hangs is waited for a minute longer.",
-        (Edit("reconciler/model/pods.py", "STUCK_AFTER = timedelta(minutes=1)", "STUCK_AFTER = timedelta(minutes=2)"),),
+        (Edit("reconciler/model:STUCK_AFTER", "1", "2"),),
     ),
     162: (
         "An eviction is about whoever has the name.",
         (
             Edit(
-                "reconciler/runtime/performing.py",
-                "    kube.evict(action.ref, uid=action.uid)",
-                "    kube.evict(action.ref)",
+                "reconciler/runtime:_",
+                "kube.evict(action.ref, uid=action.uid)",
+                "kube.evict(action.ref)",
             ),
         ),
     ),
@@ -83,9 +83,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod that ends too late has its time.",
         (
             Edit(
-                "reconciler/lifecycle/drain.py",
-                "        return pod.metadata.deletion_timestamp > max(deadline, now + _SECOND)",
-                "        return False",
+                "reconciler/lifecycle:must_go",
+                "pod.metadata.deletion_timestamp > max(deadline, now + _SECOND)",
+                "False",
             ),
         ),
     ),
@@ -93,23 +93,23 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods whose time is over wait for their wave.",
         (
             Edit(
-                "reconciler/lifecycle/drain.py",
-                "_force([pod for pod in waiting if must_go(pod, now, deadline)]",
-                "_force([pod for pod in waiting if must_go(pod, now, deadline) and _wave(pod) == wave]",
+                "reconciler/lifecycle:drain",
+                "[pod for pod in waiting if must_go(pod, now, deadline)]",
+                "[pod for pod in waiting if must_go(pod, now, deadline) and _wave(pod) == wave]",
             ),
         ),
     ),
     165: (
         "A pod may have no time at all.",
-        (Edit("reconciler/lifecycle/drain.py", "    seconds = max(1, int(", "    seconds = max(0, int("),),
+        (Edit("reconciler/lifecycle:_force", "1", "0"),),
     ),
     166: (
         "Volumes are waited for beyond the deadline.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "    if deadline is not None and view.snapshot.now >= deadline:",
-                "    if deadline is not None and view.snapshot.now >= deadline + _NODE_WAIT:",
+                "reconciler/lifecycle:_volume_stage",
+                "view.snapshot.now >= deadline",
+                "view.snapshot.now >= deadline + _NODE_WAIT",
             ),
         ),
     ),
@@ -117,9 +117,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Two budgets answer like one.",
         (
             Edit(
-                "reconciler/telemetry/telemetry.py",
-                "            several = isinstance(error, SeveralBudgets)",
-                "            several = False",
+                "reconciler/telemetry:Telemetry.done",
+                "isinstance(error, SeveralBudgets)",
+                "False",
             ),
         ),
     ),
@@ -127,9 +127,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What a command replaces is made a second time.",
         (
             Edit(
-                "reconciler/provisioning/static.py",
-                "    return max(0, replicas - len(own.active) - len(own.disrupted))",
-                "    return max(0, replicas - len(own.active))",
+                "reconciler/provisioning:_shortfall",
+                "replicas - len(own.active) - len(own.disrupted)",
+                "replicas - len(own.active)",
             ),
         ),
     ),
@@ -137,9 +137,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Protected pods count like all others.",
         (
             Edit(
-                "reconciler/disruption/surplus.py",
-                "    return (_PROTECTED if guarded_by_pod else _USED), cost, claim.name",
-                "    return _USED, cost, claim.name",
+                "reconciler/disruption:_rank",
+                "_PROTECTED if guarded_by_pod else _USED",
+                "_USED",
             ),
         ),
     ),

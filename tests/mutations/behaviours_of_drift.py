@@ -9,9 +9,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A condition that is not True counts.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                '    drifted, gate = claim.is_true("Drifted"),',
-                '    drifted, gate = claim.condition("Drifted") is not None,',
+                "reconciler/disruption:_wish",
+                "claim.is_true('Drifted')",
+                "claim.condition('Drifted') is not None",
             ),
         ),
     ),
@@ -19,9 +19,17 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The first whose pods have no place holds up all others.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "            plans.append(refused(found.state, outcome.blocker, soon(view)))\n            continue",
-                "            plans.append(refused(found.state, outcome.blocker, soon(view)))\n            break",
+                "reconciler/disruption:_drift_one",
+                (
+                    "if outcome.blocker is not None:\n"
+                    "    plans.append(refused(found.state, outcome.blocker, soon(view)))\n"
+                    "    continue"
+                ),
+                (
+                    "if outcome.blocker is not None:\n"
+                    "    plans.append(refused(found.state, outcome.blocker, soon(view)))\n"
+                    "    break"
+                ),
             ),
         ),
     ),
@@ -29,9 +37,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that may not go are bought a node.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                "    return pods.reschedulable(pod) and not held and not view",
-                "    return pods.reschedulable(pod) and not view",
+                "reconciler/disruption:_leaves",
+                "pods.reschedulable(pod) and (not held) and (not view.pdbs.forbids(pod, now))",
+                "pods.reschedulable(pod) and (not view.pdbs.forbids(pod, now))",
             ),
         ),
     ),
@@ -39,9 +47,15 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The first new node is enough.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "    if waiting:\n",
-                "    if len(waiting) == len(command.replacements) > 0:\n",
+                "reconciler/disruption:_advance",
+                (
+                    "if waiting:\n"
+                    "    return Plan(events=tuple((e for claim in waiting for e in _told_of(claim))), next_due=due)"
+                ),
+                (
+                    "if len(waiting) == len(command.replacements) > 0:\n"
+                    "    return Plan(events=tuple((e for claim in waiting for e in _told_of(claim))), next_due=due)"
+                ),
             ),
         ),
     ),
@@ -49,9 +63,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Drifted nodes go by name.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "    return since or view.snapshot.now, key",
-                "    return view.snapshot.now, key",
+                "reconciler/disruption:_drift_order",
+                "since or view.snapshot.now",
+                "view.snapshot.now",
             ),
         ),
     ),
@@ -59,9 +73,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Members of static pools drift like all others.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "    return _Wish(empty and not held, drifted and not pool.static,",
-                "    return _Wish(empty and not held, drifted,",
+                "reconciler/disruption:_wish",
+                "drifted and (not pool.static)",
+                "drifted",
             ),
         ),
     ),
@@ -69,14 +83,19 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Requirements come before the hash.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
-                "    if _hash_differs(claim, pool):\n        return _TEMPLATE\n",
+                "reconciler/disruption:drift_reason",
+                "if _hash_differs(claim, pool):\n    return _TEMPLATE",
                 "",
             ),
             Edit(
-                "reconciler/disruption/drift.py",
-                "        return _REQUIREMENTS\n",
-                "        return _REQUIREMENTS\n    if _hash_differs(claim, pool):\n        return _TEMPLATE\n",
+                "reconciler/disruption:drift_reason",
+                "if _type_is_gone(view, claim, pool):\n    return _TYPE",
+                (
+                    "if _hash_differs(claim, pool):\n"
+                    "    return _TEMPLATE\n"
+                    "if _type_is_gone(view, claim, pool):\n"
+                    "    return _TYPE"
+                ),
             ),
         ),
     ),
@@ -84,23 +103,40 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of what is not launched nobody can tell.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
-                '    if not claim.is_true("Launched"):\n        return ""',
-                '    if not claim.is_true("Launched"):\n        return None',
+                "reconciler/disruption:drift_reason",
+                "''",
+                "None",
             ),
         ),
     ),
     118: (
         "Start-up taints are not hashed.",
-        (Edit("api/v1/hashes.py", '        ("StartupTaints", _set(map(_taint, spec.startup_taints))),\n', ""),),
+        (
+            Edit(
+                "api/v1:nodepool_hash",
+                (
+                    "[('Taints', _set(map(_taint, spec.taints))), ('StartupTaints', _set(map(_taint, "
+                    "spec.startup_taints))), ('NodeClassRef', _struct('NodeClassReference', named)), "
+                    "('TerminationGracePeriod', None if grace is None else _duration('Duration', "
+                    "durations.parse(grace))), ('ExpireAfter', None if expire is None else "
+                    "_duration('NillableDuration', expire))]"
+                ),
+                (
+                    "[('Taints', _set(map(_taint, spec.taints))), ('NodeClassRef', _struct('NodeClassReference', "
+                    "named)), ('TerminationGracePeriod', None if grace is None else _duration('Duration', "
+                    "durations.parse(grace))), ('ExpireAfter', None if expire is None else "
+                    "_duration('NillableDuration', expire))]"
+                ),
+            ),
+        ),
     ),
     119: (
         "Hashes without a version are compared.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
-                "    if version is None or version != theirs",
-                "    if version != theirs",
+                "reconciler/disruption:_hash_differs",
+                "version is None or version != theirs.get(labels.NODEPOOL_HASH_VERSION)",
+                "version != theirs.get(labels.NODEPOOL_HASH_VERSION)",
             ),
         ),
     ),
@@ -108,9 +144,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Who has drifted is re-hashed too.",
         (
             Edit(
-                "reconciler/lifecycle/node_pools.py",
-                '    drifted = claim.condition("Drifted") is not None',
-                "    drifted = False",
+                "reconciler/lifecycle:_rehash",
+                "claim.condition('Drifted') is not None",
+                "False",
             ),
         ),
     ),
@@ -118,7 +154,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "The type is looked up when the claim is older than an hour.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
+                "reconciler/disruption:_type_is_gone",
                 "view.snapshot.now - created < _TYPE_CHECK_AGE",
                 "view.snapshot.now - created <= _TYPE_CHECK_AGE",
             ),
@@ -128,9 +164,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What is reserved has to stay so.",
         (
             Edit(
-                "reconciler/disruption/drift.py",
-                "    accepted = _DEMOTABLE if capacity_type == labels.RESERVED else (capacity_type,)",
-                "    accepted = (capacity_type,)",
+                "reconciler/disruption:_offered",
+                "_DEMOTABLE if capacity_type == labels.RESERVED else (capacity_type,)",
+                "(capacity_type,)",
             ),
         ),
     ),
@@ -138,7 +174,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A label that must not be there has to be there.",
         (
             Edit(
-                "reconciler/disruption/drift_detail.py",
+                "reconciler/disruption:violations",
                 "row.operator not in (NOT_IN, DOES_NOT_EXIST)",
                 "row.operator != NOT_IN",
             ),
@@ -148,7 +184,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Static drift asks the budget whether, and not how many.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
+                "reconciler/disruption:_renewed",
                 "min(len(ready), ledger.remaining(pool.name, DRIFTED))",
                 "len(ready)",
             ),
@@ -156,29 +192,29 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     125: (
         "A static pool may have one more than its limit.",
-        (Edit("reconciler/model/replicas.py", 'limits["nodes"] - there))', 'limits["nodes"] - there + 1))'),),
+        (Edit("reconciler/model:room", "limits['nodes'] - there", "limits['nodes'] - there + 1"),),
     ),
     126: (
         "What is too much is replaced.",
         (
             Edit(
-                "reconciler/model/replicas.py",
-                "    return replicas is not None and len(own.active) + len(own.disrupted) <= replicas",
-                "    return replicas is not None",
+                "reconciler/model:may_renew",
+                "replicas is not None and len(own.active) + len(own.disrupted) <= replicas",
+                "replicas is not None",
             ),
         ),
     ),
     127: (
         "A claim goes after its time.",
-        (Edit("reconciler/disruption/expiration.py", "end.latest > snapshot.now:", "end.latest >= snapshot.now:"),),
+        (Edit("reconciler/disruption:_one", "end.latest > snapshot.now", "end.latest >= snapshot.now"),),
     ),
     128: (
         "A sickness is borne an instant too long.",
         (
             Edit(
-                "reconciler/disruption/repair.py",
-                "    if snapshot.now < sickness.until:",
-                "    if snapshot.now <= sickness.until:",
+                "reconciler/disruption:_one",
+                "snapshot.now < sickness.until",
+                "snapshot.now <= sickness.until",
             ),
         ),
     ),
@@ -186,9 +222,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A drain that has time left keeps it.",
         (
             Edit(
-                "reconciler/disruption/writes.py",
-                "    if known is not None and known <= snapshot.now:",
-                "    if known is not None:",
+                "reconciler/disruption:over_at_once",
+                "known is not None and known <= snapshot.now",
+                "known is not None",
             ),
         ),
     ),
@@ -196,37 +232,43 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A fifth is rounded down.",
         (
             Edit(
-                "reconciler/disruption/repair.py",
-                "    if sick <= -(-nodes // _ONE_OF) or",
-                "    if sick <= nodes // _ONE_OF or",
+                "reconciler/disruption:_too_many",
+                "-(-nodes // _ONE_OF)",
+                "nodes // _ONE_OF",
             ),
         ),
     ),
     131: (
         "A claim goes though its node is ready.",
-        (Edit("reconciler/lifecycle/garbage.py", " is None and not any(node.ready for node in nodes):", " is None:"),),
+        (
+            Edit(
+                "reconciler/lifecycle:_lost_now",
+                "view.instance(claim.status.provider_id) is None and (not any((node.ready for node in nodes)))",
+                "view.instance(claim.status.provider_id) is None",
+            ),
+        ),
     ),
     132: (
         "An instance is ended before its claim could show.",
         (
             Edit(
-                "reconciler/lifecycle/garbage.py",
-                "    return instance.launched + view.snapshot.settings.adoption_time",
-                "    return instance.launched",
+                "reconciler/lifecycle:_adopted_by",
+                "instance.launched + view.snapshot.settings.adoption_time",
+                "instance.launched",
             ),
         ),
     ),
     133: (
         "A fifth may be missing.",
-        (Edit("reconciler/lifecycle/consistency.py", "_PERCENT = 90", "_PERCENT = 80"),),
+        (Edit("reconciler/lifecycle:_PERCENT", "90", "80"),),
     ),
     134: (
         "What daemons do is an event.",
         (
             Edit(
-                "reconciler/lifecycle/pod_events.py",
-                "for pod in found if not pods.of_daemon_set(pod) for time",
-                "for pod in found for time",
+                "reconciler/lifecycle:_newest",
+                "[time for pod in found if not pods.of_daemon_set(pod) for time in _times(pod)]",
+                "[time for pod in found for time in _times(pod)]",
             ),
         ),
     ),
@@ -234,9 +276,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Events of pods do not count.",
         (
             Edit(
-                "reconciler/disruption/conditions.py",
-                "    event = claim.status.last_pod_event_time",
-                "    event = None",
+                "reconciler/disruption:consolidation_window",
+                "claim.status.last_pod_event_time",
+                "None",
             ),
         ),
     ),

@@ -9,9 +9,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A pod may go to a node of a zone that it does not want.",
         (
             Edit(
-                "reconciler/scheduling/places.py",
-                "all(row.has(value) for value in own.values)",
-                "any(row.has(value) for value in own.values | row.values)",
+                "reconciler/scheduling:serves",
+                "all((row.has(value) for value in own.values))",
+                "any((row.has(value) for value in own.values | row.values))",
             ),
         ),
     ),
@@ -19,9 +19,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Pods that are on a node take nothing of it.",
         (
             Edit(
-                "reconciler/scheduling/targets.py",
-                "vectors(site.allocatable for site in sites) - vectors(one.used or {} for one in there) - still",
-                "vectors(site.allocatable for site in sites) - still",
+                "reconciler/scheduling:Surveyor._rooms",
+                "vectors((site.allocatable for site in sites)) - vectors((one.used or {} for one in there))",
+                "vectors((site.allocatable for site in sites))",
             ),
         ),
     ),
@@ -29,7 +29,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Labels of nodes that are there are not looked at.",
         (
             Edit(
-                "reconciler/scheduling/places.py",
+                "reconciler/scheduling:Places.suiting",
                 "self.open & self.tolerating(demand.tolerations) & self._serving(demand.requirements)",
                 "self.open & self.tolerating(demand.tolerations)",
             ),
@@ -37,19 +37,31 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     76: (
         "The taint of a node that is not ready yet keeps pods away while it starts.",
-        (Edit("reconciler/model/snapshot.py", "if not labels.is_ephemeral_taint(t.key, t.effect) and", "if"),),
+        (
+            Edit(
+                "reconciler/model:StateNode.taints",
+                "not labels.is_ephemeral_taint(t.key, t.effect) and (not any((t.matches(s) for s in startup)))",
+                "not any((t.matches(s) for s in startup))",
+            ),
+        ),
     ),
     77: (
         "A start-up taint keeps pods away from a node that is starting.",
-        (Edit("reconciler/model/snapshot.py", " and not any(t.matches(s) for s in startup)", ""),),
+        (
+            Edit(
+                "reconciler/model:StateNode.taints",
+                "not labels.is_ephemeral_taint(t.key, t.effect) and (not any((t.matches(s) for s in startup)))",
+                "not labels.is_ephemeral_taint(t.key, t.effect)",
+            ),
+        ),
     ),
     78: (
         "Taints of initialised nodes keep nobody away.",
         (
             Edit(
-                "reconciler/model/snapshot.py",
-                "return self.node.spec.taints if self.node is not None else ()",
-                "return ()",
+                "reconciler/model:StateNode.taints",
+                "self.node.spec.taints if self.node is not None else ()",
+                "()",
             ),
         ),
     ),
@@ -57,9 +69,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "What the kubelet does not show yet is not there, whatever the claim promises.",
         (
             Edit(
-                "reconciler/model/snapshot.py",
-                "for name, value in own.items() if value}",
-                "for name, value in own.items()}",
+                "reconciler/model:StateNode._resources",
+                "{name: value for name, value in own.items() if value}",
+                "{name: value for name, value in own.items()}",
             ),
         ),
     ),
@@ -67,9 +79,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Nodes that are still starting are tried first.",
         (
             Edit(
-                "reconciler/scheduling/targets.py",
-                "return not target.state.initialized,",
-                "return target.state.initialized,",
+                "reconciler/scheduling:tried",
+                "not target.state.initialized",
+                "target.state.initialized",
             ),
         ),
     ),
@@ -77,7 +89,7 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Host ports count only where an address is given.",
         (
             Edit(
-                "reconciler/scheduling/ports.py",
+                "reconciler/scheduling:host_ports",
                 "(number := _number(pod, port)) > 0",
                 "(number := _number(pod, port)) and port.host_ip",
             ),
@@ -85,19 +97,31 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
     ),
     86: (
         "Daemon sets take nothing of new nodes.",
-        (Edit("reconciler/scheduling/template.py", "self.overhead = shares", "self.overhead = np.zeros_like(shares)"),),
+        (
+            Edit(
+                "reconciler/scheduling:Template._overheads",
+                "self.overhead = shares",
+                "self.overhead = np.zeros_like(shares)",
+            ),
+        ),
     ),
     91: (
         "A daemon set's template speaks for it, not its newest pod.",
-        (Edit("reconciler/scheduling/daemons.py", "return living if living is not None else Pod(", "return Pod("),),
+        (
+            Edit(
+                "reconciler/scheduling:_speaker",
+                "living if living is not None else Pod(metadata=template.metadata, spec=template.spec)",
+                "Pod(metadata=template.metadata, spec=template.spec)",
+            ),
+        ),
     ),
     93: (
         "A daemon set is kept away by a taint that is only soft.",
         (
             Edit(
-                "reconciler/scheduling/daemons.py",
-                "tolerates_all((*self.tolerations, _SOFT), taints)",
-                "tolerates_all(self.tolerations, taints)",
+                "reconciler/scheduling:Daemon.accepts",
+                "(*self.tolerations, _SOFT)",
+                "self.tolerations",
             ),
         ),
     ),
@@ -105,9 +129,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set is expected where a label that it wants is not defined.",
         (
             Edit(
-                "reconciler/scheduling/daemons.py",
-                "if ready.compatible(term, labels.WELL_KNOWN)",
-                "if ready.conflict(term) is None",
+                "reconciler/scheduling:Daemon.terms_for",
+                "ready.compatible(term, labels.WELL_KNOWN)",
+                "ready.conflict(term) is None",
             ),
         ),
     ),
@@ -115,35 +139,43 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "Of a daemon set's alternatives only the first is looked at.",
         (
             Edit(
-                "reconciler/scheduling/daemons.py",
-                "tuple(base & term_requirements(term) for term in terms)",
-                "tuple(base & term_requirements(term) for term in terms[:1])",
+                "reconciler/scheduling:_daemon",
+                "terms",
+                "terms[:1]",
             ),
         ),
     ),
     96: (
         "Every type bears the daemons of all others.",
-        (Edit("reconciler/scheduling/template.py", "shares[here] += ", "shares += "),),
-    ),
-    97: (
-        "Host ports of daemons are taken on types where they do not run, too.",
         (
             Edit(
-                "reconciler/scheduling/template.py", "for row in np.flatnonzero(here):", "for row in range(len(held)):"
+                "reconciler/scheduling:Template._overheads",
+                "shares[here] += self.table.columns.vector(daemon.requests)",
+                "shares += self.table.columns.vector(daemon.requests)",
             ),
         ),
     ),
+    97: (
+        "Host ports of daemons are taken on types where they do not run, too.",
+        (Edit("reconciler/scheduling:Template._overheads", "np.flatnonzero(here)", "range(len(held))"),),
+    ),
     98: (
         "What daemon sets take is kept free although their pods are there.",
-        (Edit("reconciler/scheduling/targets.py", " - vectors(one.daemon_used for one in there), 0)", ", 0)"),),
+        (
+            Edit(
+                "reconciler/scheduling:Surveyor._rooms",
+                "shares - vectors((one.daemon_used for one in there))",
+                "shares",
+            ),
+        ),
     ),
     99: (
         "Daemons that take more than was expected of them leave more room than there is.",
         (
             Edit(
-                "reconciler/scheduling/targets.py",
-                "still = np.maximum(shares - vectors(one.daemon_used for one in there), 0)",
-                "still = shares - vectors(one.daemon_used for one in there)",
+                "reconciler/scheduling:Surveyor._rooms",
+                "np.maximum(shares - vectors((one.daemon_used for one in there)), 0)",
+                "shares - vectors((one.daemon_used for one in there))",
             ),
         ),
     ),
@@ -151,43 +183,43 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A daemon set that waits for an initialised node is not expected on a new one.",
         (
             Edit(
-                "reconciler/scheduling/daemons.py",
-                "for key in (labels.REGISTERED, labels.INITIALIZED))",
-                "for key in (labels.REGISTERED,))",
+                "reconciler/scheduling:_GROWN_UP",
+                "(labels.REGISTERED, labels.INITIALIZED)",
+                "(labels.REGISTERED,)",
             ),
         ),
     ),
     103: (
         "A claim's requests are those of its pods, without the daemons'.",
-        (Edit("reconciler/scheduling/planned.py", "(done.used + listed.overhead).tolist()", "done.used.tolist()"),),
+        (Edit("reconciler/scheduling:_new_node", "done.used + listed.overhead", "done.used"),),
     ),
     105: (
         "The lightest NodePool comes first.",
-        (Edit("reconciler/scheduling/world.py", "key=lambda pair: -pair[0]", "key=lambda pair: pair[0]"),),
+        (Edit("reconciler/scheduling:_pools", "-pair[0].pool.spec.weight", "pair[0].pool.spec.weight"),),
     ),
     106: (
         "What is in use does not count against limits.",
-        (Edit("reconciler/scheduling/template.py", "self.limits[name] - used[name] for", "self.limits[name] for"),),
+        (Edit("reconciler/scheduling:Template.within", "self.limits[name] - used[name]", "self.limits[name]"),),
     ),
     107: (
         "The sum of what a NodePool's nodes use stays 0.",
-        (Edit("reconciler/scheduling/world.py", "return Usage(each, total(each.values()))", "return Usage(each)"),),
+        (Edit("reconciler/scheduling:_usage", "Usage(each, total(each.values()))", "Usage(each)"),),
     ),
     109: (
         "What a pass has planned does not count against limits.",
-        (Edit("reconciler/scheduling/closing.py", "            template.deduct(types)\n", ""),),
+        (Edit("reconciler/scheduling:close", "template.deduct(types)", ""),),
     ),
     111: (
         "A node does not count against limits.nodes.",
-        (Edit("reconciler/scheduling/types.py", '[1 if resource == "nodes" else', '[0 if resource == "nodes" else'),),
+        (Edit("reconciler/scheduling:TypeTable.capacity", "1", "0"),),
     ),
     112: (
         "A NodePool counts as ready when it says anything of that.",
         (
             Edit(
-                "reconciler/scheduling/world.py",
-                'any(c.type == "Ready" and c.status == "True" for',
-                'any(c.type == "Ready" for',
+                "reconciler/scheduling:ready",
+                "c.type == 'Ready' and c.status == 'True'",
+                "c.type == 'Ready'",
             ),
         ),
     ),
@@ -195,35 +227,57 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A claim does not take over the pool's terminationGracePeriod.",
         (
             Edit(
-                "reconciler/scheduling/claims.py",
-                "            termination_grace_period=template.termination_grace_period,\n",
-                "",
+                "reconciler/scheduling:_claim",
+                (
+                    "NodeClaimSpec(node_class_ref=template.node_class_ref, requirements=entries, "
+                    "taints=template.taints, startup_taints=template.startup_taints, "
+                    "expire_after=template.expire_after, termination_grace_period=template.termination_grace_period)"
+                ),
+                (
+                    "NodeClaimSpec(node_class_ref=template.node_class_ref, requirements=entries, "
+                    "taints=template.taints, startup_taints=template.startup_taints, "
+                    "expire_after=template.expire_after)"
+                ),
             ),
         ),
     ),
     114: (
         "Start-up taints of the template are not on the claim.",
-        (Edit("reconciler/scheduling/claims.py", "            startup_taints=template.startup_taints,\n", ""),),
+        (
+            Edit(
+                "reconciler/scheduling:_claim",
+                (
+                    "NodeClaimSpec(node_class_ref=template.node_class_ref, requirements=entries, "
+                    "taints=template.taints, startup_taints=template.startup_taints, "
+                    "expire_after=template.expire_after, termination_grace_period=template.termination_grace_period)"
+                ),
+                (
+                    "NodeClaimSpec(node_class_ref=template.node_class_ref, requirements=entries, "
+                    "taints=template.taints, expire_after=template.expire_after, "
+                    "termination_grace_period=template.termination_grace_period)"
+                ),
+            ),
+        ),
     ),
     116: (
         "The claim does not block the deletion of its NodePool.",
-        (Edit("reconciler/scheduling/claims.py", "block_owner_deletion=True", "block_owner_deletion=False"),),
+        (Edit("reconciler/scheduling:owner_reference", "True", "False"),),
     ),
     121: (
         "One value is enough for minValues.",
-        (Edit("reconciler/scheduling/template.py", "if count < wanted[key]}", "if not count}"),),
+        (Edit("reconciler/scheduling:Template.shortfall", "count < wanted[key]", "not count"),),
     ),
     125: (
         "The event does not say that minValues is why a NodePool is not used.",
-        (Edit("reconciler/scheduling/world.py", 'f"{text} due to minValues incompatibility"', "text"),),
+        (Edit("reconciler/scheduling:_emptiness", "f'{text} due to minValues incompatibility'", "text"),),
     ),
     126: (
         "The list of types is cut by price alone.",
         (
             Edit(
-                "reconciler/scheduling/listing.py",
-                "chosen = set(covering) | set(rest[: most - len(covering)])",
-                "chosen = set(types[:most].tolist())",
+                "reconciler/scheduling:listing",
+                "set(covering) | set(rest[:most - len(covering)])",
+                "set(types[:most].tolist())",
             ),
         ),
     ),
@@ -231,8 +285,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "BestEffort leaves the claim's minValues as they were.",
         (
             Edit(
-                "reconciler/scheduling/planned.py",
-                "requirements, relaxed = requirements.with_min_values(key, count or None), True",
+                "reconciler/scheduling:_listed",
+                "requirements, relaxed = (requirements.with_min_values(key, count or None), True)",
                 "relaxed = True",
             ),
         ),
@@ -241,9 +295,9 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         "A NodePool that misses its minValues is passed over under BestEffort, too.",
         (
             Edit(
-                "reconciler/scheduling/world.py",
-                "if template.strict_min_values and template.shortfall(",
-                "if template.shortfall(",
+                "reconciler/scheduling:_emptiness",
+                "template.strict_min_values and template.shortfall(types)",
+                "template.shortfall(types)",
             ),
         ),
     ),

@@ -1,32 +1,14 @@
-"""A planted bug as data: pieces of source that are replaced, what goes wrong with that, and which tests must fail."""
+"""A planted bug as data: edits of the source, the fault that they cause, and the tests that must fail."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mutations.edits import Edit, changed
+
 #: The tests of the rules: the whole controller in the sandbox.
 RULES = "tests/simulation/test_rules.py"
-
-
-class DoesNotApply(Exception):
-    """A piece of source that should be replaced occurs never, or more than once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """In `file` (relative to the root of the repository), `new` takes the place of `old`."""
-
-    file: str
-    old: str
-    new: str
-
-    def applied(self, text: str) -> str:
-        """The file's text with the change. Raises DoesNotApply."""
-        count = text.count(self.old)
-        if count != 1:
-            raise DoesNotApply(f"{self.file} has {count} times, not once:\n{self.old}")
-        return text.replace(self.old, self.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +27,8 @@ class Bug:
 
     def plant(self, root: Path) -> None:
         """Change the sources below `root`. Raises DoesNotApply."""
-        for edit in self.edits:
-            file = root / edit.file
-            file.write_text(edit.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
+        for file, text in changed(self.edits, root).items():
+            (root / file).write_text(text, encoding="utf-8")
 
 
 def rule(name: str) -> str:

@@ -36,9 +36,7 @@ from tests.unit.catalogues import AWS, DISRUPTION, SCHEDULING, Catalogue
 
 SEED = 20261122
 DRAWN = 30
-_NO_REFEREE = Edit(
-    "tests/unit/scheduling/catalogue_world.py", "    assert violations(snapshot, pods, solution) == []\n", ""
-)
+_NO_REFEREE = Edit("tests/unit:run", "assert violations(snapshot, pods, solution) == []", "")
 NO_BUG, NO_TEST = "has no bug planted here", "is not built yet: it has no test"
 
 

@@ -1,7 +1,7 @@
-"""The planted bugs: what a careless change might do to the controller, to `kerf` or to the manifests, as other source.
+"""The planted bugs: mistakes of a careless change to the controller, to `kerf` or to the manifests, as edits.
 
-A piece must occur exactly once in its file, so that a change of the source that moves it away is noticed at once
-(`test_mutations.py`) and the bug is planted anew where it belongs now.
+A piece must occur exactly once in its definition. `test_mutations.py` fails as soon as a change of the source removes
+or repeats it; then the bug needs another edit.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ BUGS = (
     Bug(
         "blanks in the log",
         "Programs that read Karpenter's log with regular expressions find nothing.",
-        (Edit("reconciler/telemetry/logs.py", 'separators=(",", ":")', 'separators=(", ", ": ")'),),
+        (Edit("reconciler/telemetry:_compact", "(',', ':')", "(', ', ': ')"),),
         ("tests/unit/telemetry/test_parsed_lines.py::test_created",),
     ),
     Bug(
@@ -19,9 +19,9 @@ BUGS = (
         "Who follows an ID from an event finds the decision, and never what came of it.",
         (
             Edit(
-                "reconciler/telemetry/reconciling.py",
-                "    if not id_:\n",
-                "    if not id_ or _NOW.get():\n",
+                "reconciler/telemetry:reconciling",
+                "not id_",
+                "not id_ or _NOW.get()",
             ),
         ),
         (_LOGS + "test_line_event_and_metric_of_a_look_bear_its_id",),
@@ -29,13 +29,13 @@ BUGS = (
     Bug(
         "debug port for everybody who has a name for it",
         "A web page in an operator's browser makes the log louder, by a name that points to this host.",
-        (Edit("reconciler/runtime/health.py", "            if local and ", "            if False and "),),
+        (Edit("reconciler/runtime:_handler.Handler._found", "local", "False"),),
         (_DEBUGGING + "test_a_page_of_another_origin_gets_no_answer_and_changes_nothing",),
     ),
     Bug(
         "louder for ever",
         "A log level that somebody changed at night fills the disk by day.",
-        (Edit("reconciler/runtime/loudness.py", "                self._timer.start()\n", ""),),
+        (Edit("reconciler/runtime:Loudness.change", "self._timer.start()", ""),),
         (_DEBUGGING + "test_the_log_level_is_changed_for_a_time_and_then_as_it_was_set",),
     ),
     Bug(
@@ -43,9 +43,9 @@ BUGS = (
         "The status says that all is well while nothing may be destroyed.",
         (
             Edit(
-                "reconciler/runtime/status.py",
-                "    elif old := [one.name for one in working.sources if one.stale]:\n",
-                "    elif old := [one.name for one in working.sources if one.age_seconds is None]:\n",
+                "reconciler/runtime:_problems",
+                "one.stale",
+                "one.age_seconds is None",
             ),
         ),
         (_DEBUGGING + "test_old_news_are_named_with_their_age",),
@@ -53,7 +53,7 @@ BUGS = (
     Bug(
         "each lost line is told of",
         "On a full disk standard error grows as fast as the log would.",
-        (Edit("reconciler/telemetry/sinks.py", "        self._said = self._clock()\n", ""),),
+        (Edit("reconciler/telemetry:Sinks._lost", "self._said = self._clock()", ""),),
         (_LOGS + "test_a_line_that_cannot_be_written_is_told_once_a_minute_and_ends_nothing",),
     ),
     Bug(
@@ -61,9 +61,9 @@ BUGS = (
         "Who has misspelt three gates starts the controller three times.",
         (
             Edit(
-                "reconciler/runtime/readers.py",
-                "        raise SeveralProblems(problems)\n",
-                "        raise SeveralProblems(problems[:1])\n",
+                "reconciler/runtime:_switches",
+                "SeveralProblems(problems)",
+                "SeveralProblems(problems[:1])",
             ),
         ),
         ("tests/unit/runtime/test_settings.py::test_all_mistakes_in_one_setting_are_reported_at_once",),

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
-_POOLS = "reconciler/lifecycle/node_pools.py"
-_CLASSES = "reconciler/lifecycle/node_classes.py"
-_HASHES = "api/v1/hashes.py"
-_NODES = "reconciler/cli/migrate_nodes.py"
-_SETTINGS = "reconciler/cli/migrate_settings.py"
 _TAKEN = "tests/adoption/test_taking_over.py"
 _CHECK, _LIVE = "tests/unit/cli/test_migrate.py", "tests/unit/cli/test_migrate_live.py"
 
@@ -16,7 +11,7 @@ BUGS = (
     Bug(
         "adopted claims keep their hash",
         "Claims get the new version with the hash that was made in the old way, and all of them drift.",
-        (Edit(_POOLS, 'if key.endswith("-version") or not drifted}', 'if key.endswith("-version")}'),),
+        (Edit("reconciler/lifecycle:_rehash", "key.endswith('-version') or not drifted", "key.endswith('-version')"),),
         (
             f"{_TAKEN}::test_every_field_that_is_written_is_explained_and_no_node_is_touched",
             f"{_TAKEN}::test_what_was_hashed_as_v5_is_stamped_anew_and_not_compared",
@@ -28,9 +23,9 @@ BUGS = (
         "A class gets its new hash and its claims stay behind: nobody ever drifts again.",
         (
             Edit(
-                _CLASSES,
-                "    rehashed = rehashes(node_class.metadata, stamps, lambda: view.claims_of_class(node_class.name))\n",
-                "    rehashed = rehashes(node_class.metadata, stamps, tuple)\n",
+                "reconciler/lifecycle:reconcile",
+                "lambda: view.claims_of_class(node_class.name)",
+                "tuple",
             ),
         ),
         (
@@ -41,7 +36,16 @@ BUGS = (
     Bug(
         "hashes as Karpenter 1.14 does",
         "The kubelet's settings are left out of the hash under the version that has them in it.",
-        (Edit(_HASHES, "        _string(_kubelet_text(node_class.spec.kubelet)),\n", ""),),
+        (
+            Edit(
+                "api/v1:nodeclass_hash",
+                (
+                    "(_class_spec(node_class.spec), _string(node_class.family), _string(ca_bundle), "
+                    "_string(_kubelet_text(node_class.spec.kubelet)))"
+                ),
+                "(_class_spec(node_class.spec), _string(node_class.family), _string(ca_bundle))",
+            ),
+        ),
         (
             "tests/unit/api/test_hashes.py::test_family_ca_bundle_kubelet_and_order_of_kubelet_keys",
             f"{_TAKEN}::test_v5_hashes_are_as_recorded",
@@ -52,9 +56,9 @@ BUGS = (
         "Nodes that nobody has marked yet, and that Kerf would replace, are said to be what Karpenter replaces.",
         (
             Edit(
-                _NODES,
-                '        yield Finding(f"Drifted by {reason}", WRONG, text,',
-                '        yield Finding("Drift", GOOD, text,',
+                "reconciler/cli:_drift",
+                "Finding(f'Drifted by {reason}', WRONG, text, 'kerf why node NAME says what differs')",
+                "Finding('Drift', GOOD, text, 'kerf why node NAME says what differs')",
             ),
         ),
         (
@@ -67,9 +71,9 @@ BUGS = (
         "What would be consolidated is asked about a cluster without NodePools, and so is nothing.",
         (
             Edit(
-                _NODES,
-                "    found = propose(replace(snapshot, node_pools=pools))\n",
-                "    found = propose(replace(snapshot, node_pools={}))\n",
+                "reconciler/cli:_consolidation",
+                "pools",
+                "{}",
             ),
         ),
         (f"{_LIVE}::test_nodes_that_would_be_consolidated",),
@@ -79,9 +83,9 @@ BUGS = (
         "A Karpenter without leader election is taken for one that Kerf gives way to.",
         (
             Edit(
-                _SETTINGS,
-                '    if own.get("DISABLE_LEADER_ELECTION", "").lower() in ("true", "1", "t"):\n',
-                '    if own.get("DISABLE_LEADER_ELECTION", "") == "yes":\n',
+                "reconciler/cli:_lease",
+                "own.get('DISABLE_LEADER_ELECTION', '').lower() in ('true', '1', 't')",
+                "own.get('DISABLE_LEADER_ELECTION', '') == 'yes'",
             ),
         ),
         (f"{_CHECK}::test_settings_that_kerf_has_otherwise",),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
-_LIST = "api/written_annotations.py"
 _UNIT = "tests/unit/webhook/test_own_annotations.py"
 
 BUGS = (
@@ -13,9 +12,9 @@ BUGS = (
         "A new NodeClaim may have the annotations of a launch.",
         (
             Edit(
-                _LIST,
-                "            if old is not None or key not in _ON_NEW",
-                "            if old is not None and key not in _ON_NEW",
+                "api:_changes",
+                "old is not None or key not in _ON_NEW.get(kind, _NONE)",
+                "old is not None and key not in _ON_NEW.get(kind, _NONE)",
             ),
         ),
         (f"{_UNIT}::test_another_account_may_not_write_it",),
@@ -25,9 +24,9 @@ BUGS = (
         "An annotation that is there may have another value.",
         (
             Edit(
-                _LIST,
-                "        elif key in new and new[key] != before[key]:",
-                "        elif key in new and not before[key]:",
+                "api:_changes",
+                "new[key] != before[key]",
+                "not before[key]",
             ),
         ),
         (f"{_UNIT}::test_another_account_may_not_write_it",),
@@ -35,23 +34,19 @@ BUGS = (
     Bug(
         "empty annotation let through",
         "An empty value counts as no annotation.",
-        (
-            Edit(
-                _LIST, "        if key in new and key not in before:", "        if new.get(key) and key not in before:"
-            ),
-        ),
+        (Edit("api:_changes", "key in new and key not in before", "new.get(key) and key not in before"),),
         (f"{_UNIT}::test_another_account_may_not_write_it",),
     ),
     Bug(
         "record of garbage removable",
         "The count of terminated instances begins again as often as an editor of NodePools wants.",
-        (Edit(_LIST, "WRITTEN[kind] - {labels.GARBAGE}", "WRITTEN[kind]"),),
+        (Edit("api:_REMOVABLE", "WRITTEN[kind] - {labels.GARBAGE}", "WRITTEN[kind]"),),
         (f"{_UNIT}::test_nothing_of_a_claim_may_be_removed_and_of_parents_not_the_terminated_instances",),
     ),
     Bug(
         "state of claims removable",
         "Another account may remove the launch request of a NodeClaim.",
-        (Edit(_LIST, "        elif key in before and key not in new:\n", "        elif key in before and not new:\n"),),
+        (Edit("api:_changes", "key not in new", "not new"),),
         (f"{_UNIT}::test_nothing_of_a_claim_may_be_removed_and_of_parents_not_the_terminated_instances",),
     ),
     Bug(
@@ -59,9 +54,9 @@ BUGS = (
         "A NodePool may be given a template with annotations that only Kerf writes.",
         (
             Edit(
-                "api/lint/__init__.py",
-                '    "NodePool": (rules_nodepool.check, written_annotations.of_template),\n',
-                '    "NodePool": (rules_nodepool.check,),\n',
+                "api/lint:_RUNTIME",
+                "(rules_nodepool.check, written_annotations.of_template)",
+                "(rules_nodepool.check,)",
             ),
         ),
         ("tests/unit/api/test_rulebook.py::test_the_wrong_example_breaks_the_rule[KERF-NP-126]",),

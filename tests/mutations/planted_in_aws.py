@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
-_ANSWERS, _CLOUD = "reconciler/aws/answers.py", "reconciler/aws/cloud.py"
 _ASKED = "tests/contract/test_aws_answers.py"
 _PARAMETERS = "tests/unit/aws/catalogue/test_image_parameters.py"
 _LOOKS = "tests/simulation/test_class_looks.py"
@@ -15,9 +14,9 @@ BUGS = (
         "While AWS refuses every third call a class is not resolved for minutes, and nothing is launched from it.",
         (
             Edit(
-                _CLOUD,
-                "        return self._answers.ask((_ATTEMPT, uid, *key), read, ATTEMPT_SECONDS)\n",
-                "        return read()\n",
+                "reconciler/aws:AwsCloud._ask_once",
+                "self._answers.ask((_ATTEMPT, uid, *key), read, ATTEMPT_SECONDS)",
+                "read()",
             ),
         ),
         (f"{_ASKED}::test_a_look_that_failed_is_repeated_only_where_it_failed",),
@@ -27,8 +26,8 @@ BUGS = (
         "Subnets that were tagged or filled meanwhile are not noticed.",
         (
             Edit(
-                _CLOUD,
-                "        self._answers.forget(lambda key: key[:2] == (_ATTEMPT, uid))\n",
+                "reconciler/aws:AwsCloud.resolve",
+                "self._answers.forget(lambda key: key[:2] == (_ATTEMPT, uid))",
                 "",
             ),
         ),
@@ -39,9 +38,9 @@ BUGS = (
         "Addresses that our own launch took are counted as free, and more is launched into a subnet than fits.",
         (
             Edit(
-                _CLOUD,
-                "key[0] == _ATTEMPT and key[2] in _COUNTED",
-                "key[0] == _ATTEMPT and key[2] not in _COUNTED",
+                "reconciler/aws:AwsCloud.create_fleet",
+                "key[2] in _COUNTED",
+                "key[2] not in _COUNTED",
             ),
         ),
         (f"{_ASKED}::test_what_a_launch_has_taken_is_counted_again",),
@@ -51,8 +50,8 @@ BUGS = (
         "A profile that was deleted while IAM was asked is taken to be there for a quarter of an hour.",
         (
             Edit(
-                _ANSWERS,
-                "            self._asking = {this: key for this, key in self._asking.items() if not old(key)}\n",
+                "reconciler/aws:Answers.forget",
+                "self._asking = {this: key for this, key in self._asking.items() if not old(key)}",
                 "",
             ),
         ),
@@ -61,7 +60,13 @@ BUGS = (
     Bug(
         "nothing kept as an answer",
         "A parameter, subnet or profile that somebody makes is not seen until its absence has been forgotten.",
-        (Edit(_ANSWERS, "is not None and told and answer:", "is not None and told:"),),
+        (
+            Edit(
+                "reconciler/aws:Answers.ask",
+                "self._asking.pop(this, None) is not None and told and answer",
+                "self._asking.pop(this, None) is not None and told",
+            ),
+        ),
         (
             "tests/unit/aws/test_aws_answers.py::test_that_nothing_is_there_is_asked_anew",
             f"{_PARAMETERS}::test_168_a_parameter_that_is_not_there_is_asked_for_each_time",
@@ -71,23 +76,25 @@ BUGS = (
     Bug(
         "deprecated image stays the latest",
         "Nodes start with an image that AWS has withdrawn, until its parameter has been forgotten.",
-        (Edit("reconciler/aws/images.py", "for one in found if not one.deprecated}", "for one in found}"),),
+        (
+            Edit(
+                "reconciler/aws:ImageReader._outdated",
+                "{one.id for one in found if not one.deprecated}",
+                "{one.id for one in found}",
+            ),
+        ),
         (f"{_PARAMETERS}::test_168_a_parameter_whose_image_is_deprecated_is_asked_at_once",),
     ),
     Bug(
         "deleted profile stays found",
         "A class keeps a profile that we have deleted ourselves, and nothing can be launched from it.",
-        (
-            Edit(
-                "reconciler/aws/profiles.py", "    finally:\n        forget(answers)\n", "    finally:\n        pass\n"
-            ),
-        ),
+        (Edit("reconciler/aws:changing", "forget(answers)", "pass"),),
         (f"{_ASKED}::test_a_profile_that_we_have_deleted_is_not_there",),
     ),
     Bug(
         "lost profile stays found",
         "Launches from a class fail for a quarter of an hour, because nobody looks whether its profile is still there.",
-        (Edit(_CLOUD, "if any(map(profiles.unfit, words))", "if not words"),),
+        (Edit("reconciler/aws:AwsCloud._doubt_profiles", "any(map(profiles.unfit, words))", "not words"),),
         (f"{_ASKED}::test_a_profile_with_which_nothing_can_be_launched_is_looked_for",),
     ),
     Bug(
@@ -95,9 +102,9 @@ BUGS = (
         "While one instance has vanished nothing is known of what ails the others.",
         (
             Edit(
-                "reconciler/aws/statuses.py",
-                "    except (AlreadyGone, Invalid):\n        return _impaired(ec2)\n",
-                "    except (AlreadyGone, Invalid):\n        return []\n",
+                "reconciler/aws:_of",
+                "_impaired(ec2)",
+                "[]",
             ),
         ),
         (f"{_ASKED}::test_an_instance_that_is_gone_hides_no_other",),
@@ -107,9 +114,9 @@ BUGS = (
         "A pod is planned with what a class selected minutes ago.",
         (
             Edit(
-                "reconciler/runtime/observer.py",
-                "not (state.restless or state.batch.asked_since(now - state.settings.batch_max))\n",
-                "not state.restless\n",
+                "reconciler/runtime:Observer._idle",
+                "state.restless or state.batch.asked_since(now - state.settings.batch_max)",
+                "state.restless",
             ),
         ),
         (f"{_LOOKS}::test_a_pod_that_has_no_place_anywhere_has_it_looked_at_once",),
@@ -119,9 +126,9 @@ BUGS = (
         "A subnet that was tagged as it should be counts only minutes later.",
         (
             Edit(
-                "reconciler/runtime/catalogues.py",
-                "if idle and _settled(node_class, known.facts) else",
-                "if idle else",
+                "reconciler/runtime:Catalogues.due_at",
+                "idle and _settled(node_class, known.facts)",
+                "idle",
             ),
         ),
         (

@@ -15,9 +15,9 @@ BUGS: tuple[Bug, ...] = (
         "A timestamp of the year 9999 overflows where something is added to it.",
         (
             Edit(
-                "reconciler/kube/decoding.py",
-                "_keeper(bound_of(kind.type), interner(kind))",
-                "_keeper(None, interner(kind))",
+                "reconciler/kube:KindDecoder.__init__",
+                "bound_of(kind.type)",
+                "None",
             ),
         ),
         (
@@ -30,7 +30,7 @@ BUGS: tuple[Bug, ...] = (
         "A note of the year 9999 on a NodePool overflows.",
         (
             Edit(
-                "reconciler/model/annotations.py",
+                "reconciler/model:read",
                 "bounded(msgspec.json.decode(text, type=kind), kind)",
                 "msgspec.json.decode(text, type=kind)",
             ),
@@ -42,9 +42,9 @@ BUGS: tuple[Bug, ...] = (
         "A step that fails over one object gives no outcome for any.",
         (
             Edit(
-                "reconciler/model/memory.py",
-                "except Exception as error:  # one object must not keep",
-                "except ZeroDivisionError as error:  # one object must not keep",
+                "reconciler/model:Turn.all",
+                "Exception",
+                "ZeroDivisionError",
             ),
         ),
         (f"{_LAWS}::test_without_bounds_each_attack_fails_about_its_own_object_alone",),
@@ -52,7 +52,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a clock that is set back is not noticed",
         "Pods that came while the clock was ahead wait until it gets there again.",
-        (Edit("reconciler/runtime/state.py", "        if back <= timedelta(0):\n", "        if True:\n"),),
+        (Edit("reconciler/runtime:State.notice", "back <= timedelta(0)", "True"),),
         (f"{_CLOCKS}::test_a_state_notices_a_clock_that_is_set_back_and_nothing_else",),
     ),
     Bug(
@@ -60,9 +60,9 @@ BUGS: tuple[Bug, ...] = (
         "A clock that is an hour ahead for two seconds ends the launches under way.",
         (
             Edit(
-                "reconciler/runtime/clock.py",
-                "> SMALL_STEP and not self._has_lasted(passed)",
-                "> timedelta(days=9999) and not self._has_lasted(passed)",
+                "reconciler/runtime:SteadyClock.now",
+                "SMALL_STEP",
+                "timedelta(days=9999)",
             ),
         ),
         (f"{_CLOCKS}::test_nothing_ends_because_of_a_clock_that_is_wrong_for_two_seconds",),
@@ -72,9 +72,9 @@ BUGS: tuple[Bug, ...] = (
         "A drain waits for its shortest time until the clock gets where it was.",
         (
             Edit(
-                "reconciler/model/claims.py",
-                "at is not None and is_ahead(at, now) else at",
-                "at is None else at",
+                "reconciler/model:since",
+                "at is not None and is_ahead(at, now)",
+                "at is None",
             ),
         ),
         ("tests/unit/model/test_clocks.py::test_a_condition_counts_from_its_time_or_from_the_claims_creation",),

@@ -10,9 +10,9 @@ BUGS = (
         "A replacement may become a type that saves less than is asked for.",
         (
             Edit(
-                "reconciler/disruption/moves.py",
-                "most_for(view, candidates) + 1\n",
-                "price_of(candidates)\n",
+                "reconciler/disruption:replacements",
+                "most_for(view, candidates) + 1",
+                "price_of(candidates)",
             ),
         ),
         ("tests/unit/disruption/test_worth.py::test_a_replacement_has_only_types_that_surely_save_enough",),
@@ -22,7 +22,7 @@ BUGS = (
         "Of nodes that are only deleted those that save much count for those that save nothing.",
         (
             Edit(
-                "reconciler/disruption/worth.py",
+                "reconciler/disruption:shortfall",
                 "[candidates] if comes else [[one] for one in candidates]",
                 "[candidates]",
             ),
@@ -34,9 +34,14 @@ BUGS = (
         "A NodePool that cannot be read is consolidated as if it asked for nothing.",
         (
             Edit(
-                "reconciler/disruption/attraction.py",
-                "    if isinstance(wanted, Blocker):\n        yield wanted\n    elif until",
-                "    if until",
+                "reconciler/disruption:unattractive",
+                (
+                    "if isinstance(wanted, Blocker):\n"
+                    "    yield wanted\n"
+                    "elif until is not None:\n"
+                    "    yield too_young(pool, wanted, until)"
+                ),
+                "if until is not None:\n    yield too_young(pool, wanted, until)",
             ),
         ),
         (
@@ -48,9 +53,12 @@ BUGS = (
         "That a node has reached its age is noticed only when something else happens.",
         (
             Edit(
-                "reconciler/disruption/standing.py",
-                ", next_due=_waits_until(view, state))",
-                ")",
+                "reconciler/disruption:_one",
+                (
+                    "Plan(events=() if told_elsewhere else unconsolidatable(view, state), "
+                    "next_due=_waits_until(view, state))"
+                ),
+                "Plan(events=() if told_elsewhere else unconsolidatable(view, state))",
             ),
         ),
         ("tests/unit/disruption/test_worth.py::test_it_says_until_when_and_somebody_looks_again_then",),
@@ -60,9 +68,9 @@ BUGS = (
         "What consolidation saved is told by what was planned, not by what was launched.",
         (
             Edit(
-                "reconciler/disruption/savings.py",
-                "realised = one.price - came - bought.get(one.id, 0)",
-                "realised = one.promised - bought.get(one.id, 0)",
+                "reconciler/disruption:_results",
+                "one.price - came",
+                "one.promised",
             ),
         ),
         ("tests/unit/disruption/test_savings.py::test_what_the_replacement_became_counts_not_what_was_planned",),
@@ -72,9 +80,9 @@ BUGS = (
         "A node that was bought counts against a command for more pods of a controller than it moved.",
         (
             Edit(
-                "reconciler/disruption/savings.py",
-                "                    left[owner] -= 1\n",
-                "                    pass\n",
+                "reconciler/disruption:_bought",
+                "left[owner] -= 1",
+                "pass",
             ),
         ),
         ("tests/unit/disruption/test_savings.py::test_a_node_counts_by_the_share_of_its_pods_that_may_have_moved",),
@@ -84,9 +92,9 @@ BUGS = (
         "A command that has been measured leaves its pods to the next one to be blamed for.",
         (
             Edit(
-                "reconciler/disruption/savings.py",
-                "if not one.measured or (one.ended or now) >= oldest",
-                "if not one.measured",
+                "reconciler/disruption:_kept",
+                "not one.measured or (one.ended or now) >= oldest",
+                "not one.measured",
             ),
         ),
         (
@@ -98,7 +106,7 @@ BUGS = (
         "A pause that another write of the NodePool held up is never written.",
         (
             Edit(
-                "reconciler/disruption/savings.py",
+                "reconciler/disruption:measure",
                 "Accounts(open_, losses)",
                 "Accounts(open_)",
             ),
@@ -110,8 +118,8 @@ BUGS = (
         "A NodePool whose consolidation costs more than it saves goes on with it.",
         (
             Edit(
-                "reconciler/disruption/attraction.py",
-                "    if pause is not None:\n        yield pause\n",
+                "reconciler/disruption:unattractive",
+                "if pause is not None:\n    yield pause",
                 "",
             ),
         ),
@@ -122,9 +130,9 @@ BUGS = (
         "A change is told although something else would hold the node then.",
         (
             Edit(
-                "reconciler/judgement/trials.py",
-                "        if after.wanted and not after.open:\n",
-                "        if after.wanted or after.open:\n",
+                "reconciler/judgement:remedies",
+                "after.wanted and (not after.open)",
+                "after.wanted or after.open",
             ),
         ),
         ("tests/unit/judgement/test_remedies.py::test_what_holds_a_node_behind_the_first_thing_is_told",),
@@ -134,9 +142,9 @@ BUGS = (
         "A change of a template is tried for one of its pods, and does too little.",
         (
             Edit(
-                "reconciler/judgement/suggesting.py",
-                "frozenset(other.key for other in one.movable if _whose(other) == whose)",
-                "frozenset((pod.key,))",
+                "reconciler/judgement:_of_pods",
+                "(other.key for other in one.movable if _whose(other) == whose)",
+                "(pod.key,)",
             ),
         ),
         ("tests/unit/judgement/test_remedies.py::test_all_pods_of_a_workload_change_together",),
@@ -146,9 +154,9 @@ BUGS = (
         "A few nodes go, and their pods land on those that were to go next: these are found anew, and pods move twice.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "    if ledger.used or not settled(view) or outweighed(view, ready):\n",
-                "    if ledger.used or not settled(view):\n",
+                "reconciler/disruption:consolidation",
+                "ledger.used or not settled(view) or outweighed(view, ready)",
+                "ledger.used or not settled(view)",
             ),
         ),
         ("tests/unit/disruption/test_consolidation.py::test_the_larger_part_of_what_was_found_is_waited_for",),

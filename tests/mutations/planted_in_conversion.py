@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
-_POOLS, _CLASSES = "api/conversion/pools.py", "api/conversion/classes.py"
-_KUBELETS, _CONVERT = "api/conversion/kubelets.py", "api/conversion/__init__.py"
 _REVIEWED = "tests/unit/conversion/test_conversion.py::test_it_becomes_what_was_reviewed"
 
 
@@ -17,7 +15,7 @@ BUGS = (
     Bug(
         "nodes that never expired expire",
         "A Provisioner without ttlSecondsUntilExpired gets v1's default, and after 30 days every node is replaced.",
-        (Edit(_POOLS, '    if work.draft.get(*_TEMPLATE, "expireAfter") is None:\n', "    if False:\n"),),
+        (Edit("api/conversion:provisioner", "work.draft.get(*_TEMPLATE, 'expireAfter') is None", "False"),),
         _case("nothing-said"),
     ),
     Bug(
@@ -25,9 +23,9 @@ BUGS = (
         "A Provisioner that asked for nothing has its nodes consolidated.",
         (
             Edit(
-                _POOLS,
-                "_UNDERUTILIZED if enabled else _EMPTY, *(",
-                "_UNDERUTILIZED if enabled or ttl is None else _EMPTY, *(",
+                "api/conversion:_consolidation",
+                "_UNDERUTILIZED if enabled else _EMPTY",
+                "_UNDERUTILIZED if enabled or ttl is None else _EMPTY",
             ),
         ),
         _case("nothing-said"),
@@ -35,25 +33,31 @@ BUGS = (
     Bug(
         "consolidation that was off begins",
         "WhenUnderutilized with consolidateAfter Never was off; it becomes 0s.",
-        (Edit(_POOLS, "    if after is None:\n", "    if after is None or old == _OLD_UNDERUTILIZED:\n"),),
+        (Edit("api/conversion:_disruption", "after is None", "after is None or old == _OLD_UNDERUTILIZED"),),
         _case("pool-underutilized-never"),
     ),
     Bug(
         "empty nodes that stayed go",
         "WhenEmpty without consolidateAfter becomes 0s.",
-        (Edit(_POOLS, 'durations.NEVER if old == _EMPTY else "0s"', '"0s"'),),
+        (Edit("api/conversion:_disruption", "durations.NEVER if old == _EMPTY else '0s'", "'0s'"),),
         _case("pool-empty"),
     ),
     Bug(
         "spot nodes of another architecture",
         "What the old webhook added to a Provisioner without requirements is not written out.",
-        (Edit(_POOLS, "    for requirement in added:\n", "    for requirement in ():\n"),),
+        (
+            Edit(
+                "api/conversion:_assumed_requirements",
+                "for requirement in added:\n    work.draft.append(_REQUIREMENTS, requirement)",
+                "for requirement in ():\n    work.draft.append(_REQUIREMENTS, requirement)",
+            ),
+        ),
         _case("requirements-none"),
     ),
     Bug(
         "reference to a kind of old",
         "The new reference names AWSNodeTemplate.",
-        (Edit(_POOLS, "old_names.KINDS.get(str(kind), kind)", "kind"),),
+        (Edit("api/conversion:class_reference.refer", "old_names.KINDS.get(str(kind), kind)", "kind"),),
         _case("provisioner-reference-kind"),
     ),
     Bug(
@@ -61,9 +65,9 @@ BUGS = (
         "What stood beside an ID stays in the term, which v1 refuses or reads differently.",
         (
             Edit(
-                "api/conversion/selectors.py",
-                '[{"id": name} for name in ids] if ids',
-                '[{"id": name} | ({"tags": tags} if tags else {}) for name in ids] if ids',
+                "api/conversion:terms",
+                "{'id': name}",
+                "{'id': name} | ({'tags': tags} if tags else {})",
             ),
         ),
         _case("template-image-ids"),
@@ -73,9 +77,9 @@ BUGS = (
         "A tag with a list of values becomes one term that no subnet has.",
         (
             Edit(
-                "api/conversion/selectors.py",
-                "product(*(_listed(value) or [value] for value in tags.values()))",
-                "product(*([value] for value in tags.values()))",
+                "api/conversion:_combined",
+                "_listed(value) or [value]",
+                "[value]",
             ),
         ),
         _case("template-subnet-tags"),
@@ -85,9 +89,9 @@ BUGS = (
         "The hop limit of 2 is not written out, and v1's default is 1.",
         (
             Edit(
-                _CLASSES,
-                "    if options is not None and not isinstance",
-                "    if options is None:\n        return\n    if options is not None and not isinstance",
+                "api/conversion:_hops",
+                "place = (*steps, 'metadataOptions')",
+                "place = (*steps, 'metadataOptions')\nif options is None:\n    return",
             ),
         ),
         _case("template-families"),
@@ -97,9 +101,9 @@ BUGS = (
         "A class without a profile gets a placeholder that nobody reads.",
         (
             Edit(
-                _CLASSES,
-                "        work.tell(NO_PROFILE, steps, message, hint)\n",
-                '        work.add(("spec", "role"), "$KARPENTER_NODE_ROLE")\n',
+                "api/conversion:_profile",
+                "work.tell(NO_PROFILE, steps, message, hint)",
+                "work.add(('spec', 'role'), '$KARPENTER_NODE_ROLE')",
             ),
         ),
         _case("template-no-profile"),
@@ -109,9 +113,9 @@ BUGS = (
         "A class for Ubuntu without a selector starts Amazon Linux.",
         (
             Edit(
-                _CLASSES,
-                "    elif family in ALIAS_FAMILIES.values():\n",
-                '    elif (family := "AL2" if family == "Ubuntu" else family) in ALIAS_FAMILIES.values():\n',
+                "api/conversion:_images",
+                "family in ALIAS_FAMILIES.values()",
+                "(family := ('AL2' if family == 'Ubuntu' else family)) in ALIAS_FAMILIES.values()",
             ),
         ),
         _case("template-ubuntu"),
@@ -119,19 +123,19 @@ BUGS = (
     Bug(
         "one kubelet for all",
         "Two pools of one class want different things of the kubelet, and both get what the first one wants.",
-        (Edit(_KUBELETS, "        if wanted == stays:\n", "        if True:\n"),),
+        (Edit("api/conversion:_settle", "wanted == stays", "True"),),
         _case("kubelet-two"),
     ),
     Bug(
         "kubelet dropped in silence",
         "The class is not among the files, and nobody is told that the configuration is gone.",
-        (Edit(_KUBELETS, '            _lost(user, f"{count} among the files", hint)\n', "            pass\n"),),
+        (Edit("api/conversion:_settle", "_lost(user, f'{count} among the files', hint)", "pass"),),
         _case("kubelet-alone"),
     ),
     Bug(
         "half of a move",
         "A pool loses its kubelet configuration although its class could not be converted.",
-        (Edit(_CONVERT, "    failed = _failed(works, ties)\n", "    failed = _failed(works, ())\n"),),
+        (Edit("api/conversion:convert", "_failed(works, ties)", "_failed(works, ())"),),
         _case("kubelet-tied"),
     ),
     Bug(
@@ -139,9 +143,9 @@ BUGS = (
         "A misspelled field is gone after the conversion, and nobody knows.",
         (
             Edit(
-                "api/conversion/work.py",
-                "            _unknown(work, table, here, above, value)\n",
-                "            pass\n",
+                "api/conversion:_read",
+                "_unknown(work, table, here, above, value)",
+                "pass",
             ),
         ),
         _case("unknown-field"),
@@ -149,27 +153,27 @@ BUGS = (
     Bug(
         "results that v1 refuses",
         "What comes out is not checked.",
-        (Edit(_CONVERT, "            _refuse(works, work, drafts or ())\n", "            pass\n"),),
+        (Edit("api/conversion:convert", "_refuse(works, work, drafts or ())", "pass"),),
         _case("template-disk"),
     ),
     Bug(
         "two pools of one name",
         "In the middle of an upgrade the Provisioner becomes a second NodePool of the same name.",
-        (Edit(_CONVERT, "    _meet_namesakes(works)\n", ""),),
+        (Edit("api/conversion:convert", "_meet_namesakes(works)", ""),),
         _case("namesakes"),
     ),
     Bug(
         "comments of what is gone are gone",
         "The comment of a field that is left out is lost.",
-        (Edit("reconciler/cli/rewriting.py", "            found += self._strays.get(source.spot, ())\n", ""),),
+        (Edit("reconciler/cli:Writer._above", "found += self._strays.get(source.spot, ())", ""),),
         ("tests/unit/conversion/test_conversion.py::test_it_becomes_what_was_reviewed[requirements-dropped]",),
     ),
     Bug(
         "half of a file written",
         "A file with something that cannot be converted is written, and half of it is of v1.",
         (
-            Edit("reconciler/cli/convert.py", "        if file.faulty:\n", "        if file.unreadable:\n"),
-            Edit("reconciler/cli/convert.py", "        elif not file.whole:\n", "        elif False:\n"),
+            Edit("reconciler/cli:_write", "file.faulty", "file.unreadable"),
+            Edit("reconciler/cli:_write", "not file.whole", "False"),
         ),
         ("tests/unit/cli/test_convert.py::test_a_file_that_cannot_be_converted_whole_is_left",),
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
-_GUARD = "reconciler/lifecycle/deletion_guard.py"
 _TABLES = "tests/unit/lifecycle/test_deletion_guard.py"
 _THAT_GO = "tests/unit/lifecycle/test_deletions_that_go.py"
 _WEBHOOK = "tests/unit/webhook/test_deletions.py"
@@ -18,9 +17,9 @@ BUGS = (
         "As soon as the first step has gone, the others are few enough, and all of them go.",
         (
             Edit(
-                _GUARD,
-                "    many = len(counted) > most or any(one.claim.is_true(HELD) for one in counted)\n",
-                "    many = len(counted) > most\n",
+                "reconciler/lifecycle:judge",
+                "len(counted) > most or any((one.claim.is_true(HELD) for one in counted))",
+                "len(counted) > most",
             ),
         ),
         (f"{_TABLES}::test_the_last_ones_wait_like_the_first_though_they_are_few",),
@@ -28,13 +27,19 @@ BUGS = (
     Bug(
         "small cluster emptied",
         "Three nodes may always go at once, though there are no more.",
-        (Edit(_GUARD, "min(FEW, nodes // 2)", "FEW"),),
+        (Edit("reconciler/lifecycle:limit", "min(FEW, nodes // 2)", "FEW"),),
         (f"{_TABLES}::test_three_go_at_once_or_the_share_and_of_a_few_nodes_half",),
     ),
     Bug(
         "own ends held",
         "What has expired, or is interrupted, waits like what somebody else has deleted.",
-        (Edit(_GUARD, " or ends.by_us(claim):\n", ":\n"),),
+        (
+            Edit(
+                "reconciler/lifecycle:deleted",
+                "not claim.managed or not claim.is_true('Registered') or ends.by_us(claim)",
+                "not claim.managed or not claim.is_true('Registered')",
+            ),
+        ),
         (
             f"{_THAT_GO}::test_what_kerf_ends_itself_neither_counts_nor_waits",
             f"{_THAT_GO}::test_an_interruption_that_is_noted_meanwhile_lets_it_go",
@@ -45,9 +50,9 @@ BUGS = (
         "Nobody knows of a claim whose deletion it was, and Kerf holds up its own.",
         (
             Edit(
-                "reconciler/model/ends.py",
-                "            yield note(claim, action.reason, snapshot.now)\n",
-                "            pass\n",
+                "reconciler/model:noted",
+                "yield note(claim, action.reason, snapshot.now)",
+                "pass",
             ),
         ),
         (f"{_ENDS}::test_the_note_comes_first_and_in_the_same_lane",),
@@ -57,7 +62,7 @@ BUGS = (
         "A deletion that did not come off once excuses that of somebody else, much later.",
         (
             Edit(
-                "reconciler/model/ends.py",
+                "reconciler/model:by_us",
                 "noted is not None and (deleted is None or noted - SKEW <= deleted <= noted + _FOLLOWS_WITHIN)",
                 "noted is not None",
             ),
@@ -67,7 +72,16 @@ BUGS = (
     Bug(
         "interrupted while it is held",
         "The message is deleted, and the node waits until EC2 has taken it.",
-        (Edit("reconciler/disruption/interruption.py", "kind.ends and (held := ", "not kind.ends and (held := "),),
+        (
+            Edit(
+                "reconciler/disruption:_one",
+                "kind is not None and kind.ends and (held := [claim for claim in waiting if not ends.by_us(claim)])",
+                (
+                    "kind is not None and (not kind.ends) and (held := [claim for claim in waiting if not "
+                    "ends.by_us(claim)])"
+                ),
+            ),
+        ),
         (
             "tests/unit/disruption/test_forceful.py"
             "::test_a_claim_whose_end_is_held_up_is_noted_before_the_message_is_deleted",
@@ -77,7 +91,7 @@ BUGS = (
     Bug(
         "steps by number alone",
         "The next nodes are drained although the pods of those before have no place yet.",
-        (Edit(_GUARD, "room = 0 if unsettled else ", "room = "),),
+        (Edit("reconciler/lifecycle:_held", "0 if unsettled else max(0, most - busy)", "max(0, most - busy)"),),
         (
             f"{_TABLES}::test_a_step_waits_for_pods_that_have_no_node_yet_but_not_for_ever",
             f"{_WORLD}[termination/pool-deleted-without-another]",
@@ -86,7 +100,7 @@ BUGS = (
     Bug(
         "stuck drain holds all",
         "Three nodes whose pods may not be disrupted keep all others from going, for ever.",
-        (Edit(_GUARD, "one.begun and _busy_until(view, one) > now", "one.begun"),),
+        (Edit("reconciler/lifecycle:_held", "one.begun and _busy_until(view, one) > now", "one.begun"),),
         (f"{_TABLES}::test_drains_that_get_no_further_do_not_hold_the_others_up_for_ever",),
     ),
     Bug(
@@ -94,7 +108,9 @@ BUGS = (
         "A claim is held until its drain has no time left.",
         (
             Edit(
-                _GUARD, "waiting = [one for one in open_ if one.latest is None or one.latest > now]", "waiting = open_"
+                "reconciler/lifecycle:_held",
+                "[one for one in open_ if one.latest is None or one.latest > now]",
+                "open_",
             ),
         ),
         (f"{_THAT_GO}::test_half_of_a_termination_grace_period_is_left_for_the_drain",),
@@ -102,7 +118,7 @@ BUGS = (
     Bug(
         "word for fewer",
         "A NodePool goes with more nodes than anybody has given leave for.",
-        (Edit("webhook/deletions.py", "count <= max(FEW, allowed)", "count <= FEW or allowed"),),
+        (Edit("webhook:objection", "count <= max(FEW, allowed)", "count <= FEW or allowed"),),
         (f"{_WEBHOOK}::test_a_pool_goes_with_few_nodes_or_with_a_word_for_as_many_as_it_has",),
     ),
     Bug(
@@ -110,9 +126,9 @@ BUGS = (
         "What a NodePool says of its deletion is gone when its claims are deleted.",
         (
             Edit(
-                "reconciler/lifecycle/lifecycle.py",
-                "note_pod_events, tag, deletion_guard.note_leave)",
-                "note_pod_events, tag)",
+                "reconciler/lifecycle:_STEPS",
+                "(hydrate, register, demote, initialize, check, note_pod_events, tag, deletion_guard.note_leave)",
+                "(hydrate, register, demote, initialize, check, note_pod_events, tag)",
             ),
         ),
         (
@@ -123,7 +139,13 @@ BUGS = (
     Bug(
         "successors come too late",
         "Nobody looks for a place for the pods of nodes that are held before these are drained.",
-        (Edit("reconciler/runtime/state.py", "new.is_true(HELD):", "new.is_true(HELD) and False:"),),
+        (
+            Edit(
+                "reconciler/runtime:State._noticed_claim",
+                "new is not None and new.is_true(HELD)",
+                "new is not None and new.is_true(HELD) and False",
+            ),
+        ),
         (f"{_STATE}::test_a_claim_whose_end_is_held_up_has_places_looked_for_its_pods",),
     ),
 )

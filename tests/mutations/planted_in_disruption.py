@@ -10,9 +10,15 @@ BUGS = (
         "A node that is not ready uses up no budget, so one more goes while it is away already.",
         (
             Edit(
-                "reconciler/disruption/budgets.py",
-                "and state.initialized and not claim.is_true(",
-                "and state.initialized and state.node.ready and not claim.is_true(",
+                "reconciler/disruption:_counts",
+                (
+                    "claim is not None and claim.managed and state.initialized and (not "
+                    "claim.is_true('InstanceTerminating'))"
+                ),
+                (
+                    "claim is not None and claim.managed and state.initialized and state.node.ready and (not "
+                    "claim.is_true('InstanceTerminating'))"
+                ),
             ),
         ),
         (rule("test_a_node_that_is_not_ready_uses_up_budget"),),
@@ -22,9 +28,9 @@ BUGS = (
         "A node is deleted for a saving, its pods go where nobody planned them, and one needs such a node again.",
         (
             Edit(
-                "reconciler/disruption/moves.py",
-                "        if outcome.new_nodes and price >= most:",
-                "        if outcome.new_nodes and price > 9 * most:",
+                "reconciler/disruption:loss",
+                "price >= most",
+                "price > 9 * most",
             ),
         ),
         (rule("test_a_node_stays_when_its_pods_may_need_as_dear_a_node_again"),),
@@ -34,9 +40,9 @@ BUGS = (
         "A node goes for one that is cheaper, and for a pod that finds no room then another one is bought.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                "    Manner.SCATTERED_BY_NAME: ScatteredByName,\n",
-                "    Manner.SCATTERED_BY_NAME: Scattered,\n",
+                "reconciler/disruption:SCATTERED",
+                "ScatteredByName",
+                "Scattered",
             ),
         ),
         ("tests/simulation/test_load_curve.py::test_a_day",),
@@ -46,9 +52,9 @@ BUGS = (
         "A pod that may leave since its do-not-disrupt has run out is thought to stay, until something else changes.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                "if _leaves(view, pod)}, min(ends, default=None)",
-                "if _leaves(view, pod)}, None",
+                "reconciler/disruption:_leavers_of",
+                "min(ends, default=None)",
+                "None",
             ),
         ),
         ("tests/unit/disruption/catalogue/test_simulation.py::test_a_pod_is_reckoned_with_from_when_it_may_leave",),
@@ -58,9 +64,9 @@ BUGS = (
         "Nodes that go together are replaced when the first of them is tainted: one that stays is paid for twice.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "and all(_ready(view, p) for p in command.peers)):",
-                "):",
+                "reconciler/disruption:_create",
+                "claim.name < min(command.peers, default='~') and all((_ready(view, p) for p in command.peers))",
+                "claim.name < min(command.peers, default='~')",
             ),
         ),
         (
@@ -73,9 +79,9 @@ BUGS = (
         "A command that was written to some of its nodes only is never taken back.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "_PEERS_LIMIT: Final = timedelta(seconds=15)",
-                "_PEERS_LIMIT: Final = timedelta(hours=15)",
+                "reconciler/disruption:_PEERS_LIMIT",
+                "timedelta(seconds=15)",
+                "timedelta(hours=15)",
             ),
         ),
         ("tests/unit/disruption/test_together.py::test_a_command_written_to_some_of_them_only_is_taken_back",),
@@ -85,9 +91,9 @@ BUGS = (
         "Each of several replacements may cost as much as all that goes.",
         (
             Edit(
-                "reconciler/disruption/moves.py",
-                "limit = below if len(new) == 1 else below * one.price // planned if planned else 0",
-                "limit = below",
+                "reconciler/disruption:_within",
+                "below if len(new) == 1 else below * one.price // planned if planned else 0",
+                "below",
             ),
         ),
         (
@@ -100,9 +106,9 @@ BUGS = (
         "A node goes because its pods fit where those of a node go that is being replaced already.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                "    displaced = homeless & before.placed.keys()\n",
-                "    displaced = set[str]()\n",
+                "reconciler/disruption:simulate",
+                "homeless & before.placed.keys()",
+                "set[str]()",
             ),
         ),
         (
@@ -116,16 +122,32 @@ BUGS = (
         "That a replacement failed is remembered in memory only; a restarted controller tries again at once.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "        annotations[labels.COMMAND_FAILED] = text_of(failure)\n",
-                "        assert failure.count\n",
+                "reconciler/disruption:_roll_back",
+                "annotations[labels.COMMAND_FAILED] = text_of(failure)",
+                "assert failure.count",
             ),
             Edit(
-                "reconciler/runtime/results.py",
-                "def _(action: PatchObject, done: Done, state: State) -> None:\n",
-                "def _(action: PatchObject, done: Done, state: State) -> None:\n"
-                '    if action.verb == "RollBackCommand":\n'
-                '        state.actions.failed(f"StartCommand {action.ref}", done.at, 60.0)\n',
+                "reconciler/runtime:_",
+                (
+                    "if isinstance(done.error, AlreadyGone):\n"
+                    "    known = state.cluster.get(action.ref)\n"
+                    "    if known is not None and action.resource_version in ('', known.metadata.resource_version):\n"
+                    "        state.drop(action.ref, done.at, known.metadata.uid)\n"
+                    "elif done.value is not None:\n"
+                    "    state.put(kinds.BY_NAME[action.ref.kind], done.value, done.at)\n"
+                    "    state.promises.written(action, done.value, done.at)"
+                ),
+                (
+                    "if action.verb == 'RollBackCommand':\n"
+                    "    state.actions.failed(f'StartCommand {action.ref}', done.at, 60.0)\n"
+                    "if isinstance(done.error, AlreadyGone):\n"
+                    "    known = state.cluster.get(action.ref)\n"
+                    "    if known is not None and action.resource_version in ('', known.metadata.resource_version):\n"
+                    "        state.drop(action.ref, done.at, known.metadata.uid)\n"
+                    "elif done.value is not None:\n"
+                    "    state.put(kinds.BY_NAME[action.ref.kind], done.value, done.at)\n"
+                    "    state.promises.written(action, done.value, done.at)"
+                ),
             ),
         ),
         (rule("test_backoff_survives_a_restart"),),
@@ -135,14 +157,14 @@ BUGS = (
         "An empty node goes although a pending pod is expected there.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "    until = view.snapshot.nominated_until.get(key)\n",
-                "    until = None\n",
+                "reconciler/disruption:_node_blockers",
+                "view.snapshot.nominated_until.get(key)",
+                "None",
             ),
             Edit(
-                "reconciler/disruption/commands.py",
-                "    until = snapshot.nominated_until.get(name)\n",
-                "    until = None\n",
+                "reconciler/disruption:_stop_for_pods",
+                "snapshot.nominated_until.get(name)",
+                "None",
             ),
         ),
         (rule("test_a_nominated_node_is_not_empty"),),
@@ -152,9 +174,9 @@ BUGS = (
         "A node goes as empty although a CapacityBuffer keeps room there.",
         (
             Edit(
-                "reconciler/disruption/methods.py",
-                "return _Wish(empty and not held, ",
-                "return _Wish(empty, ",
+                "reconciler/disruption:_wish",
+                "empty and (not held)",
+                "empty",
             ),
         ),
         (
@@ -167,9 +189,9 @@ BUGS = (
         "A claim is deleted as soon as its node is tainted, with the replacements still to be created.",
         (
             Edit(
-                "reconciler/disruption/commands.py",
-                "    if not command.created:\n        return Plan(actions=_create(",
-                "    if not command.created and command.reason == EMPTY:\n        return Plan(actions=_create(",
+                "reconciler/disruption:_advance",
+                "not command.created",
+                "not command.created and command.reason == EMPTY",
             ),
         ),
         (
@@ -182,9 +204,9 @@ BUGS = (
         "A node that expires goes before its successor is ready.",
         (
             Edit(
-                "reconciler/disruption/retirement.py",
-                "    ledger.take(found.pool.name, found.key)\n    return start(",
-                "    successors = []\n    ledger.take(found.pool.name, found.key)\n    return start(",
+                "reconciler/disruption:_one",
+                "ledger.take(found.pool.name, found.key)",
+                "successors = []\nledger.take(found.pool.name, found.key)",
             ),
         ),
         (
@@ -197,9 +219,9 @@ BUGS = (
         "What budgets held beyond its end goes without a successor as soon as they open.",
         (
             Edit(
-                "reconciler/disruption/retirement.py",
-                " and (ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])):\n",
-                " and ends[key].at > view.snapshot.now:\n",
+                "reconciler/disruption:retirement",
+                "ends[key].at > view.snapshot.now or _held_beyond_its_end(view, claim, ends[key])",
+                "ends[key].at > view.snapshot.now",
             ),
         ),
         (
@@ -212,9 +234,9 @@ BUGS = (
         "Nodes are repaired however many of their NodePool are sick.",
         (
             Edit(
-                "reconciler/disruption/repair.py",
-                "    if sick <= -(-nodes // _ONE_OF) or",
-                "    if sick <= nodes or",
+                "reconciler/disruption:_too_many",
+                "-(-nodes // _ONE_OF)",
+                "nodes",
             ),
         ),
         (
@@ -227,9 +249,9 @@ BUGS = (
         "What holds a node is told as an event every two minutes although nothing has changed.",
         (
             Edit(
-                "reconciler/disruption/candidates.py",
-                "events=tuple(event.standing() for event in events)",
-                "events=events",
+                "reconciler/disruption:refused",
+                "tuple((event.standing() for event in events))",
+                "events",
             ),
         ),
         (
@@ -242,9 +264,9 @@ BUGS = (
         "Who asks why a node stays learns of the next thing that holds it only when the first is out of the way.",
         (
             Edit(
-                "reconciler/judgement/ends.py",
-                "    return together(found)\n",
-                "    return together(found[:1])\n",
+                "reconciler/judgement:_holds",
+                "found",
+                "found[:1]",
             ),
         ),
         ("tests/unit/judgement/test_ends.py::test_everything_that_holds_a_node_is_told_at_once",),
@@ -254,9 +276,9 @@ BUGS = (
         "Of several NodePools only the first is asked whether a move saves enough.",
         (
             Edit(
-                "reconciler/disruption/worth.py",
-                "    for name in sorted(pools):\n",
-                "    for name in sorted(pools)[:1]:\n",
+                "reconciler/disruption:_pools",
+                "sorted(pools)",
+                "sorted(pools)[:1]",
             ),
         ),
         ("tests/unit/disruption/test_worth.py::test_of_several_node_pools_the_strictest_decides",),

@@ -19,9 +19,43 @@ BUGS = (
         "Nodes are asked for from a class that nobody may launch from.",
         (
             Edit(
-                "reconciler/lifecycle/class_validation.py",
-                "class_name=of.name, request=request))\n        return None\n",
-                "class_name=of.name, request=request))\n        return validation.SUCCEEDED\n",
+                "reconciler/lifecycle:Trial._ask",
+                (
+                    "def _ask(self, of: EC2NodeClass) -> Verdict | None:\n"
+                    '    """A class of which nothing boots in its zones has nothing to be tried, and no launch to be '
+                    'refused."""\n'
+                    "    snapshot = self._snapshot\n"
+                    "    catalogue = snapshot.catalogues.get(of.name)\n"
+                    "    if catalogue is None or snapshot.cluster is None:\n"
+                    "        return None\n"
+                    "    linked = [pool for pool in snapshot.node_pools.values() if pool.managed and pool.class_name "
+                    "== of.name]\n"
+                    "    request = validation.request(of, catalogue=catalogue, pools=linked, "
+                    "cluster=snapshot.cluster, settings=snapshot.settings)\n"
+                    "    if request is None:\n"
+                    "        return validation.SUCCEEDED\n"
+                    "    reason = Reason('Validation', f'whether nodes can be launched from node class {of.name}')\n"
+                    "    self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\n"
+                    "    return None"
+                ),
+                (
+                    "def _ask(self, of: EC2NodeClass) -> Verdict | None:\n"
+                    '    """A class of which nothing boots in its zones has nothing to be tried, and no launch to be '
+                    'refused."""\n'
+                    "    snapshot = self._snapshot\n"
+                    "    catalogue = snapshot.catalogues.get(of.name)\n"
+                    "    if catalogue is None or snapshot.cluster is None:\n"
+                    "        return None\n"
+                    "    linked = [pool for pool in snapshot.node_pools.values() if pool.managed and pool.class_name "
+                    "== of.name]\n"
+                    "    request = validation.request(of, catalogue=catalogue, pools=linked, "
+                    "cluster=snapshot.cluster, settings=snapshot.settings)\n"
+                    "    if request is None:\n"
+                    "        return validation.SUCCEEDED\n"
+                    "    reason = Reason('Validation', f'whether nodes can be launched from node class {of.name}')\n"
+                    "    self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\n"
+                    "    return validation.SUCCEEDED"
+                ),
             ),
         ),
         (f"{_VALIDATION}::test_185_before_it_was_tried_nobody_knows",),
@@ -31,9 +65,9 @@ BUGS = (
         "What was found out before the class was changed counts for what it has become.",
         (
             Edit(
-                "reconciler/lifecycle/class_validation.py",
-                "        if known is None or known.identity != validation.identity(of):\n",
-                "        if known is None:\n",
+                "reconciler/lifecycle:Trial.verdict",
+                "known is None or known.identity != validation.identity(of)",
+                "known is None",
             ),
         ),
         (f"{_VALIDATION}::test_190_so_does_another_thing_that_it_selects",),
@@ -43,9 +77,9 @@ BUGS = (
         "A class is valid before anybody knows on which types its expressions fail.",
         (
             Edit(
-                "reconciler/lifecycle/class_validation.py",
-                "        if formulas(of.spec.kubelet) and snapshot.catalogues.get(of.name) is None:\n",
-                "        if formulas(of.spec.kubelet) and not of.name:\n",
+                "reconciler/lifecycle:Trial.verdict",
+                "snapshot.catalogues.get(of.name) is None",
+                "not of.name",
             ),
         ),
         (f"{_EXPRESSIONS}::test_192_before_the_types_are_known_nobody_knows_whether_an_expression_fails",),
@@ -55,8 +89,8 @@ BUGS = (
         "What is reserved follows the pods that a type has by itself, whatever maxPods says.",
         (
             Edit(
-                "reconciler/ec2/formulas.py",
-                '            known["max_pods"] = capacity.pods(info, sizing)\n',
+                "reconciler/ec2:resolved",
+                "known['max_pods'] = capacity.pods(info, sizing)",
                 "",
             ),
         ),
@@ -67,9 +101,9 @@ BUGS = (
         "Nodes are planned, and started, with numbers of pods that no kubelet takes.",
         (
             Edit(
-                "reconciler/ec2/formulas.py",
-                "    if found < 0 or (len(steps) == 1 and found > _MOST_PODS):\n",
-                "    if found < 0 and not steps:\n",
+                "reconciler/ec2:_value",
+                "found < 0 or (len(steps) == 1 and found > _MOST_PODS)",
+                "found < 0 and (not steps)",
             ),
         ),
         (f"{_EXPRESSIONS}::test_116_max_pods_that_no_kubelet_takes_give_no_types",),
@@ -79,9 +113,9 @@ BUGS = (
         "Pods are evicted from a node that takes new ones, so they come back to it and the drain never ends.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "    untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]\n",
-                "    untainted: list[tuple[Node, Node]] = []\n",
+                "reconciler/lifecycle:_stages",
+                "untainted = [(node, tainted) for node in nodes if (tainted := _tainted(node)) != node]",
+                "untainted: list[tuple[Node, Node]] = []",
             ),
         ),
         (rule("test_a_node_takes_no_new_pods_while_it_is_drained"),),
@@ -92,9 +126,9 @@ BUGS = (
         "Pods that run on a node of which nobody hears are cut off with it.",
         (
             Edit(
-                "reconciler/lifecycle/termination.py",
-                "    waits = [wait for node in nodes if (wait",
-                "    waits = [wait for node in nodes if node.ready and (wait",
+                "reconciler/lifecycle:_drain_stage",
+                "(wait := drain(view, node, deadline, why)) is not None",
+                "node.ready and (wait := drain(view, node, deadline, why)) is not None",
             ),
         ),
         (rule("test_a_node_that_is_not_ready_is_drained_all_the_same"),),
@@ -105,12 +139,13 @@ BUGS = (
         "Between the launch and the write nothing but a tag says whose the instances are.",
         (
             Edit(
-                "reconciler/lifecycle/launch.py",
-                "        return _write(request, members)\n    if request.kind == fleet.CAPACITY:",
-                "        names = tuple(claim.name for claim in members)\n"
-                "        call = LaunchInstances(reason=_reason(members[0]), request=request, claims=names)\n"
-                "        return joined((act(call), _write(request, members)))\n"
-                "    if request.kind == fleet.CAPACITY:",
+                "reconciler/lifecycle:_new_group",
+                "return _write(request, members)",
+                (
+                    "names = tuple((claim.name for claim in members))\n"
+                    "call = LaunchInstances(reason=_reason(members[0]), request=request, claims=names)\n"
+                    "return joined((act(call), _write(request, members)))"
+                ),
             ),
         ),
         (rule("test_a_launch_is_written_to_its_claims_first"),),
@@ -121,9 +156,9 @@ BUGS = (
         "Whatever has been created by the next look is launched by itself: calls of AWS by the dozen.",
         (
             Edit(
-                "reconciler/lifecycle/launch.py",
-                "            if until is not None and until > view.snapshot.now:\n",
-                "            if False:\n",
+                "reconciler/lifecycle:_new_groups",
+                "until is not None and until > view.snapshot.now",
+                "False",
             ),
         ),
         (f"{_LAUNCH}::test_claims_wait_for_equal_ones_that_are_being_created_and_go_with_one_call",),
@@ -133,9 +168,9 @@ BUGS = (
         "The claim lets go as soon as the termination has been asked for, whether or not it took effect.",
         (
             Edit(
-                "reconciler/lifecycle/instance_end.py",
-                "    if begun and listed and instance is None:\n",
-                "    if begun:\n",
+                "reconciler/lifecycle:terminate",
+                "begun and listed and (instance is None)",
+                "begun",
             ),
         ),
         (rule("test_a_claim_lets_go_when_its_instance_is_gone"),),
@@ -146,9 +181,9 @@ BUGS = (
         "Pods that were told a node which died wait for it, and get no other.",
         (
             Edit(
-                "reconciler/lifecycle/expectations.py",
-                "        if node is None or node.metadata.deleting:\n",
-                "        if node is not None and node.metadata.deleting:\n",
+                "reconciler/lifecycle:_taken_back",
+                "node is None or node.metadata.deleting",
+                "node is not None and node.metadata.deleting",
             ),
         ),
         (f"{_EXPECTATIONS}::test_what_was_expected_of_a_node_that_goes_is_taken_back",),
@@ -158,9 +193,9 @@ BUGS = (
         "A node loses its taint while the pods that it was made for do not know of it: others come first.",
         (
             Edit(
-                "reconciler/lifecycle/expectations.py",
-                "            opens = tells and not one.waits and ",
-                "            opens = tells and ",
+                "reconciler/lifecycle:first",
+                "tells and (not one.waits) and (one.last >= beaten.get(one.claim.pool_name, -inf))",
+                "tells and one.last >= beaten.get(one.claim.pool_name, -inf)",
             ),
         ),
         (f"{_EXPECTATIONS}::test_the_node_takes_pods_when_they_have_been_told",),
@@ -170,9 +205,16 @@ BUGS = (
         "A node opens although more important pods wait for another: they come to it, or make its own pods go.",
         (
             Edit(
-                "reconciler/lifecycle/expectations.py",
-                "    able, away = [one for one in rows if one.up], ",
-                "    return [one for one in rows if one.up]\n    able, away = [one for one in rows if one.up], ",
+                "reconciler/lifecycle:_safe",
+                (
+                    "able, away = ([one for one in rows if one.up], max((one.top for one in rows if not one.up), "
+                    "default=-inf))"
+                ),
+                (
+                    "return [one for one in rows if one.up]\n"
+                    "able, away = ([one for one in rows if one.up], max((one.top for one in rows if not one.up), "
+                    "default=-inf))"
+                ),
             ),
         ),
         (f"{_GIVING_WAY}::test_a_node_gives_way_to_pods_that_are_more_important",),
@@ -182,9 +224,9 @@ BUGS = (
         "A node opens at the same time as the one that more important pods wait for: they come to it all the same.",
         (
             Edit(
-                "reconciler/lifecycle/expectations.py",
-                "if found and one.top <= last and one.first != first:\n            break",
-                "if False:\n            break",
+                "reconciler/lifecycle:_ready",
+                "found and one.top <= last and (one.first != first)",
+                "False",
             ),
         ),
         (f"{_GIVING_WAY}::test_a_node_gives_way_to_pods_that_are_more_important",),
@@ -194,9 +236,9 @@ BUGS = (
         "A pod that was tried just before its node opened is expected there no more, and others take its room.",
         (
             Edit(
-                "reconciler/lifecycle/expectations.py",
-                "        until = _told_until(claim)\n",
-                "        until = None\n",
+                "reconciler/lifecycle:_comes",
+                "_told_until(claim)",
+                "None",
             ),
         ),
         (f"{_EXPECTATIONS}::test_what_was_forgotten_is_told_again_until_the_node_has_been_up_for_some_seconds",),
@@ -206,12 +248,15 @@ BUGS = (
         "The instance that ends is the one behind the Node of the claim's node name, whoever registered under it.",
         (
             Edit(
-                "reconciler/lifecycle/instance_end.py",
-                "    instance, asked = view.snapshot.instances.get(instance_id),",
-                "    named = view.snapshot.nodes.get(claim.status.node_name)\n"
-                '    own = named.spec.provider_id.rsplit("/", 1)[-1] if named is not None else ""\n'
-                "    instance_id = own or instance_id\n"
-                "    instance, asked = view.snapshot.instances.get(instance_id),",
+                "reconciler/lifecycle:terminate",
+                "if _shared(view, claim):\n    return (progress, True)",
+                (
+                    "if _shared(view, claim):\n"
+                    "    return (progress, True)\n"
+                    "named = view.snapshot.nodes.get(claim.status.node_name)\n"
+                    "own = named.spec.provider_id.rsplit('/', 1)[-1] if named is not None else ''\n"
+                    "instance_id = own or instance_id"
+                ),
             ),
         ),
         (rule("test_an_instance_ends_by_its_id"),),
@@ -221,7 +266,7 @@ BUGS = (
         "An instance without a claim is ended at once, though its claim may only not have been seen yet.",
         (
             Edit(
-                "reconciler/lifecycle/garbage.py",
+                "reconciler/lifecycle:_adopted_by",
                 "instance.launched + view.snapshot.settings.adoption_time",
                 "instance.launched",
             ),
@@ -234,14 +279,14 @@ BUGS = (
         "An annotation that cannot be read keeps the whole plan from being made.",
         (
             Edit(
-                "reconciler/lifecycle/writes.py",
-                "        return step()\n    except Exception as error:\n",
-                "        return step()\n    except KeyError as error:\n",
+                "reconciler/lifecycle:guarded",
+                "Exception",
+                "KeyError",
             ),
             Edit(
-                "reconciler/model/memory.py",
-                "        except Exception as error:  # what one object",
-                "        except KeyError as error:  # what one object",
+                "reconciler/model:planning.guarded",
+                "Exception",
+                "KeyError",
             ),
         ),
         (rule("test_an_object_that_cannot_be_understood_holds_up_only_itself"),),
@@ -251,9 +296,9 @@ BUGS = (
         "A node is initialized although a driver whose devices pods claim has published nothing yet.",
         (
             Edit(
-                "reconciler/lifecycle/initialization.py",
-                '    return sorted({driver.strip() for driver in wanted.split(",")} - own - {""})\n',
-                "    return []\n",
+                "reconciler/lifecycle:_silent_drivers",
+                "sorted({driver.strip() for driver in wanted.split(',')} - own - {''})",
+                "[]",
             ),
         ),
         (
@@ -265,9 +310,9 @@ BUGS = (
         "What is launched there cannot be relied on, and takes no traffic.",
         (
             Edit(
-                "reconciler/ec2/catalogue.py",
-                "    return (frozenset(subnet.zone for subnet in facts.subnets) - roomy) | _shifted(facts)",
-                "    return frozenset(subnet.zone for subnet in facts.subnets) - roomy",
+                "reconciler/ec2:_shut",
+                "frozenset((subnet.zone for subnet in facts.subnets)) - roomy | _shifted(facts)",
+                "frozenset((subnet.zone for subnet in facts.subnets)) - roomy",
             ),
         ),
         (f"{_ZONAL_SHIFT}::test_nothing_is_launched_there_until_the_shift_is_over_by_itself",),
@@ -277,9 +322,9 @@ BUGS = (
         "What EC2 says of an impaired zone is believed, and what may run there is ended.",
         (
             Edit(
-                "reconciler/lifecycle/instance_end.py",
-                "    held = claim_held(view, claim, instance)\n",
-                "    held = None\n",
+                "reconciler/lifecycle:terminate",
+                "claim_held(view, claim, instance)",
+                "None",
             ),
         ),
         (f"{_ZONAL_SHIFT}::test_nothing_is_ended_there_before_the_shift_is_over",),
@@ -289,9 +334,9 @@ BUGS = (
         "Pods that are to be in different partitions are counted in none.",
         (
             Edit(
-                "reconciler/lifecycle/registration.py",
-                "    if placement.is_awaited(progress.claim):\n",
-                "    if False:\n",
+                "reconciler/lifecycle:register",
+                "placement.is_awaited(progress.claim)",
+                "False",
             ),
         ),
         (f"{_PLACEMENT}::test_219_a_node_takes_no_pods_before_its_partition_is_known_and_then_has_the_label",),
@@ -301,9 +346,9 @@ BUGS = (
         "When claims are lost their instances lose their role half an hour later, and cannot pull an image any more.",
         (
             Edit(
-                "reconciler/lifecycle/unused.py",
-                "    return lambda name: name in names or name in claimed or name in running\n",
-                "    return lambda name: name in names or name in claimed\n",
+                "reconciler/lifecycle:_profiles",
+                "name in names or name in claimed or name in running",
+                "name in names or name in claimed",
             ),
         ),
         (f"{_UNUSED}::test_199_a_profile_that_an_instance_has_stays_whatever_became_of_its_claim",),
@@ -313,9 +358,9 @@ BUGS = (
         "A launch that waits for long finds its template gone again and again.",
         (
             Edit(
-                "reconciler/lifecycle/unused.py",
-                "    return names.__contains__\n",
-                "    return frozenset[str]().__contains__\n",
+                "reconciler/lifecycle:_templates",
+                "names",
+                "frozenset[str]()",
             ),
         ),
         (f"{_UNUSED}::test_158_a_template_of_a_launch_to_come_or_under_way_stays",),

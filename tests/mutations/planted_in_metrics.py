@@ -6,13 +6,16 @@ from tests.mutations.bug import Bug, Edit
 
 _SERIES = "tests/unit/telemetry/test_series.py::"
 _COUNTED = "tests/unit/telemetry/test_counted.py::"
-_TELEMETRY = "reconciler/telemetry/"
 
 BUGS = (
     Bug(
         "a series for each pod",
         "With 100,000 pods Prometheus is sent a hundred megabytes every half minute, though nobody has asked for it.",
-        (Edit(_TELEMETRY + "series.py", "PodStates() if PODS in details else None", "PodStates()"),),
+        (
+            Edit(
+                "reconciler/telemetry:ObjectSeries.__init__", "PodStates() if PODS in details else None", "PodStates()"
+            ),
+        ),
         (_SERIES + "test_no_series_is_about_one_pod",),
     ),
     Bug(
@@ -20,9 +23,9 @@ BUGS = (
         "A storm of pods that wait is one of series as well.",
         (
             Edit(
-                _TELEMETRY + "pod_times.py",
-                "        if not self._everything and len(waits) > MOST:\n",
-                "        if self._everything:\n",
+                "reconciler/telemetry:PodTimes.text",
+                "not self._everything and len(waits) > MOST",
+                "self._everything",
             ),
         ),
         (_SERIES + "test_pods_that_wait_are_told_of_up_to_so_many",),
@@ -30,19 +33,19 @@ BUGS = (
     Bug(
         "trouble without bounds",
         "A fleet that drifts as a whole has a series for each condition of each node claim.",
-        (Edit(_TELEMETRY + "conditions.py", "if whole or id(lines) in unsound:", "if True:"),),
+        (Edit("reconciler/telemetry:ConditionGauges._counts", "whole or id(lines) in unsound", "True"),),
         (_SERIES + "test_what_is_in_trouble_is_told_of_up_to_so_many",),
     ),
     Bug(
         "pods that are over take room",
         "Jobs that have ended fill the cluster, as the numbers have it.",
-        (Edit(_TELEMETRY + "usage.py", 'frozenset({"Succeeded", "Failed"})', "frozenset()"),),
+        (Edit("reconciler/telemetry:_OVER", "frozenset({'Succeeded', 'Failed'})", "frozenset()"),),
         (_SERIES + "test_utilization_is_what_bound_pods_that_are_not_over_request",),
     ),
     Bug(
         "nodes that went still cost",
         "The cost of a NodePool only ever grows.",
-        (Edit(_TELEMETRY + "pool_costs.py", "            self._nodes[before] -= 1\n", ""),),
+        (Edit("reconciler/telemetry:PoolCosts.see", "self._nodes[before] -= 1", ""),),
         (_SERIES + "test_what_the_nodes_of_a_pool_cost",),
     ),
     Bug(
@@ -50,9 +53,9 @@ BUGS = (
         "A dashboard that was made for Karpenter has an empty panel.",
         (
             Edit(
-                _TELEMETRY + "listed_metrics.py",
-                '"karpenter_nodeclaims_terminated_total", "nodepool capacity_type zone"',
-                '"karpenter_nodeclaims_terminated_total", "nodepool zone capacity"',
+                "reconciler/telemetry:CLAIMS",
+                "'nodepool capacity_type zone'",
+                "'nodepool zone capacity'",
             ),
         ),
         (
@@ -63,19 +66,19 @@ BUGS = (
     Bug(
         "an event of no row",
         "An event comes that no page tells of.",
-        (Edit("reconciler/lifecycle/drain.py", 'normal(pod, "Disrupted", words)', 'normal(pod, "Forced", words)'),),
+        (Edit("reconciler/lifecycle:_force", "'Disrupted'", "'Forced'"),),
         ("tests/unit/telemetry/test_event_reference.py::test_every_reason_in_the_code_is_listed_and_no_other",),
     ),
     Bug(
         "messages of any length",
         "An event that says much is refused by the API server, and nobody reads it.",
-        (Edit(_TELEMETRY + "events.py", "        event = bounded(event)\n", ""),),
+        (Edit("reconciler/telemetry:EventWriter.write", "event = bounded(event)", ""),),
         (_COUNTED + "test_no_message_is_longer_than_kubernetes_takes",),
     ),
     Bug(
         "an error is a success",
         "A loop that a bug ends each time looks as if all were well.",
-        (Edit(_TELEMETRY + "troubles.py", "        self.broken = True\n", ""),),
+        (Edit("reconciler/telemetry:Troubles.deciding_failed", "self.broken = True", ""),),
         (_COUNTED + "test_a_look_that_a_bug_ends_is_an_error_and_the_next_is_none",),
     ),
 )

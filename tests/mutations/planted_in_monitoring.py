@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.bug import Bug, Edit
 
-_FLEET, _ALERTS = "reconciler/telemetry/fleet.py", "charts/kerf/files/alerts.yaml"
+_ALERTS = "charts/kerf/files/alerts.yaml"
 _COUNTING, _JUDGING = "tests/unit/telemetry/test_fleet.py", "tests/unit/charts/test_alerts.py"
 _SHOWING = "tests/unit/charts/test_dashboards.py"
 
@@ -12,7 +12,7 @@ BUGS = (
     Bug(
         "a node that changes is one more",
         "The number of nodes grows whenever something about a node is written.",
-        (Edit(_FLEET, "        if before is not None:\n            self._nodes[before] -= 1\n", ""),),
+        (Edit("reconciler/telemetry:Fleet.see", "if before is not None:\n    self._nodes[before] -= 1", ""),),
         (f"{_COUNTING}::test_a_node_counts_once_whatever_else_changes_about_it",),
     ),
     Bug(
@@ -20,9 +20,18 @@ BUGS = (
         "The share of spot is that of the whole cluster, its static node groups included.",
         (
             Edit(
-                _FLEET,
-                "    if not pool:\n        return None\n    return pool,",
-                '    if node is None:\n        return None\n    return own.get(labels.NODEPOOL, ""),',
+                "reconciler/telemetry:_place",
+                (
+                    "if not pool:\n"
+                    "    return None\n"
+                    "return (pool, own.get(labels.CAPACITY_TYPE, ''), own.get(labels.ZONE, ''))"
+                ),
+                (
+                    "if node is None:\n"
+                    "    return None\n"
+                    "return (own.get(labels.NODEPOOL, ''), own.get(labels.CAPACITY_TYPE, ''), own.get(labels.ZONE, "
+                    "''))"
+                ),
             ),
         ),
         (f"{_COUNTING}::test_of_what_has_gone_and_of_nodes_of_others_nothing_is_told",),

@@ -10,9 +10,9 @@ BUGS = (
         "Fleet calls are made twice, and writes meet conflicts by the hundred, whenever a look takes long.",
         (
             Edit(
-                "reconciler/runtime/executor.py",
-                "            if lane in self._busy or lane in self._unknown:\n",
-                "            if lane in self._busy:\n",
+                "reconciler/runtime:Executor._claim",
+                "lane in self._busy or lane in self._unknown",
+                "lane in self._busy",
             ),
         ),
         (
@@ -23,13 +23,13 @@ BUGS = (
     Bug(
         "memory of the largest node",
         "More is planned with than most machines of a type have, and pods wait on nodes that are too small.",
-        (Edit("reconciler/runtime/learned.py", "memory <= known[0]", "memory >= known[0]"),),
+        (Edit("reconciler/runtime:LearnedMemory.seen", "memory <= known[0]", "memory >= known[0]"),),
         ("tests/unit/aws/catalogue/test_memory.py::test_119_of_several_nodes_the_least_counts",),
     ),
     Bug(
         "template of a dry run left behind",
         "Each look at a class leaves a launch template in the account.",
-        (Edit("reconciler/aws/dry_runs.py", "            templates.withdraw(template)\n", "            pass\n"),),
+        (Edit("reconciler/aws:dry_run", "templates.withdraw(template)", "pass"),),
         (
             "tests/contract/test_aws_catalogue_validation.py"
             "::test_185_a_template_is_made_the_others_only_tried_and_nothing_is_left",
@@ -38,7 +38,24 @@ BUGS = (
     Bug(
         "launch without token",
         "A fleet call that is repeated because its answer was lost launches a second time.",
-        (Edit("reconciler/aws/fleets.py", '        "ClientToken": request.group,\n', ""),),
+        (
+            Edit(
+                "reconciler/aws:parameters",
+                (
+                    "{'Type': 'instant', 'ClientToken': request.group, 'LaunchTemplateConfigs': [_config(request, "
+                    "template.name) for template in request.templates], 'TargetCapacitySpecification': "
+                    "{'TotalTargetCapacity': len(request.members), 'DefaultTargetCapacityType': "
+                    "_target_type(request)}, 'TagSpecifications': [{'ResourceType': kind, 'Tags': tags} for kind in "
+                    "TAGGED]}"
+                ),
+                (
+                    "{'Type': 'instant', 'LaunchTemplateConfigs': [_config(request, template.name) for template in "
+                    "request.templates], 'TargetCapacitySpecification': {'TotalTargetCapacity': "
+                    "len(request.members), 'DefaultTargetCapacityType': _target_type(request)}, 'TagSpecifications': "
+                    "[{'ResourceType': kind, 'Tags': tags} for kind in TAGGED]}"
+                ),
+            ),
+        ),
         ("tests/contract/test_cloud_fleets.py::test_the_same_request_twice_launches_once[aws]",),
     ),
     Bug(
@@ -46,13 +63,15 @@ BUGS = (
         "A pod whose eviction its PodDisruptionBudget refused is deleted instead.",
         (
             Edit(
-                "reconciler/runtime/performing.py",
-                "    kube.evict(action.ref, uid=action.uid)\n",
-                "    from reconciler.ports import EvictionBlocked\n\n"
-                "    try:\n"
-                "        kube.evict(action.ref, uid=action.uid)\n"
-                "    except EvictionBlocked:\n"
-                "        kube.delete(action.ref, uid=action.uid)\n",
+                "reconciler/runtime:_",
+                "kube.evict(action.ref, uid=action.uid)",
+                (
+                    "from reconciler.ports import EvictionBlocked\n"
+                    "try:\n"
+                    "    kube.evict(action.ref, uid=action.uid)\n"
+                    "except EvictionBlocked:\n"
+                    "    kube.delete(action.ref, uid=action.uid)"
+                ),
             ),
         ),
         (rule("test_an_eviction_that_was_refused_is_asked_again_and_nothing_else"),),
@@ -63,10 +82,9 @@ BUGS = (
         "When a watch's version is too old, everything of its kind counts as gone until it is listed again.",
         (
             Edit(
-                "reconciler/runtime/reflector.py",
-                "            self._lost(error, relist=True)\n",
-                "            self._lost(error, relist=True)\n"
-                '            self._inbox.put(Listed(self.kind, (), "", now))\n',
+                "reconciler/runtime:Reflector.step",
+                "self._lost(error, relist=True)",
+                "self._lost(error, relist=True)\nself._inbox.put(Listed(self.kind, (), '', now))",
             ),
         ),
         (rule("test_an_expired_watch_is_listed_again_and_nothing_is_destroyed"),),
@@ -76,13 +94,15 @@ BUGS = (
         "A list that we may not read counts as a list of nothing.",
         (
             Edit(
-                "reconciler/runtime/reflector.py",
-                "        listing = self._kube.list(self.kind)\n",
-                "        from reconciler.ports import Forbidden, Listing\n\n"
-                "        try:\n"
-                "            listing = self._kube.list(self.kind)\n"
-                "        except Forbidden:\n"
-                '            listing = Listing((), "0")\n',
+                "reconciler/runtime:Reflector._list",
+                "listing = self._kube.list(self.kind)",
+                (
+                    "from reconciler.ports import Forbidden, Listing\n"
+                    "try:\n"
+                    "    listing = self._kube.list(self.kind)\n"
+                    "except Forbidden:\n"
+                    "    listing = Listing((), '0')"
+                ),
             ),
         ),
         (rule("test_a_forbidden_list_is_not_an_empty_one"),),
@@ -92,8 +112,8 @@ BUGS = (
         "What was written counts only when the watch shows it, so it is decided and written again until then.",
         (
             Edit(
-                "reconciler/runtime/results.py",
-                "        _succeeded(done.action, done, state)\n",
+                "reconciler/runtime:absorb",
+                "_succeeded(done.action, done, state)",
                 "",
             ),
         ),
@@ -105,9 +125,9 @@ BUGS = (
         "A node goes as empty while the pod that it was made for is about to be placed there again.",
         (
             Edit(
-                "reconciler/runtime/state.py",
-                "                self._expects_no_more(name, now)\n",
-                "                pass\n",
+                "reconciler/runtime:State._noticed_pod",
+                "self._expects_no_more(name, now)",
+                "pass",
             ),
         ),
         (
@@ -120,9 +140,9 @@ BUGS = (
         "A termination starts although the lease's renew deadline has passed while the plan was being performed.",
         (
             Edit(
-                "reconciler/runtime/executor.py",
-                "        if not self._may_act():\n",
-                '        if not self._may_act() and type(action).__name__ != "TerminateInstance":\n',
+                "reconciler/runtime:Executor._tried",
+                "not self._may_act()",
+                "not self._may_act() and type(action).__name__ != 'TerminateInstance'",
             ),
         ),
         (rule("test_no_action_starts_after_the_renew_deadline"),),
@@ -132,9 +152,9 @@ BUGS = (
         "An empty node is deleted although a pod has come to it that the watch has not told of.",
         (
             Edit(
-                "reconciler/runtime/performing.py",
-                "    if action.expected_pods is not None and action.node_name:\n",
-                "    if action.expected_pods is not None and not action.node_name:\n",
+                "reconciler/runtime:_",
+                "action.expected_pods is not None and action.node_name",
+                "action.expected_pods is not None and (not action.node_name)",
             ),
         ),
         (rule("test_pods_are_listed_once_more_before_an_empty_node_goes"),),
@@ -144,14 +164,14 @@ BUGS = (
         "Nodes are drained and instances ended by what was true an hour ago.",
         (
             Edit(
-                "reconciler/runtime/freshness.py",
-                "        limit = now - age\n",
-                "        limit = now - 40 * age\n",
+                "reconciler/runtime:Freshness.within",
+                "age",
+                "40 * age",
             ),
             Edit(
-                "reconciler/model/snapshot.py",
-                "        limit = self.now - self.settings.stale_after\n",
-                "        limit = self.now - 40 * self.settings.stale_after\n",
+                "reconciler/model:Snapshot.fresh",
+                "self.settings.stale_after",
+                "40 * self.settings.stale_after",
             ),
         ),
         (rule("test_nothing_is_destroyed_on_old_news"),),
@@ -161,10 +181,12 @@ BUGS = (
         "What failed is tried again at once, by the same news, without a look at the world.",
         (
             Edit(
-                "reconciler/runtime/executor.py",
-                "                    done = replace(self._perform(action), reconcile_id=look)\n",
-                "                    done = self._perform(action)\n"
-                '                    done = self._perform(action) if done.outcome == "unavailable" else done\n',
+                "reconciler/runtime:Executor._run",
+                "done = replace(self._perform(action), reconcile_id=look)",
+                (
+                    "done = self._perform(action)\n"
+                    "done = self._perform(action) if done.outcome == 'unavailable' else done"
+                ),
             ),
         ),
         (rule("test_what_failed_is_left_alone_for_longer_each_time"),),
@@ -174,9 +196,9 @@ BUGS = (
         "While one object is left alone because something failed, nothing else is done either.",
         (
             Edit(
-                "reconciler/runtime/controller.py",
-                "                waiting[action.lane] = until\n",
-                "                return [], until\n",
+                "reconciler/runtime:Controller._ready",
+                "waiting[action.lane] = until",
+                "return ([], until)",
             ),
         ),
         (rule("test_a_pool_whose_claims_fail_holds_up_no_other"),),
@@ -186,14 +208,14 @@ BUGS = (
         "A new leader measures from when it first saw a pod, although the one before decided about it.",
         (
             Edit(
-                "reconciler/telemetry/pod_times.py",
-                "        if wait.asking and wait.seen is None and telling:\n",
-                "        if wait.asking and wait.seen is None:\n",
+                "reconciler/telemetry:PodTimes.see",
+                "wait.asking and wait.seen is None and telling",
+                "wait.asking and wait.seen is None",
             ),
             Edit(
-                "reconciler/telemetry/pod_times.py",
-                "            wait.seen, wait.decided, wait.served = (now if leading and wait.asking else None), ",
-                "            wait.decided, wait.served = ",
+                "reconciler/telemetry:PodTimes._lead",
+                "wait.seen, wait.decided, wait.served = (now if leading and wait.asking else None, False, None)",
+                "wait.decided, wait.served = (False, None)",
             ),
         ),
         (
@@ -206,9 +228,9 @@ BUGS = (
         "EC2 ends none of those that it is asked to end together when it does not know one of them.",
         (
             Edit(
-                "reconciler/aws/terminations.py",
-                "            return {**self._each(left), **(self._end(rest) if rest else {})}\n",
-                "            return {**self._each(left), **dict.fromkeys(rest, error)}\n",
+                "reconciler/aws:Terminations._end",
+                "self._end(rest) if rest else {}",
+                "dict.fromkeys(rest, error)",
             ),
         ),
         (
@@ -221,9 +243,9 @@ BUGS = (
         "While many nodes are launched none is ended.",
         (
             Edit(
-                "reconciler/aws/pace.py",
-                "            wait = max(own.wait(now), common.wait(now, of.leaves))\n",
-                "            wait = max(own.wait(now), common.wait(now))\n",
+                "reconciler/aws:Pace._take",
+                "common.wait(now, of.leaves)",
+                "common.wait(now)",
             ),
         ),
         (
@@ -234,7 +256,7 @@ BUGS = (
     Bug(
         "a solution is kept although the world has changed",
         "Nodes are made for pods that found room while their batch was open.",
-        (Edit("reconciler/model/memory.py", "            self.held = None\n", "            pass\n"),),
+        (Edit("reconciler/model:Memory._touch", "self.held = None", "pass"),),
         (
             "tests/unit/provisioning/test_solved_ahead.py::test_what_has_changed_since_is_reckoned_with",
             "tests/laws/test_memory_laws.py::test_what_is_held_is_held_for_as_long_as_nothing_changes",
@@ -245,8 +267,8 @@ BUGS = (
         "A batch that waits keeps the controller busy, and EC2 too.",
         (
             Edit(
-                "reconciler/runtime/results.py",
-                '    state.settle(action.key, "", done.at + TEMPLATE_STAYS)\n',
+                "reconciler/runtime:_",
+                "state.settle(action.key, '', done.at + TEMPLATE_STAYS)",
                 "",
             ),
         ),
@@ -257,9 +279,9 @@ BUGS = (
         "Templates are made ahead that no call names, and those that the calls name are waited for.",
         (
             Edit(
-                "reconciler/provisioning/provision.py",
-                "for creation in creations_of(then, solution)",
-                "for creation in creations_of(then, solution)[1:]",
+                "reconciler/provisioning:_ahead",
+                "creations_of(then, solution)",
+                "creations_of(then, solution)[1:]",
             ),
         ),
         (
@@ -272,9 +294,9 @@ BUGS = (
         "The instances of a large batch are asked for half a second later.",
         (
             Edit(
-                "reconciler/runtime/controller.py",
-                "        self._patience_until = self.looked_at if plan.provisioned else after\n",
-                "        self._patience_until = after\n",
+                "reconciler/runtime:Controller._turn",
+                "self.looked_at if plan.provisioned else after",
+                "after",
             ),
         ),
         (

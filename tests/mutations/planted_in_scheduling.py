@@ -10,9 +10,9 @@ BUGS = (
         "A claim whose offerings are out of stock by now loses its pods to a second node, though its machine comes.",
         (
             Edit(
-                "reconciler/scheduling/targets.py",
-                "    return bool(group) and (not failed",
-                "    return False and (not failed",
+                "reconciler/scheduling:_asked_for",
+                "bool(group)",
+                "False",
             ),
         ),
         (
@@ -25,9 +25,9 @@ BUGS = (
         "Claims that have no Node yet do not count against their pool's limits.",
         (
             Edit(
-                "reconciler/scheduling/world.py",
-                "        if state.pool_name == pool.name and not state.deleting\n",
-                "        if state.pool_name == pool.name and not state.deleting and state.node is not None\n",
+                "reconciler/scheduling:_usage",
+                "state.pool_name == pool.name and (not state.deleting)",
+                "state.pool_name == pool.name and (not state.deleting) and (state.node is not None)",
             ),
         ),
         (rule("test_limits_count_claims_that_have_no_node_yet"),),
@@ -38,7 +38,9 @@ BUGS = (
         "Pods on a node that starts do not count for a spread that honours taints: one more node is made beside it.",
         (
             Edit(
-                "reconciler/scheduling/tallies.py", "self._coming.get(node.name, node.spec.taints)", "node.spec.taints"
+                "reconciler/scheduling:_Admission.__call__",
+                "self._coming.get(node.name, node.spec.taints)",
+                "node.spec.taints",
             ),
         ),
         ("tests/unit/scheduling/test_catalogue_nodes.py::test_what_a_node_starts_with_hides_no_domain",),
@@ -48,10 +50,12 @@ BUGS = (
         "A creation that is repeated makes a second claim instead of meeting the first.",
         (
             Edit(
-                "reconciler/scheduling/claims.py",
-                '    purpose = "\\n".join([salt, node.pool, *sorted(_uids(snapshot, node))])\n',
-                "    once = snapshot.now.isoformat()\n"
-                '    purpose = "\\n".join([once, salt, node.pool, *sorted(_uids(snapshot, node))])\n',
+                "reconciler/scheduling:claim_name",
+                "purpose = '\\n'.join([salt, node.pool, *sorted(_uids(snapshot, node))])",
+                (
+                    "once = snapshot.now.isoformat()\n"
+                    "purpose = '\\n'.join([once, salt, node.pool, *sorted(_uids(snapshot, node))])"
+                ),
             ),
         ),
         (rule("test_a_creation_whose_answer_was_lost_meets_its_own_name"),),
@@ -61,9 +65,9 @@ BUGS = (
         "A node that can attach no more volumes is taken for one that can.",
         (
             Edit(
-                "reconciler/scheduling/attachments.py",
-                "        return {driver: limit - self._attached.counts[driver] for driver, limit",
-                "        return {driver: limit.copy() for driver, limit",
+                "reconciler/scheduling:VolumeSlots._free",
+                "limit - self._attached.counts[driver]",
+                "limit.copy()",
             ),
         ),
         ("tests/simulation/test_full_of_volumes.py::test_a_pod_that_comes_later_is_not_sent_to_a_full_node",),
@@ -73,9 +77,9 @@ BUGS = (
         "A pod that claims devices in an init container only is placed as if it claimed nothing.",
         (
             Edit(
-                "reconciler/model/pods.py",
-                "    for containers in (pod.spec.containers, pod.spec.init_containers):\n",
-                "    for containers in (pod.spec.containers,):\n",
+                "reconciler/model:claims_devices",
+                "(pod.spec.containers, pod.spec.init_containers)",
+                "(pod.spec.containers,)",
             ),
         ),
         ("tests/unit/scheduling/test_catalogue_devices.py::test_222_pods_that_claim_devices_are_refused",),
@@ -85,9 +89,9 @@ BUGS = (
         "A device that allows one allocation is given to every claim that asks.",
         (
             Edit(
-                "reconciler/scheduling/devices/usage.py",
-                "        if not device.spec.allow_multiple_allocations:\n            return False\n        return all(",
-                "        return all(",
+                "reconciler/scheduling:Usage.admits",
+                "if not device.spec.allow_multiple_allocations:\n    return False",
+                "",
             ),
         ),
         ("tests/unit/scheduling/test_catalogue_devices_allocated.py::test_224_a_device_is_had_once",),
@@ -97,9 +101,9 @@ BUGS = (
         "Default spread constraints count whom any Service of the namespace selects.",
         (
             Edit(
-                "reconciler/scheduling/default_spread.py",
-                "            if all(own.get(key) == value for key, value in selector.items()):\n",
-                "            if selector:\n",
+                "reconciler/scheduling:DefaultSpread._selector",
+                "all((own.get(key) == value for key, value in selector.items()))",
+                "selector",
             ),
         ),
         ("tests/unit/scheduling/test_default_spread.py::test_a_pod_that_belongs_to_nothing_known_is_left_as_it_is",),
@@ -109,9 +113,9 @@ BUGS = (
         "While the creation of a static pool's member is under way, another one is created in its place.",
         (
             Edit(
-                "reconciler/provisioning/static.py",
-                "    wanted = missing - len(asked)\n",
-                "    wanted = missing\n",
+                "reconciler/provisioning:_filled",
+                "missing - len(asked)",
+                "missing",
             ),
         ),
         (
@@ -124,9 +128,9 @@ BUGS = (
         "Room that CapacityBuffers keep is found before pods that exist have a place.",
         (
             Edit(
-                "reconciler/scheduling/solve.py",
-                "for late in (False, True))",
-                "for late in (True, False))",
+                "reconciler/scheduling:solve",
+                "(False, True)",
+                "(True, False)",
             ),
         ),
         ("tests/unit/scheduling/test_buffers.py::test_real_pods_take_what_room_there_is_and_virtual_ones_make_way",),
@@ -134,7 +138,7 @@ BUGS = (
     Bug(
         "pods tried in vain count",
         "A pod for which limits leave no node counts in the zone where it was tried, and others keep away from it.",
-        (Edit("reconciler/scheduling/opening.py", "        self._reckon(way, -number)\n", ""),),
+        (Edit("reconciler/scheduling:Opening.withdraw", "self._reckon(way, -number)", ""),),
         ("tests/unit/scheduling/test_leftovers.py::test_a_spread_is_kept_and_what_was_tried_in_vain_counts_nowhere",),
     ),
     Bug(
@@ -142,11 +146,13 @@ BUGS = (
         "A planned node that becomes a larger one counts with the smaller one's cores, and the limit is exceeded.",
         (
             Edit(
-                "reconciler/scheduling/leftovers.py",
-                "        closed, _ = close(template, [draft], self._most_types, frugal=frugal)\n",
-                "        before = dict(template.remaining) if template.remaining is not None else None\n"
-                "        closed, _ = close(template, [draft], self._most_types, frugal=frugal)\n"
-                "        template.remaining = before\n",
+                "reconciler/scheduling:_Table._closed",
+                "closed, _ = close(template, [draft], self._most_types, frugal=frugal)",
+                (
+                    "before = dict(template.remaining) if template.remaining is not None else None\n"
+                    "closed, _ = close(template, [draft], self._most_types, frugal=frugal)\n"
+                    "template.remaining = before"
+                ),
             ),
         ),
         ("tests/unit/scheduling/test_leftovers.py::test_a_larger_node_gives_back_what_the_smaller_one_had_of_limits",),
@@ -154,7 +160,13 @@ BUGS = (
     Bug(
         "large nodes stay whole",
         "Few nodes are made fewer, and never more, whatever two smaller ones would cost.",
-        (Edit("reconciler/scheduling/merging.py", ", *_parted(bins, costs)", ""),),
+        (
+            Edit(
+                "reconciler/scheduling:_better",
+                "(*_taken_over(bins, costs), *_emptied(bins, costs), *_moved(bins, costs), *_parted(bins, costs))",
+                "(*_taken_over(bins, costs), *_emptied(bins, costs), *_moved(bins, costs))",
+            ),
+        ),
         ("tests/laws/test_capacity_laws.py::test_a_node_that_costs_more_than_two_smaller_ones_becomes_these",),
     ),
     Bug(
@@ -162,9 +174,9 @@ BUGS = (
         "Nodes are told apart by a label's present name only, so one with the old name counts like any other.",
         (
             Edit(
-                "reconciler/scheduling/requirements_of.py",
-                "frozenset(keys | {old for old, new in labels.ALIASES.items() if new in keys})",
-                "frozenset(keys)",
+                "reconciler/scheduling:asked_labels",
+                "keys | {old for old, new in labels.ALIASES.items() if new in keys}",
+                "keys",
             ),
         ),
         ("tests/unit/scheduling/test_tallies.py::test_each_label_that_is_asked_for_tells_nodes_apart",),

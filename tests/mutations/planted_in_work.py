@@ -6,14 +6,13 @@ from typing import Final
 
 from tests.mutations.bug import Bug, Edit
 
-_SHARE: Final = "reconciler/disruption/share.py"
 _TESTS: Final = "tests/unit/disruption/test_share.py"
 
 BUGS: tuple[Bug, ...] = (
     Bug(
         "a simulation has no bound",
         "A drifted node with hostile pods takes seconds in each pass.",
-        (Edit(_SHARE, "    work = Work(most // 2, most=most)\n", "    work = Work()\n"),),
+        (Edit("reconciler/disruption:within_steps", "Work(most // 2, most=most)", "Work()"),),
         (
             f"{_TESTS}::test_a_candidate_that_takes_too_much_work_stays_with_the_reason",
             f"{_TESTS}::test_each_candidate_has_its_turn_and_a_pass_its_bound[0]",
@@ -22,13 +21,13 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a method has no share",
         "A pass begins one expensive candidate after the other.",
-        (Edit(_SHARE, "        if self.used >= _STEPS:\n", "        if False:\n"),),
+        (Edit("reconciler/disruption:Share.begins", "self.used >= _STEPS", "False"),),
         (f"{_TESTS}::test_a_candidate_that_did_not_get_its_turn_comes_first",),
     ),
     Bug(
         "candidates that were left over come last again",
         "The candidate that has drifted longest takes all work of each pass.",
-        (Edit(_SHARE, "        return late or order\n", "        return order\n"),),
+        (Edit("reconciler/disruption:Share.first", "late or order", "order"),),
         (
             f"{_TESTS}::test_a_candidate_that_did_not_get_its_turn_comes_first",
             f"{_TESTS}::test_each_candidate_has_its_turn_and_a_pass_its_bound[0]",
@@ -39,9 +38,9 @@ BUGS: tuple[Bug, ...] = (
         "After a pass that may begin nothing, candidates start their wait again.",
         (
             Edit(
-                "reconciler/disruption/disrupt.py",
-                "        return unready + _left_over(seen.snapshot, shares)\n",
-                "        return unready\n",
+                "reconciler/disruption:_started",
+                "unready + _left_over(seen.snapshot, shares)",
+                "unready",
             ),
         ),
         (f"{_TESTS}::test_candidates_wait_on_while_a_method_begins_nothing",),
@@ -49,7 +48,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "the search for proposals has no bound",
         "Hostile pods keep the worker process from any answer, and the cluster from consolidation.",
-        (Edit("reconciler/disruption/search.py", " or self._steps <= 0\n", "\n"),),
+        (Edit("reconciler/disruption:Bounded.exhausted", "self._left <= 0 or self._steps <= 0", "self._left <= 0"),),
         (f"{_TESTS}::test_the_search_for_proposals_ends_however_much_work_there_is",),
     ),
     Bug(
@@ -57,9 +56,9 @@ BUGS: tuple[Bug, ...] = (
         "Pending pods of one tenant keep the nodes of another from being replaced.",
         (
             Edit(
-                "reconciler/disruption/simulation.py",
-                "            first=frozenset(pod.metadata.uid for pod in wanted if pod.spec.node_name),\n",
-                "            first=frozenset(pod.metadata.uid for pod in wanted if not pod.spec.node_name),\n",
+                "reconciler/disruption:Scheduler.within",
+                "pod.spec.node_name",
+                "not pod.spec.node_name",
             ),
         ),
         (f"{_TESTS}::test_pending_pods_do_not_keep_a_node_from_its_turn[shop]",),

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from tests.mutations.bug import Edit
+from tests.mutations.edits import Edit, changed
 from tests.oracle.planted import MISREADINGS, Misreading
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -28,37 +28,31 @@ SEEDS: Final = 500
 
 
 class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, edits: Sequence[Edit]) -> None:
+    def __init__(self, name: str, path: str, text: str) -> None:
         super().__init__(name, path)
-        self._edits = edits
+        self._text = text
 
     def get_code(self, fullname: str) -> Any:
         """Compile the changed source; no cached bytecode."""
-        text = self.get_data(self.path).decode()
-        for edit in self._edits:
-            text = edit.applied(text)
-        return compile(text, self.path, "exec", dont_inherit=True)
+        return compile(self._text, self.path, "exec", dont_inherit=True)
 
 
 class Planting(MetaPathFinder):
     """Finds the modules of some edits, with the edits applied."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
-        self._edits: dict[str, list[Edit]] = {}
-        for edit in edits:
-            name = edit.file.removesuffix(".py").replace("/", ".")
-            self._edits.setdefault(name, []).append(edit)
+        texts = changed(edits, ROOT)
+        self._texts = {file.removesuffix(".py").replace("/", "."): text for file, text in texts.items()}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        edits = self._edits.get(fullname)
-        found = PathFinder.find_spec(fullname, path, target) if edits else None
-        if edits is None or found is None or found.origin is None:
+        text = self._texts.get(fullname)
+        found = None if text is None else PathFinder.find_spec(fullname, path, target)
+        if text is None or found is None or found.origin is None:
             return None
-        return importlib.util.spec_from_file_location(
-            fullname, found.origin, loader=_Loader(fullname, found.origin, edits)
-        )
+        loader = _Loader(fullname, found.origin, text)
+        return importlib.util.spec_from_file_location(fullname, found.origin, loader=loader)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

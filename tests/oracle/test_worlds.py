@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from tests.differential import supply
+from tests.mutations.edits import changed
 from tests.oracle.campaign import Tried, faults, features_of, kinds
 from tests.oracle.difference import MISSED, NEW_NODE, Difference
 from tests.oracle.draws_nodes import labelled_volumes
@@ -76,6 +78,5 @@ def test_misreadings_have_names_of_their_own() -> None:
 
 @pytest.mark.parametrize("one", MISREADINGS, ids=lambda one: one.name)
 def test_a_misreading_applies(one: Misreading) -> None:
-    for edit in one.edits:
-        text = (ROOT / edit.file).read_text()
-        assert edit.applied(text) != text
+    for file, text in changed(one.edits, ROOT).items():
+        assert ast.unparse(ast.parse((ROOT / file).read_text())) != text.rstrip()
