@@ -139,11 +139,16 @@ def clear(group: Group, domains: tuple[str | None, ...]) -> bool:
     return not any(group.owners.get(domain, 0) for domain in domains if domain is not None)
 
 
-def admits_pins(pins: Iterable[tuple[str, str]], limits: Mapping[Bond, Bounds]) -> bool:
-    """Whether constraints admit one more pod in these domains, by key."""
+def admits_pins(pins: Iterable[tuple[str, str]], limits: Mapping[Bond, Bounds], shunning: Iterable[Group]) -> bool:
+    """Whether constraints admit one more pod in these domains, by key.
+
+    Args:
+        shunning: anti-affinity that keeps the pod away from its owners.
+    """
     at = dict(pins)
     found = ((bond.group.counts.get(at[bond.key], 0), bounds) for bond, bounds in limits.items() if bond.key in at)
-    return all(bounds.admits(count) for count, bounds in found)
+    apart = not any(group.owners.get(at[group.key], 0) for group in shunning if group.key in at)
+    return apart and all(bounds.admits(count) for count, bounds in found)
 
 
 def apart(bond: Bond) -> int:

@@ -24,11 +24,12 @@ from reconciler.scheduling.courses import PLAIN, Course, Pins
 from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.founding import Followers
 from reconciler.scheduling.groups import ANTI, SPREAD, Bond, Group
-from reconciler.scheduling.opening import Item, ItemKey, Opening
+from reconciler.scheduling.opening import Item, Opening
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.ports import HeldPorts
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Bools, Columns, Ints
+from reconciler.scheduling.ways import ItemKey
 from reconciler.scheduling.work import Work
 
 #: Pods of one class, in their order.
@@ -97,7 +98,6 @@ class Assignment:
         rungs = (number for number in asked if not self.work.worn)
         return list(dict.fromkeys(pins for number in rungs for pins in self._opening.routes(cls, number, need) if pins))
 
-    # --- once more ----------------------------------------------------------------------------------------------
     def retried(self, place: Callable[[Item, int], int]) -> None:
         """Plan pods that have no place once more on new nodes, as many as `place` finds room for.
 
@@ -187,16 +187,18 @@ class Assignment:
         return done
 
     def _place(self, cls: PodClass, pod: Pod, need: Ints) -> bool:
-        for number, rung in enumerate(cls.rungs):
-            if not rung.demand.possible:
-                continue
-            place = self._existing(cls, number, need)
-            if place is not None:
-                self._put(cls, rung, pod, need, place)
+        rungs = [number for number, rung in enumerate(cls.rungs) if rung.demand.possible]
+        for number in rungs:
+            if self._seat(cls, number, pod, need) or self._open(cls, number, (pod,), need):
                 return True
-            if self._open(cls, number, (pod,), need):
-                return True
-        return False
+        return self._opening.without_nodes(cls, lambda: any(self._seat(cls, n, pod, need) for n in rungs))
+
+    def _seat(self, cls: PodClass, number: int, pod: Pod, need: Ints) -> bool:
+        """Put the pod on an existing node at one rung."""
+        place = self._existing(cls, number, need)
+        if place is not None:
+            self._put(cls, cls.rungs[number], pod, need, place)
+        return place is not None
 
     def _open(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Plan these pods on new nodes; how many (the first ones)."""
@@ -208,7 +210,6 @@ class Assignment:
             self._devices.look_ahead(cls.sample)
         return done
 
-    # --- promises -----------------------------------------------------------------------------------------------
     def _recall(self, queue: list[Batch], needs: Mapping[int, Ints], promises: Mapping[str, str]) -> list[Batch]:
         """Seat pods where the latest pass sent them, in its order, or on nodes that were made for them; the rest.
 
@@ -242,7 +243,6 @@ class Assignment:
                     return True
         return False
 
-    # --- existing nodes -----------------------------------------------------------------------------------------
     def _fill(self, cls: PodClass, number: int, pods: Sequence[Pod], need: Ints) -> int:
         """Put pods that ask for nothing of others where there is room, place by place; how many (the first ones)."""
         self.work.charge(2 + len(self.targets) // 256)

@@ -49,7 +49,8 @@ class Rung:
 class PodClass:
     """`members` in the order in which they are placed; `volumes` are alternatives that a node must meet one of;
     `attaching` is what each of them has attached to it. A pod that is `claiming` devices is a class of its own.
-    `domains` are what the latest attempt found for its spreads (`domains_of`).
+    `domains` are what the latest attempt found for its spreads (`domains_of`). `measured` are the domains that these
+    were measured over for each pod that has a place; of hostnames, those for any of them.
 
     `beside_daemons`: pods of some DaemonSet matter to its constraints, or have anti-affinity to its pods.
     `daemon_spreads` of the pass count DaemonSet pods: each new node adds to them, so its domain must be certain.
@@ -69,12 +70,18 @@ class PodClass:
     daemon_spreads: tuple[Group, ...] = ()
     claiming: bool = False
     domains: dict[Group, Set[str]] = field(default_factory=dict)
+    measured: dict[Group, Set[str]] = field(default_factory=dict)
 
     def bind(self, rung: Rung) -> None:
         """A pod of the class is placed on a rung: the spreads bind it from now on."""
-        if self.daemon_spreads:
-            for bond in rung.spreads:
-                bond.group.binds = True
+        for bond in rung.spreads:
+            group = bond.group
+            if self.daemon_spreads:
+                group.binds = True
+            now = self.domains.get(group)
+            before = self.measured.get(group, now)
+            if now is not None and before is not None:
+                self.measured[group] = before | now if group.key == labels.HOSTNAME else before & now
 
     @property
     def waits(self) -> bool:

@@ -6,10 +6,11 @@ packed, and whether that was wise shows only then. Another course decides otherw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from api import labels
 from reconciler.scheduling.classes import PodClass
 from reconciler.scheduling.template import Template
 
@@ -51,3 +52,13 @@ class Course:
 
 
 PLAIN = Course()
+
+
+def by_key(every: Iterable[Pins]) -> dict[str, set[str]]:
+    """The domains by key; of hostnames there is no domain, but the key where there are any pins."""
+    found: dict[str, set[str]] = {}
+    for pins in every:
+        found.setdefault(labels.HOSTNAME, set())
+        for key, domain in pins:
+            found.setdefault(key, set()).add(domain)
+    return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from api import labels
 from api.requirements import Requirements
@@ -16,13 +15,14 @@ from reconciler.model.objects import Pod
 from reconciler.scheduling import admits
 from reconciler.scheduling.admits import Bounds
 from reconciler.scheduling.classes import PodClass, Rung
-from reconciler.scheduling.courses import Pins
+from reconciler.scheduling.courses import Pins, by_key
 from reconciler.scheduling.devices.ledger import DeviceLedger
-from reconciler.scheduling.groups import Bond, Group
+from reconciler.scheduling.groups import ANTI, Bond, Group
 from reconciler.scheduling.packing_work import Packing
-from reconciler.scheduling.routes import Next, Route, Wide, routes
+from reconciler.scheduling.routes import Route, Wide, routes
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.types import Ints
+from reconciler.scheduling.ways import Choice, ItemKey, Spent, Way
 from reconciler.scheduling.work import Work
 
 #: Where nothing else decides, a domain gets pods for so much money (a dollar an hour) before the next one has its turn:
@@ -30,8 +30,6 @@ from reconciler.scheduling.work import Work
 _TURN = 1_000_000
 #: What classes that differ in their size only have in common: a rung, who counts them, what their volumes demand.
 _Constraints = tuple[Rung, tuple[Group, ...], tuple[Requirements, ...]]
-#: What pods on new nodes are grouped by: class, rung, volume alternative, pinned labels.
-ItemKey = tuple[int, int, int, Pins]
 
 
 @dataclass(slots=True, eq=False)
@@ -49,35 +47,6 @@ class Item:
     need: Ints
     unpinned: tuple[str, ...]
     pods: list[Pod] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class _Spent:
-    """What the pods that are planned in the same domains cost."""
-
-    amount: int = 0
-
-
-class Way(NamedTuple):
-    """A route with what a pod of one class costs on it: the price of the share of a node that it needs."""
-
-    route: Route
-    cost: int
-    key: ItemKey
-    spent: _Spent
-
-
-@dataclass(slots=True, eq=False)
-class _Choice:
-    """The ways in one pool; where there are too many to list, those that were chosen so far."""
-
-    ways: list[Way]
-    wide: Wide | None = None
-    company: int = 1
-    known: dict[Pins, list[Next]] = field(default_factory=dict)
-
-    def only(self, pins: Pins) -> _Choice:
-        return _Choice([way for way in self.ways if way.route.pins == pins])
 
 
 class Opening:
@@ -100,12 +69,13 @@ class Opening:
         self._shut, self.work = shut, work if work is not None else Work()
         self.items: dict[ItemKey, Item] = {}
         self._templates, self._caps, self._wished, self._devices = templates, dict(caps), wished, devices
-        self._choices: dict[tuple[int, int], list[_Choice]] = {}
+        self._choices: dict[tuple[int, int], list[Choice]] = {}
         self._routes: dict[_Constraints, list[tuple[list[Route], Wide | None]]] = {}
         self._pins: dict[int, tuple[Pins, ...]] = {}
         self._domains: dict[tuple[Pins, ...], dict[str, set[str]]] = {}
         self._measured: set[tuple[int, int]] = set()
-        self._spent: defaultdict[Pins, _Spent] = defaultdict(_Spent)
+        self._barred: int | None = None
+        self._spent: defaultdict[Pins, Spent] = defaultdict(Spent)
         self._looking = 1
         self._packing = Packing(self.work)
         self._alike: dict[_Constraints, list[Ints]] = {}
@@ -171,7 +141,7 @@ class Opening:
 
     def ways(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
         """Where new nodes could be had for pods of a class, at this rung of its ladder."""
-        for way in self._listed(cls, number, need) if not self._shut else ():
+        for way in self._listed(cls, number, need) if not self._shut and cls.number != self._barred else ():
             if self._room(way.key) != 0 and way.route.begins():
                 yield way
 
@@ -186,7 +156,7 @@ class Opening:
             return 0
         if way.route.owners or way.route.shunned:
             done = 0
-            while done < len(pods) and self._best(_Choice([way]), cls, number, need) is not None:
+            while done < len(pods) and self._best(Choice([way]), cls, number, need) is not None:
                 self._put(cls, rung, way, pods[done : done + 1], need)
                 done += 1
             return done
@@ -200,7 +170,7 @@ class Opening:
         return None if cap is None else max(cap - (len(item.pods) if item is not None else 0), 0)
 
     # --- choosing -----------------------------------------------------------------------------------------------
-    def _best(self, choice: _Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
+    def _best(self, choice: Choice, cls: PodClass, number: int, need: Ints) -> Way | None:
         """The way into the emptiest domains for the least money that constraints admit now."""
         rung = cls.rungs[number]
         limits = self.limits(cls, number, need) if len(rung.bonds) > len(rung.hosts) else {}
@@ -233,8 +203,10 @@ class Opening:
         found = {bond: admits.current(bond) for bond in rung.others}
         if rung.spreads:
             gates = {b: limits for b, limits in found.items() if b.required and b.key != labels.HOSTNAME}
-            if gates or rung.hosts or (cls.number, number) not in self._measured:
-                makeable = self._makeable(cls, need, gates) if self._begins(cls, number, need) else {}
+            shunning = [group for group in cls.counted if group.kind == ANTI and group.owners]
+            if gates or shunning or rung.hosts or (cls.number, number) not in self._measured:
+                begins = cls.number != self._barred and self._begins(cls, number, need)
+                makeable = self._makeable(cls, need, gates, shunning) if begins else {}
                 for bond in rung.spreads:
                     cls.domains[bond.group] = admits.measured(bond, makeable)
                 self._measured.add((cls.number, number))
@@ -242,27 +214,38 @@ class Opening:
                 found[bond] = admits.current(bond, cls.domains[bond.group])
         return found
 
+    def without_nodes(self, cls: PodClass, attempt: Callable[[], bool]) -> bool:
+        """Whether an attempt succeeds while no node can be made for pods of the class: none brings a domain."""
+        numbers = {(cls.number, number) for number, rung in enumerate(cls.rungs) if rung.spreads}
+        if self._shut or not numbers:
+            return False
+        before, self._barred = dict(cls.domains), cls.number
+        self._measured -= numbers
+        done = attempt()
+        self._barred = None
+        self._measured -= numbers
+        cls.domains.update({} if done else before)
+        return done
+
     def _begins(self, cls: PodClass, number: int, need: Ints) -> bool:
         """Whether constraints over hostnames admit a pod of the class on some new node."""
         if admits.begins_hosts(cls.rungs[number].hosts):
             return True
         return any(way.route.begins() for way in self._listed(cls, number, need))
 
-    def _makeable(self, cls: PodClass, need: Ints, gates: Mapping[Bond, Bounds]) -> dict[str, set[str]]:
+    def _makeable(
+        self, cls: PodClass, need: Ints, gates: Mapping[Bond, Bounds], shunning: Sequence[Group]
+    ) -> dict[str, set[str]]:
         """The domains, by key, in which a node for a pod of the class can be made now; its preferences bind nothing.
 
-        Of hostnames there is no domain, but the key when there can be any node. `gates` are its other constraints.
+        `gates` are its other constraints, `shunning` are those of others.
         """
         every = self._pins_of(cls, need)
-        chosen = tuple([pins for pins in every if admits.admits_pins(pins, gates)]) if gates else every
-        known = self._domains.get(chosen)
-        if known is None:
-            known = self._domains[chosen] = {}
-            for pins in chosen:
-                known.setdefault(labels.HOSTNAME, set())
-                for key, domain in pins:
-                    known.setdefault(key, set()).add(domain)
-        return known
+        bound = gates or shunning
+        chosen = tuple([pins for pins in every if admits.admits_pins(pins, gates, shunning)]) if bound else every
+        if chosen not in self._domains:
+            self._domains[chosen] = by_key(chosen)
+        return self._domains[chosen]
 
     def _pins_of(self, cls: PodClass, need: Ints) -> tuple[Pins, ...]:
         """The labels of the nodes that can be made for a pod of the class; key by key where there are too many."""
@@ -275,7 +258,7 @@ class Opening:
             known = self._pins[cls.number] = tuple(dict.fromkeys(found))
         return known
 
-    def _open_pins(self, choice: _Choice, cls: PodClass, need: Ints) -> list[Pins]:
+    def _open_pins(self, choice: Choice, cls: PodClass, need: Ints) -> list[Pins]:
         routes = [way.route for way in choice.ways if not self._caps or self._room(way.key) != 0]
         found = [r.pins for r in routes if r.template.remaining is None or r.template.affords(r.served, need)]
         if choice.wide is not None:
@@ -314,7 +297,7 @@ class Opening:
     def _listed(self, cls: PodClass, number: int, need: Ints) -> Iterator[Way]:
         return (way for choice in self._choices_of(cls, number, need) for way in choice.ways)
 
-    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[_Choice]:
+    def _choices_of(self, cls: PodClass, number: int, need: Ints) -> list[Choice]:
         """For each alternative of the volumes and each pool, heaviest first, the ways there are."""
         key = (cls.number, number)
         known = self._choices.get(key)
@@ -334,9 +317,9 @@ class Opening:
         wide: Wide | None,
         need: Ints,
         together: Sequence[Ints],
-    ) -> _Choice:
+    ) -> Choice:
         company = 1 << (self._looking // max(len(listed), 1 if wide is None else wide.size)).bit_length()
-        choice = _Choice([], wide, company)
+        choice = Choice([], wide, company)
         for route in listed:
             if together:
                 route.template.reckon(route.served, together, company)
@@ -345,13 +328,13 @@ class Opening:
                 choice.ways.append(way)
         return choice
 
-    def _way(self, choice: _Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:
+    def _way(self, choice: Choice, route: Route, cls: PodClass, number: int, need: Ints) -> Way | None:
         cost = route.template.unit_cost(route.served, need, cls.ports, choice.company)
         if cost is None or (cls.claiming and not self._equips(cls, route)):
             return None
         return Way(route, cost, (cls.number, number, route.alternative, route.pins), self._spent[route.pins])
 
-    def _cost(self, choice: _Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
+    def _cost(self, choice: Choice, cls: PodClass, need: Ints) -> Callable[[Requirements], int | None]:
         assert choice.wide is not None
         template = choice.wide.template
         return lambda served: (
@@ -359,7 +342,7 @@ class Opening:
         )
 
     def _widen(
-        self, choice: _Choice, wide: Wide, cls: PodClass, number: int, need: Ints, limits: Mapping[Bond, Bounds]
+        self, choice: Choice, wide: Wide, cls: PodClass, number: int, need: Ints, limits: Mapping[Bond, Bounds]
     ) -> None:
         """Add the way that constraints admit best now."""
         route = wide.best(

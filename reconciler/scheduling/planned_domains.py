@@ -112,15 +112,16 @@ def _hard(cls: PodClass) -> list[Bond]:
 def _breaks(cls: PodClass, bond: Bond, brought: Brought) -> bool:
     """Whether a domain that got pods has too many, or hosts that will not be the only ones were counted.
 
+    A spread that does not count its own pods may have them in any domain.
     A domain that the spread did not know may have been empty when the kube-scheduler comes to the pods.
     """
-    group, measured = bond.group, cls.domains[bond.group]
+    group, measured = bond.group, cls.measured.get(bond.group, cls.domains[bond.group])
     if group.key == labels.HOSTNAME:
         return bool(measured) and bool(brought(group))
     if brought(group) <= measured:
         return False
     before, grown = group.at_first[0], group.counts.items()
-    filled = [number for domain, number in grown if number > before.get(domain, 0)]
+    filled = [number for domain, number in grown if number > before.get(domain, 0) or not bond.self_match]
     if not filled:
         return False
     limits = admits.current(bond, measured | brought(group))

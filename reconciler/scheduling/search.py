@@ -24,7 +24,7 @@ from reconciler.scheduling.devices.ledger import DeviceLedger
 from reconciler.scheduling.effort import Effort
 from reconciler.scheduling.groups import AFFINITY, Group
 from reconciler.scheduling.leftovers import with_leftovers
-from reconciler.scheduling.opening import Item, ItemKey
+from reconciler.scheduling.opening import Item
 from reconciler.scheduling.pack import pack
 from reconciler.scheduling.places import Places
 from reconciler.scheduling.planned_domains import overlooked
@@ -35,6 +35,7 @@ from reconciler.scheduling.sizes import PER_NODE
 from reconciler.scheduling.template import Template
 from reconciler.scheduling.topology import Topology
 from reconciler.scheduling.types import Columns
+from reconciler.scheduling.ways import ItemKey
 from reconciler.scheduling.work import NO_TURNS, Turns, Work
 
 #: Rounds that learn exact bounds; after these, items that fail are given up whole; at last all new nodes are.
@@ -267,6 +268,8 @@ class Search:
 
     def _round(self, course: Course, caps: dict[ItemKey, int], open_new: bool, effort: Effort) -> Round:
         self.topology.reset()
+        for cls in self._all():
+            cls.measured.clear()
         templates = course.turned(self.templates)
         for template in templates:
             template.reset()

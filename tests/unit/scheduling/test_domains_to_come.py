@@ -1,0 +1,61 @@
+"""Domains of a spread that are not there yet: of nodes that can be made for the pod, and of planned nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import labels
+from reconciler.scheduling.solution import Solution
+from tests.referee.judge import violations
+from tests.unit.scheduling import worlds as w
+
+WEB = {"app": "web"}
+ONE_ZONE = (w.instance_type("default", 4, 4, markets=(("z2", "spot"),)),)
+
+
+def solution(*objects: Any) -> Solution:
+    """Of all pending pods, judged by the referee; new nodes are in zone z2, on spot."""
+    snapshot = w.world(w.pool(), *objects, catalogue=ONE_ZONE)
+    asked = list(snapshot.pods.pending.values())
+    found = w.solved(w.pool(), *objects, catalogue=ONE_ZONE)
+    assert violations(snapshot, asked, found) == []
+    return found
+
+
+def test_no_domain_comes_with_a_node_that_the_anti_affinity_of_others_forbids() -> None:
+    """The spread counts nodes that are not on spot for the pod `web`: without a new node, those of zone z1 alone."""
+    apart = w.pod("apart", node="m", affinity=w.between("podAntiAffinity", labels.ZONE))
+    there = (w.node("n"), w.pod("old", node="n", labels=WEB), w.node("m", "z2", labels={"team": "red"}), apart)
+    blue = w.node_affinity([("team", "NotIn", ["red"])])
+    web = w.pod("web", labels=WEB, affinity=blue, topologySpreadConstraints=[w.spread()])
+    assert solution(*there, web).placed == {"default/web": "node/n"}
+
+
+def test_no_domain_comes_where_the_constraints_together_leave_no_new_node() -> None:
+    """Zone z2 would be the emptiest, but a node there is on spot, where there is a pod more than on demand."""
+    spreads = [w.spread(), w.spread(labels.CAPACITY_TYPE)]
+    there = (w.node("n"), w.node("m", cpu="100m", labels={labels.CAPACITY_TYPE: "spot"}))
+    old, web = w.pod("old", node="m", labels=WEB), w.pod("web", labels=WEB, topologySpreadConstraints=spreads)
+    assert solution(*there, old, web).placed == {"default/web": "node/n"}
+
+
+def test_a_spread_that_does_not_count_its_own_pods_counts_the_domains_of_planned_nodes() -> None:
+    """The node of `other` is in zone z2, which then has two pods of `db` less than zone z1."""
+    there = (w.node("n"), w.replicas(2, "old", node="n", labels={"app": "db"}))
+    spread = w.spread(app="db", nodeAffinityPolicy="Ignore")
+    web = w.pod("web", nodeSelector={labels.ZONE: "z1"}, topologySpreadConstraints=[spread])
+    assert solution(*there, web).placed == {"default/web": "node/n"}
+    other = w.pod("other", "3", nodeSelector={labels.ZONE: "z2"})
+    assert list(solution(*there, web, other).unplaced) == ["default/web"]
+
+
+def test_a_domain_that_came_after_a_pod_was_placed_counts_for_it() -> None:
+    """The pods of `web` have affinity to pods on hosts. Only when `db` has a planned node, zone z2 is open to them."""
+    beside = w.between("podAffinity", labels.HOSTNAME)
+    first, second = {**WEB, "version": "1"}, {**WEB, "version": "2"}
+    there = (w.node("n", cpu="2"), w.pod("old", node="n", labels=first))
+    spread = w.spread(matchLabelKeys=["version"])
+    web = w.replicas(2, "web", "1500m", labels=first, affinity=beside, topologySpreadConstraints=[spread])
+    found = solution(*there, web, w.pod("db", labels=second, topologySpreadConstraints=[w.spread()]))
+    assert len(found.placed) == len(found.new_nodes) == 1
+    assert tuple(found.placed) == found.order[-1:]  # when zone z2 has a pod
