@@ -31,6 +31,7 @@ from reconciler.runtime.controller import Controller
 from reconciler.runtime.inbox import Inbox, Proposed
 from reconciler.runtime.proposer import InlineProposer
 from reconciler.sandbox.world import Unsettled, World
+from tests.aws_calls import LEDGER, sandbox
 from tests.simulation import memories, memory
 from tests.simulation.hands import Hands, Staff
 from tests.simulation.invariants import Invariants, Violation
@@ -364,6 +365,7 @@ def main() -> int:
     parser.add_argument("--differing", action="store_true", help="let nodes differ from their plan")
     given = parser.parse_args()
     chosen = [given.seed] if given.seed is not None else range(given.start, given.start + given.seeds)
+    sandbox.install()
     began, failed = time.monotonic(), []
     asked, looked = Counter[str](), Counter[str]()
     for seed in chosen:
@@ -374,6 +376,9 @@ def main() -> int:
             print(told(outcome if given.whole else minimised(outcome)), end="\n\n", flush=True)
         elif given.verbose:
             print(told(outcome))
+        for refusal in LEDGER.take_refusals():
+            failed.append(seed)
+            print(f"seed {seed}: AWS refuses {refusal}", flush=True)
     print(f"looked: {', '.join(f'{name} {looked[name]} of {asked[name]}' for name in sorted(asked))}")
     seconds = time.monotonic() - began
     print(f"{len(chosen)} seeds in {seconds:.0f} s, {len(failed)} failed{': ' if failed else ''}{failed or ''}")
