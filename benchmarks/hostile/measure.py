@@ -22,16 +22,17 @@ from typing import Any, Final
 import msgspec
 
 from api import labels
+from api.requirements import Requirements
 from api.v1.nodeclaim import NodeClaim
 from benchmarks.clusters import NOW, Yard, catalogue, node_pool
-from benchmarks.hostile.pods import decoded
+from benchmarks.hostile.pods import FAMILY, decoded
 from benchmarks.hostile.shapes import SHAPES, objects_of
 from benchmarks.scheduling import peak_mib
 from benchmarks.workloads import pod
 from reconciler.decide import decide
 from reconciler.model.cloud import Interruption, Message
 from reconciler.model.cluster import build
-from reconciler.model.instance_type import Catalogue
+from reconciler.model.instance_type import Catalogue, InstanceType
 from reconciler.model.kinds import ref
 from reconciler.model.memory import Memory
 from reconciler.model.objects import Node, Pod
@@ -75,7 +76,7 @@ def measured(shape: str, number: int) -> Measured:
     objects = [*objects_of(shape, number)]
     pods = [one for one in objects if isinstance(one, Pod)]
     others = [one for one in objects if not isinstance(one, Pod)]
-    settings, types = Settings(cluster_name="benchmark"), catalogue()
+    settings, types = Settings(cluster_name="benchmark"), _with_labels(catalogue())
     memory, claims, plan = Memory(), list[Any](), Plan()
     elapsed, longest, other_seconds, before, passes = 0.0, 0.0, 0.0, 0.0, 0
     warned, interruption_seconds = _node_on_spot(types), 0.0
@@ -130,6 +131,18 @@ def measured(shape: str, number: int) -> Measured:
         refused,
         len(plan.left_over) + len(plan.candidates_left_over),
     )
+
+
+def _with_labels(types: Catalogue) -> Catalogue:
+    """The types with the labels that shapes ask for: family, size and memory."""
+
+    def labelled(one: InstanceType) -> InstanceType:
+        family, _, size = one.name.partition(".")
+        memory = str(one.allocatable["memory"] // 2**20)
+        values = {FAMILY: family, "karpenter.k8s.aws/instance-size": size, "karpenter.k8s.aws/instance-memory": memory}
+        return replace(one, requirements=one.requirements & Requirements.of_labels(values))
+
+    return Catalogue([labelled(one) for one in types])
 
 
 def _node_on_spot(types: Catalogue) -> tuple[NodeClaim, Node]:
