@@ -164,6 +164,24 @@ def test_many_replicas_of_one_shape_all_get_their_nodes() -> None:
     story.play({"scale": {"web": 150}, "expect": {"running": {"web": 150}, "within": "3m"}})
 
 
+def test_a_thousand_replicas_of_one_shape_all_get_their_nodes() -> None:
+    story = Story({"weather": {"scattered": True}})
+    wide = {"requirements": ANY, "disruption": {"consolidateAfter": "30s"}}
+    story.play({"stage": {"pools": {"general": wide}}, "always": {"conditions": {NO_MISMATCH: "^ $"}}})
+    story.play({"deploy": {"web": {"replicas": 1000, "cpu": "300m"}}})
+    story.play({"expect": {"running": {"web": 1000}, "within": "5m"}})
+
+
+def test_pods_whose_capacity_pods_of_another_shape_take_get_their_nodes() -> None:
+    """The kube-scheduler binds the pods of both shapes to any node with capacity, whichever it was made for."""
+    story = Story({"weather": {"scattered": True}})
+    wide = {"requirements": ANY, "disruption": {"consolidateAfter": "30s"}}
+    both = {"web": {"replicas": 40, "cpu": "900m"}, "db": {"replicas": 40, "cpu": "1100m"}}
+    story.play({"stage": {"pools": {"general": wide}}, "always": {"conditions": {NO_MISMATCH: "^ $"}}})
+    story.play({"deploy": both, "expect": {"running": {"web": 40, "db": 40}, "within": "3m"}})
+    story.play({"scale": {"web": 60}, "expect": {"running": {"web": 60}, "within": "3m"}})
+
+
 def test_a_part_of_the_nodes_is_bad_and_all_replicas_run() -> None:
     story = Story({"weather": {"late_taint": TAINT, "differing_share": 0.3}})
     story.play({"stage": {}, "deploy": {"web": {"replicas": 20, "alone": True}}})
