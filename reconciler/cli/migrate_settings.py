@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import zip_longest
 from typing import Any, Final
 
 from reconciler.cli.migrate_sources import Cluster, Manifest, names
@@ -165,17 +166,20 @@ def _unread(name: str, text: str) -> str:
 
 
 def _flags(one: Controller) -> Iterator[Finding]:
-    words = iter(one.arguments)
-    for word in words:
-        name, equals, text = word.partition("=")
-        flag = "--" + name.lstrip("-")
-        if not name.startswith("-"):
-            continue
+    for flag, text in _given_flags(one):
         option = _FLAGS.get(flag)
         if option is None:
             yield Finding(f"{one} {flag}", WRONG, "Kerf has no such flag, and does not start with it", "leave it out")
-        elif equals and (finding := _setting(f"{one} {flag}", option, text)):
+        elif text is not None and (finding := _setting(f"{one} {flag}", option, text)):
             yield finding
+
+
+def _given_flags(one: Controller) -> Iterator[tuple[str, str | None]]:
+    """Each flag, with two hyphens, and its value: after `=`, or the next word; None without one."""
+    for word, following in zip_longest(one.arguments, one.arguments[1:], fillvalue="-"):
+        name, equals, text = word.partition("=")
+        if name.startswith("-"):
+            yield "--" + name.lstrip("-"), text if equals else None if following.startswith("-") else following
 
 
 def _gates(one: Controller) -> Iterator[Finding]:
@@ -204,10 +208,8 @@ def _release_of(one: Controller) -> tuple[int, int] | None:
 
 def _given_gates(one: Controller) -> dict[str, bool]:
     """The gates that the Deployment names, in small letters: of the flag, else of the variable."""
-    flags = (word.partition("=") for word in one.arguments)
-    text = next(
-        (text for name, _, text in flags if name.lstrip("-") == "feature-gates"), one.environment.get(_GATES, "")
-    )
+    flags = (text for flag, text in _given_flags(one) if flag == "--feature-gates" and text is not None)
+    text = next(flags, one.environment.get(_GATES, ""))
     rows = (row.partition("=") for row in text.split(","))
     return {
         name.strip().lower(): value.strip().lower() in ("true", "t", "1") for name, _, value in rows if name.strip()

@@ -134,6 +134,7 @@ def test_what_is_the_same_is_not_told_of(objects: list[Manifest], check: Callabl
     [
         ({"args": ["--leader-elect=true"]}, ("WRONG", "--leader-elect", "no such flag")),
         ({"args": ["--batch-max-duration=ten"]}, ("WRONG", "--batch-max-duration", "'ten'")),
+        ({"args": ["-batch-max-duration", "ten"]}, ("WRONG", "--batch-max-duration", "'ten'")),
         ({"envFrom": [{"configMapRef": {"name": "settings"}}]}, ("note", "configMapRef", "was not read")),
         ({"image": "mirror.example.com/karpenter/controller:v0.37.0"}, ("WRONG", "change to Karpenter 1.0")),
     ],
@@ -282,6 +283,7 @@ ALL_BUT_ONE: Final = "NodeRepair=false,SpotToSpotConsolidation=false"
         ("1.14.1", ALL_BUT_ONE, (), False),
         ("1.5.5", "ReservedCapacity=true", ("--feature-gates=ReservedCapacity=false",), True),
         ("1.5.5", "", ("--feature-gates=ReservedCapacity=true",), False),
+        ("1.5.5", "", ("--feature-gates", "ReservedCapacity=true", "--batch-max-duration", "10s"), False),
         ("latest", "ReservedCapacity=false", (), True),
         ("latest", "ReservedCapacity=true", (), False),
     ],
