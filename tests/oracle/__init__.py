@@ -20,7 +20,7 @@ Random worlds, and the comparison with Kerf (`python -m tests.oracle`):
     difference.py    a disagreement
     exceptions.py    rules by which Kerf differs on purpose
     pending.py       disagreements that are open
-    test_launches.py     pods that fit on existing nodes for some types of planned nodes only
+    test_launches.py     missed nodes, whatever the planned nodes become, and while none is without pods
     test_known_worlds.py    the same comparison on the worlds with a known end
     campaign.py      many seeds, and the table
     planted.py, hunt.py    misreadings of the rules in the engine, which the comparison must find

@@ -38,7 +38,7 @@ from tests.oracle.sketch import daemon_pod, key_of, kubernetes, pending
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`ours` is None when the engine raised. See `exceptions.Case` for the last three."""
+    """`ours` is None when the engine raised. See `exceptions.Case` for the last four."""
 
     world: Json
     ours: Ours | None
@@ -46,6 +46,7 @@ class Comparison:
     refused: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()
     soon: tuple[Difference, ...] | None = None
+    apart: frozenset[str] = frozenset()
 
 
 def compare(world: Json, oracle: Oracle) -> Comparison:
@@ -60,13 +61,14 @@ def compare(world: Json, oracle: Oracle) -> Comparison:
     before, wrong = _placements(there, ours, oracle)
     found = tuple(_left_out(world, ours)) or wrong or missed(world, ours, oracle)
     later = frozenset(one.pod for one in found if one.message == NEW_NODE and _later(there, ours, before, one, oracle))
+    apart = frozenset(one.pod for one in found if one.message == NEW_NODE and _apart(world, ours, one, oracle))
     soon = _soon(there, ours, oracle) if found else None
     nominated = {key_of(pod) for pod in pending(world) if pod["status"].get("nominatedNodeName")}
     refused = nominated & (expected(there).keys() - before.keys())
     names = {node["metadata"]["name"] for node in world["nodes"]}
     settled = bound_as({**there, "nodes": world["nodes"]}, {k: node for k, node in before.items() if node in names})
     differences = (*found, *_of_the_referee(settled, there, ours, wrong, oracle))
-    return Comparison(world, ours, differences, frozenset(refused), later, soon)
+    return Comparison(world, ours, differences, frozenset(refused), later, soon, apart)
 
 
 def _of_the_referee(
@@ -227,11 +229,26 @@ def _later(world: Json, ours: Ours, before: Mapping[str, str], missed: Differenc
     return not found.verdicts[0].fits
 
 
+def _apart(world: Json, ours: Ours, missed: Difference, oracle: Oracle) -> bool:
+    """Whether a spread keeps the pod off the node while there is one more node like that of the pod, without pods."""
+    own = next(node for node in planned_nodes(ours) if node["metadata"]["name"] == ours.homes[missed.pod])
+    own["metadata"]["name"] = own["metadata"]["uid"] = own["metadata"]["labels"]["kubernetes.io/hostname"] = _EMPTY
+    there = with_planned({**world, "nodes": [*world["nodes"], own]}, ours)
+    before = _placements(there, ours, oracle)[0]
+    others = {key: node for key, node in ours.homes.items() if key != missed.pod}
+    found = oracle.ask(kubernetes(bound_as(there, {**before, **others})), verdicts=[(missed.pod, missed.node)])
+    return found.verdicts[0].plugin == "PodTopologySpread"
+
+
+#: The name of a node without pods.
+_EMPTY: Final = "empty"
+
+
 def _soon(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...] | None:
     """The differences that are left when the pods that terminate within seconds are gone; None without such pods.
 
-    Pods of the answer that have a place on a node that is there are bound before, if the plugins allow it. Pods that
-    wait for a place get it before planned nodes are there, in any order with the pods of the answer.
+    Pods of the answer that have a place on a node that is there are bound before planned nodes come, if the plugins
+    allow it. Pods that wait for a place get it in any order with the pods of the answer.
     """
     left = [pod for pod in world["pods"] if pod["metadata"].get("deletionTimestamp") != SOON]
     if len(left) == len(world["pods"]):
@@ -239,7 +256,7 @@ def _soon(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...] | N
     gone = {**world, "pods": left}
     targets = {key: why.target for key, why in ours.solution.unplaced.items() if why.target}
     placed = [key for key in ours.solution.order if key in ours.solution.placed]
-    if not _placements(world, _in_order(ours, placed), oracle)[1]:
+    if not _placements(_without_planned(world, ours), _in_order(ours, placed), oracle)[1]:
         gone = bound_as(gone, {key: ours.homes[key] for key in placed})
         ours = _in_order(ours, [key for key in ours.solution.order if key not in ours.solution.placed])
     waited = replace(
@@ -253,6 +270,14 @@ def _soon(world: Json, ours: Ours, oracle: Oracle) -> tuple[Difference, ...] | N
     if wrong and targets and _in_another_order(gone, later, oracle):
         wrong = ()
     return wrong or _missed(gone, later, before, oracle)
+
+
+def _without_planned(world: Json, ours: Ours) -> Json:
+    """The world before the planned nodes and their daemon pods are there."""
+    planned = {*_planned_names(ours)}
+    coming = {key for key, node in expected(world).items() if node in planned}
+    nodes = [node for node in world["nodes"] if node["metadata"]["name"] not in planned]
+    return {**world, "nodes": nodes, "pods": [pod for pod in world["pods"] if key_of(pod) not in coming]}
 
 
 def _in_order(ours: Ours, order: list[str]) -> Ours:

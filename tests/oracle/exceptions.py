@@ -12,6 +12,7 @@ from typing import Final
 from tests.differential.draft import REQUIRED, Json
 from tests.oracle.difference import EXISTING, MISSED, NEW_NODE, PLANNED, Difference
 from tests.oracle.features import FEATURES, hard, meant
+from tests.oracle.objects import HOST
 from tests.oracle.sketch import key_of, pending
 
 _SPREAD_OVER_DAEMONS: Final = next(one.found for one in FEATURES if one.name == "spread: daemon pods")
@@ -24,7 +25,8 @@ class Case:
     """A difference in a world.
 
     `refused` are pods that the plugins refuse on the node that they are nominated to; `later` are pods that fit on an
-    existing node only after pods that the engine places after them; `soon` are the differences that are left when the
+    existing node only after pods that the engine places after them; `apart` are pods that do not fit there while one
+    more node without pods is there; `soon` are the differences that are left when the
     pods that terminate within seconds are gone, None without such pods.
     """
 
@@ -33,6 +35,7 @@ class Case:
     refused: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()
     soon: tuple[Difference, ...] | None = None
+    apart: frozenset[str] = frozenset()
 
     @property
     def pod(self) -> Json | None:
@@ -73,6 +76,12 @@ def _later(case: Case) -> bool:
     return case.difference.pod in case.later
 
 
+def _hosts_to_come(case: Case) -> bool:
+    """The pod gets a new node: its spread over hostnames is measured against a host without pods, as in Karpenter."""
+    over_hosts = any(one["topologyKey"] == HOST for one in hard(case.spec))
+    return over_hosts and case.difference.pod in case.apart
+
+
 def _one_term_of_several(case: Case) -> bool:
     """The pod gets a new node by a term of its node affinity before the last."""
     required = case.spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
@@ -108,6 +117,7 @@ def _wanted_near(case: Case) -> bool:
 EXCEPTIONS: tuple[Rule, ...] = (
     Rule("short grace", "a pod that terminates within a launch counts as gone", _terminating),
     Rule("later pods", "a pod with a new node would fit, but only after pods that are placed after it", _later),
+    Rule("hosts to come", "a spread over hostnames is measured against a host without pods", _hosts_to_come),
     Rule("node affinity: OR", "a term is tried on all nodes, new ones too, before the next term", _one_term_of_several),
     Rule("node affinity: matchFields", "no node is made for a pod that asks for nodes by field", _by_fields),
     Rule("wanted near", "a pod gets a new node beside pending pods that must be near it, if these fit", _wanted_near),

@@ -1,10 +1,12 @@
-"""A pod has missed an existing node only if it fits there whatever the planned nodes become."""
+"""Existing nodes that pods with planned nodes have missed: whatever these become, and while none is without pods."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 from reconciler.scheduling.solution import PodRefusal
+from tests.oracle.campaign import sorted_out
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare, missed
 from tests.oracle.difference import MISSED
@@ -41,7 +43,13 @@ def _world(*categories: str) -> Json:
     waits = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
     hosts = [spread(HOST, "web", maxSkew=2)]
     pods = [
-        pod(f"web-{size}", labels={"app": "web"}, requests={"cpu": size}, status=waits, topologySpreadConstraints=hosts)
+        pod(
+            f"web-{size}",
+            labels={"app": "web"},
+            requests={"cpu": f"{size}00m"},
+            status=waits,
+            topologySpreadConstraints=hosts,
+        )
         for size in ("1", "2")
     ]
     there = node("node-0", labels={ZONE: "a", CATEGORY: "r"})
@@ -88,3 +96,17 @@ def test_a_pod_that_fits_on_an_existing_node_for_each_type_of_a_planned_one_has_
         (MISSED, "default/web-1", "node-0"),
         (MISSED, "default/web-2", "node-0"),
     }
+
+
+def test_a_spread_over_hostnames_is_measured_against_a_host_without_pods(oracle: Oracle) -> None:
+    """Two pods have places on the node, two get a new one. The first of these fits on the node after the second."""
+    world = _world("m")
+    more = deepcopy(world["pods"])
+    for one in more:
+        one["metadata"]["name"] = one["metadata"]["uid"] = one["metadata"]["name"] + "-b"
+    found = compare({**world, "pods": [*world["pods"], *more], "daemonSets": []}, oracle)
+    assert found.ours is not None
+    assert [len(node.pods) for node in found.ours.solution.new_nodes] == [2]
+    exceptions, _, unexplained = sorted_out(found)
+    assert {rule for _, rule in exceptions} == {"hosts to come", "later pods"}
+    assert unexplained == ()
