@@ -68,7 +68,8 @@ def sorted_out(found: Comparison) -> tuple[Named, Named, tuple[Difference, ...]]
     """Differences that are exceptions, that are open, and the others."""
     exceptions, open_, left = [], [], []
     for difference in found.differences:
-        case = Case(found.world, difference, found.refused, found.later, found.soon, found.apart)
+        known = (found.refused, found.later, found.soon, found.apart, found.between)
+        case = Case(found.world, difference, *known)
         if rule := _rule(EXCEPTIONS, case):
             exceptions.append((difference, rule))
         elif rule := _rule(PENDING, case):

@@ -25,9 +25,10 @@ class Case:
     """A difference in a world.
 
     `refused` are pods that the plugins refuse on the node that they are nominated to; `later` are pods that fit on an
-    existing node only after pods that the engine places after them; `apart` are pods that do not fit there while one
-    more node without pods is there; `soon` are the differences that are left when the
-    pods that terminate within seconds are gone, None without such pods.
+    existing node only after pods that the engine places after them; `soon` are the differences that are left when the
+    pods that terminate within seconds are gone, None without such pods; `apart` are pods that do not fit there while
+    one more node without pods is there; `between` are refused pods that a spread keeps off the node while one more node
+    of the NodePools, without pods, is there.
     """
 
     world: Json
@@ -36,6 +37,7 @@ class Case:
     later: frozenset[str] = frozenset()
     soon: tuple[Difference, ...] | None = None
     apart: frozenset[str] = frozenset()
+    between: frozenset[str] = frozenset()
 
     @property
     def pod(self) -> Json | None:
@@ -101,7 +103,8 @@ def _domains_to_come(case: Case) -> bool:
     refused = case.difference.direction == MISSED and "unsatisfiable topology" in case.difference.message
     spreads, company = hard(case.spec), case.spec.get("affinity", {}).get("podAffinity", {}).get(REQUIRED, [])
     counted = _SPREAD_OVER_DAEMONS(case.world)
-    return refused and bool(spreads) and (len(spreads) + len(company) > 1 or counted)
+    several = bool(spreads) and (len(spreads) + len(company) > 1 or counted)
+    return refused and several and case.difference.pod in case.between
 
 
 def _wanted_near(case: Case) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 
+import pytest
+
 from reconciler.scheduling.solution import PodRefusal
 from tests.oracle.campaign import sorted_out
 from tests.oracle.client import Oracle
 from tests.oracle.compare import compare, missed
-from tests.oracle.difference import MISSED
+from tests.oracle.difference import MISSED, Difference
 from tests.oracle.objects import HOST, ZONE, Json, node, pod, spread
 from tests.oracle.ours import answer
+from tests.oracle.to_come import domain_comes_between
 
 CATEGORY = "karpenter.k8s.aws/instance-category"
 CLASS = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
@@ -110,3 +113,14 @@ def test_a_spread_over_hostnames_is_measured_against_a_host_without_pods(oracle:
     exceptions, _, unexplained = sorted_out(found)
     assert {rule for _, rule in exceptions} == {"hosts to come", "later pods"}
     assert unexplained == ()
+
+
+@pytest.mark.parametrize(("zone", "between"), [("a", False), ("b", True)])
+def test_a_domain_comes_between_if_a_node_there_keeps_the_pod_off(oracle: Oracle, zone: str, between: bool) -> None:
+    world = _world("m")
+    for one in world["pods"]:
+        one["spec"]["topologySpreadConstraints"] = [spread(ZONE, "web")]
+    world["pods"][0]["spec"]["nodeName"] = "node-0"
+    world["instanceTypes"][0]["offerings"][0]["zone"] = zone
+    difference = Difference(MISSED, "default/web-2", "node-0", "", "no place")
+    assert domain_comes_between({**world, "daemonSets": []}, difference, oracle) == between
