@@ -27,8 +27,9 @@ from reconciler.scheduling.template import Template
 #: The most combinations of domains that are all listed, and the most steps of a choice key by key.
 _MOST_ROUTES: Final = 1024
 _MOST_STEPS: Final = 1024
-#: Steps for a route, its constraints aside.
+#: Steps for a route, its constraints aside, and for a domain that is chosen by its key.
 _A_ROUTE: Final = 8
+_A_DOMAIN: Final = 3
 #: Further ones for a spread that leaves out nodes which its pods may not have.
 _A_FILTER: Final = 2
 
@@ -197,6 +198,7 @@ class Wide:
             if pins not in known:
                 known[pins] = list(self._nexts(len(pins), pinned, cost))
             key = self.lists[len(pins)][0]
+            self.template.work.charge(len(known[pins]))
             crowds = [(self._crowd(key, one.domain, limits), one) for one in known[pins]]
             for _, one in sorted([(crowd, one) for crowd, one in crowds if crowd is not None], key=_rank):
                 steps += 1
@@ -209,6 +211,7 @@ class Wide:
 
     def _nexts(self, place: int, pinned: Requirements, cost: Callable[[Requirements], int | None]) -> Iterator[Next]:
         key, domains = self.lists[place]
+        self.template.work.charge(_A_DOMAIN * len(domains))
         for domain in domains:
             joined = self.template.join(pinned, pin_requirements(((key, domain),)))
             price = cost(joined) if joined is not None else None

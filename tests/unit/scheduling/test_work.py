@@ -17,12 +17,14 @@ from reconciler.model.snapshot import Batch, Snapshot
 from reconciler.provisioning import boundary
 from reconciler.provisioning.provision import provision
 from reconciler.runtime.batching import BatchWindow
+from reconciler.scheduling import routes
 from reconciler.scheduling.solution import Solution
 from reconciler.scheduling.solve import solve
 from reconciler.scheduling.work import WORK_BUDGET, Turns, Work
 from tests.unit.scheduling import worlds as w
 from tests.unit.scheduling.test_hostile_pods import not_in
 
+_KEYS = (labels.ZONE, labels.INSTANCE_TYPE)
 EARLIER = w.NOW - timedelta(minutes=1)
 
 
@@ -210,6 +212,20 @@ def test_terms_that_rungs_repeat_are_counted_before_they_are_read() -> None:
     work = Work(10_000)
     assert len(_left_over(solve(w.world(w.pool(), pods), pods, work=work))) > 40
     assert work.whole < 15_000
+
+
+def test_domains_that_are_chosen_key_by_key_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [
+        w.pod(f"p{i}", labels={"app": f"a{i}"}, topologySpreadConstraints=[w.spread(key, app=f"a{i}") for key in _KEYS])
+        for i in range(40)
+    ]
+    steps = []
+    for most in (1024, 1):
+        monkeypatch.setattr(routes, "_MOST_ROUTES", most)
+        work = Work()
+        assert not solve(w.world(w.pool(), pods), pods, work=work).unplaced
+        steps.append(work.whole)
+    assert steps[1] > steps[0] // 3
 
 
 def test_foreseen_packing_closes_a_round_and_the_next_one_is_open() -> None:
