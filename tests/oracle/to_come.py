@@ -23,7 +23,7 @@ def domain_comes_between(world: Json, missed: Difference, oracle: Oracle) -> boo
         world: all placements are bound there.
     """
     pod = next(one for one in world["pods"] if key_of(one) == missed.pod)
-    keys = [one["topologyKey"] for one in hard(pod["spec"])]
+    keys = [labels.NODEPOOL, *(one["topologyKey"] for one in hard(pod["spec"]))]
     distinct = {tuple(node["metadata"]["labels"].get(key) for key in keys): node for node in _nodes(world)}
     for node in distinct.values():
         there = {**world, "nodes": [*world["nodes"], node]}
