@@ -28,12 +28,16 @@ _OWNER: Final = re.compile(r"\d{12}|self|amazon|aws-marketplace|aws-backup-vault
 #: Of names, ARNs and what follows them: a version or a label.
 _PARAMETER: Final = re.compile(r"[\w.:/-]+", re.ASCII)
 
-#: The form of a version by family, and one of them. A text with a placeholder such as `${VERSION}` is not judged.
+_DATED: Final = re.compile(r"\Av\d{8}", re.ASCII)
+_NUMBERED: Final = re.compile(r"\Av?\d+\.\d+\.\d+([-+].+)?", re.ASCII)
+#: The form of a version by family, and one of them.
 _VERSIONS: Final = {
-    "al2": (re.compile(r"v\d{8}|.*[${<].*"), "v20250505"),
-    "al2023": (re.compile(r"v\d{8}|.*[${<].*"), "v20250505"),
-    "bottlerocket": (re.compile(r"v?\d+\.\d+\.\d+([-+].+)?|.*[${<].*"), "v1.39.0"),
+    "al2": (_DATED, "v20250505"),
+    "al2023": (_DATED, "v20250505"),
+    "bottlerocket": (_NUMBERED, "v1.39.0"),
 }
+#: Characters of placeholders such as `${VERSION}`. A text with one of them is not judged.
+_PLACEHOLDERS: Final = frozenset("${<")
 
 
 def check(manifest: Mapping[str, Any]) -> Iterator[Problem]:
@@ -93,7 +97,9 @@ def _alias(steps: Steps, alias: Any) -> Iterator[Problem]:
     """The version of an alias, as the images of its family are named; one `@` and a known family are other rules."""
     family, _, version = alias.partition("@") if isinstance(alias, str) else ("", "", "")
     form, example = _VERSIONS.get(family, (None, ""))
-    if form is not None and version not in ("", "latest") and "@" not in version and not form.fullmatch(version):
+    if form is None or version in ("", "latest") or "@" in version or not _PLACEHOLDERS.isdisjoint(version):
+        return
+    if not form.fullmatch(version):
         message = f"{shown(alias)} matches nothing: {shown(version)} is no version of {family} images"
         yield at(
             steps, RULE, "warning", message, f"write a version such as {family}@{example}, or {family}@latest", alias

@@ -65,7 +65,6 @@ class KarpenterLeases:
         """What stands in the way now, by lease."""
         return tuple(found for lease in self.leases if (found := self._obstacle(lease)) is not None)
 
-    @property
     def last_led(self) -> datetime:
         """When a controller that has the right of way renewed its lease last, as far as the leases have been read."""
         return max((renewed for _, renewed in self._renewed.values()), default=ALWAYS)

@@ -35,4 +35,4 @@ class Leading:
         since = self._began if self._leader is None else self._leader.since
         if since is None or not self._karpenter.may_act():
             return None
-        return min(max(since, self._karpenter.last_led), now)
+        return min(max(since, self._karpenter.last_led()), now)

@@ -239,9 +239,11 @@ class Process:
         return LeaseName(namespace, options.leader_election_name)
 
     def _election(self) -> Leader:
-        own = self._own_lease
-        if own is None:
+        if (own := self._own_lease) is None:
             raise SettingsError(["LEADER_ELECTION_NAMESPACE (--leader-election-namespace): is required outside a pod"])
+
+        def failed(error: Exception) -> None:
+            self._telemetry.trouble("leader election failed", "", error)
 
         def noted(version: str) -> None:
             self._controller.inbox.put(VersionNoted(version))
@@ -249,9 +251,8 @@ class Process:
         def counted() -> str:
             return self._controller.state.known_cluster.version.counted
 
-        failed = partial(self._telemetry.trouble, "leader election failed", "")
-        name, led = own.name, partial(getattr, self._karpenter, "last_led")
-        return Leader(self._kube, self._clock, own.namespace, name, self._identity, failed, counted, noted, led)
+        ours = (own.namespace, own.name, self._identity)
+        return Leader(self._kube, self._clock, *ours, failed, counted, noted, self._karpenter.last_led)
 
     def _karpenter_leases(self) -> set[LeaseName]:
         """Where a Karpenter controller may be: the places set, our own namespace, and the lease that we vie for."""

@@ -44,7 +44,7 @@ BUGS = (
         "other lease not counted",
         "Karpenter led by a lease of its own, and Kerf believes that it did itself.",
         "reconciler/runtime:Leading.since",
-        "max(since, self._karpenter.last_led)",
+        "max(since, self._karpenter.last_led())",
         "since",
         "tests/unit/runtime/test_leading.py::test_another_process_knows_when_karpenter_led_last",
     ),

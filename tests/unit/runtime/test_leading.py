@@ -46,7 +46,7 @@ class Process:
 
     def _candidate(self) -> Leader:
         kube = self._world.kube
-        return Leader(kube, self._clock, *_address(OWN), own_identity(), not_before=lambda: self.karpenter.last_led)
+        return Leader(kube, self._clock, *_address(OWN), own_identity(), not_before=self.karpenter.last_led)
 
     def since(self, seconds: int = 0) -> datetime | None:
         """Since when Kerf leads, after so many seconds of both threads."""
@@ -147,10 +147,10 @@ def test_a_replica_that_yields_to_this_one_does_not_move_the_time() -> None:
     renew(world, own_identity(), OWN)
     usual.step()
     assert usual.may_act()
-    assert usual.last_led == ALWAYS
+    assert usual.last_led() == ALWAYS
     renew(world, "karpenter-0_1", OWN)
     usual.step()
-    assert usual.last_led == world.clock.now()
+    assert usual.last_led() == world.clock.now()
 
 
 @pytest.mark.parametrize("elected", [True, False])
