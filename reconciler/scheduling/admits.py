@@ -101,8 +101,11 @@ def current(bond: Bond, domains: Set[str] = frozenset()) -> Bounds:
     counts = bond.group.counts
     if domains and not counts.keys() <= domains:
         domains = domains | {domain for domain, number in counts.items() if number}
-    few = not domains or len(domains) < bond.min_domains
-    return bounds(bond, 0 if few else min([bond.group.least(domain) for domain in domains]))
+    if not domains or len(domains) < bond.min_domains:
+        return bounds(bond, 0)
+    if bond.group.unsure:
+        return bounds(bond, min(map(bond.group.least, domains)))
+    return bounds(bond, min([counts.get(domain, 0) for domain in domains]))
 
 
 def measured(bond: Bond, makeable: Mapping[str, Set[str]]) -> frozenset[str]:

@@ -80,7 +80,10 @@ class PodClass:
                 group.binds = True
             now = self.domains.get(group)
             before = self.measured.get(group, now)
-            if now is not None and before is not None:
+            if before is now:
+                if now is not None:
+                    self.measured[group] = now
+            elif now is not None and before is not None:
                 self.measured[group] = before | now if group.key == labels.HOSTNAME else before & now
 
     @property

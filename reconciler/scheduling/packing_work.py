@@ -32,15 +32,17 @@ class Packing:
 
         Each lane is compared with the requirements of all nodes, which are those of the lanes before it.
         """
-        lanes = len(self._lanes)
+        ahead = _SEATS * (len(route.hosts) + len(route.fresh))
         if route not in self._routes:  # requirements take longer to hash
             self._routes.add(route)
+            lanes = len(self._lanes)
             self._lanes.add(route.requirements)
-        if len(self._lanes) > lanes:
-            self._work.charge(_A_LANE + len(self._lanes) * 2 // 3)
-            self._values += route.requirements.size
-            values = self._values + route.requirements.size * len(self._lanes) // _LANES_A_NODE
-            self._work.foresee(values // VALUES_A_STEP)
-        else:
-            self._work.charge(_AN_ITEM)
-        self._work.foresee(_SEATS * (len(route.hosts) + len(route.fresh)))
+            if len(self._lanes) > lanes:
+                self._work.charge(_A_LANE + len(self._lanes) * 2 // 3)
+                self._values += route.requirements.size
+                values = self._values + route.requirements.size * len(self._lanes) // _LANES_A_NODE
+                self._work.foresee(values // VALUES_A_STEP + ahead)
+                return
+        self._work.charge(_AN_ITEM)
+        if ahead:
+            self._work.foresee(ahead)
