@@ -46,7 +46,7 @@ def upgraded(request: Request) -> Decision:
 
 
 def images(fleet: Fleet) -> set[str]:
-    return {claim["status"].get("imageID", "") for claim in fleet.claims()}
+    return {claim.get("status", {}).get("imageID", "") for claim in fleet.claims()}
 
 
 @pytest.mark.timeout(1200)
