@@ -17,7 +17,7 @@ from reconciler.kube.client import KubeClient
 from reconciler.runtime.leases import DURATION, KARPENTER
 
 from .control_plane import ControlPlane
-from .installation import Installation
+from .installation import NAMESPACE, Installation
 from .predecessor import HOLDER, SPACE, HeldLease
 from .processes import free_ports
 
@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 NOTICED = 10.0
 #: What a Kerf that may act would have begun by then: a batch closes after 1 s.
 WATCHED_FOR = 8.0
+CERTIFICATE = "kerf-webhook-cert"
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,7 @@ def kerf(
     control_plane: ControlPlane, karpenter: HeldLease, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("leadership")
+    control_plane.kubectl("delete", "secret", CERTIFICATE, "-n", NAMESPACE, "--ignore-not-found")
     with Installation(control_plane, folder, webhook=False, families=("c6a", "m6a")) as installation:
         installation.kubectl("apply", "-f", str(HERE / "workloads.yaml"))
         installation.kubectl("scale", "deployment/web", "--replicas=2")
@@ -68,6 +70,12 @@ def test_while_karpenter_leads_kerf_only_watches_and_says_so(kerf: Installation)
     assert _value(kerf.metrics(), "kerf_tick_duration_seconds_count") == 0  # nothing was decided
     (event,) = kerf.events("WaitsForKarpenter")
     assert HOLDER in event
+
+
+def test_the_webhook_has_its_certificate_while_karpenter_leads(kerf: Installation) -> None:
+    """Its pods wait for the Secret, so no release would be Ready before the take-over."""
+    kerf.wait(lambda: CERTIFICATE in _secrets(kerf), 30, "the Secret of the webhook exists")
+    assert HOLDER in kerf.readiness()[1]
 
 
 def test_when_karpenter_is_gone_kerf_acts(kerf: Installation, karpenter: HeldLease) -> None:
@@ -141,3 +149,7 @@ def _objects(kerf: Installation) -> dict[str, str]:
 def _value(text: str, series: str) -> float:
     (found,) = re.findall(rf"^{re.escape(series)} (\S+)$", text, re.MULTILINE)
     return float(found)
+
+
+def _secrets(kerf: Installation) -> set[str]:
+    return {one["metadata"]["name"] for one in kerf.get("secrets", "-n", NAMESPACE)}
