@@ -34,7 +34,7 @@ class FluxInstallation(Installation):
     def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
         super().__init__(control_plane, folder, values={"webhook.deletionGuard": "true"})
         self.repository = folder / "fleet"
-        _copy(self.repository / "kerf")
+        copy_manifests(MANIFESTS, self.repository / "kerf")
         #: Where a test may put a repository of teams that use what is installed.
         self.teams = folder / "teams"
         trees = {"fleet": self.repository, "kerf": ROOT, "teams": self.teams}
@@ -101,13 +101,13 @@ class FluxInstallation(Installation):
             raise
 
 
-def _copy(target: Path) -> None:
-    """The folder that a user's repository has, for this cluster."""
-    for path in sorted(MANIFESTS.rglob("*.yaml")):
+def copy_manifests(source: Path, target: Path) -> None:
+    """Copy a folder of `manifests/` as a user does, with the names of this cluster."""
+    for path in sorted(source.rglob("*.yaml")):
         text = path.read_text()
         for placeholder, own in _CHANGES.items():
             text = text.replace(placeholder, own)
-        copied = target / path.relative_to(MANIFESTS)
+        copied = target / path.relative_to(source)
         copied.parent.mkdir(parents=True, exist_ok=True)
         copied.write_text(text)
 
