@@ -155,9 +155,9 @@ def test_a_class_status_that_others_wrote_launches_nothing_of_theirs(kerf: Insta
 def test_a_pool_status_that_others_wrote_breaks_no_limits_and_ends_no_node(kerf: Installation, fleet: Fleet) -> None:
     """Kerf writes the status again by what it finds, and launches and keeps nodes as before."""
     user = User(kerf, "pool-status-editor", "karpenter.sh", "nodepools/status", "patch", "get")
-    fleet.scale(2)
+    fleet.scale(3)
     known, before, generation = fleet.uids(), _ids(kerf), fleet.pool()["metadata"]["generation"] + 1
-    kerf.kubectl("patch", "nodepool", fleet.name, "--type=merge", "-p", '{"spec": {"limits": {"nodes": "2"}}}')
+    kerf.kubectl("patch", "nodepool", fleet.name, "--type=merge", "-p", '{"spec": {"limits": {"nodes": "3"}}}')
     theirs = {"status": "False", "reason": "Theirs", "message": "theirs", "observedGeneration": generation}
     kinds = ("ValidationSucceeded", "NodeClassReady", "NodeRegistrationHealthy", "Ready")
     rows = [{**theirs, "type": kind, "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in kinds]
@@ -165,12 +165,12 @@ def test_a_pool_status_that_others_wrote_breaks_no_limits_and_ends_no_node(kerf:
     for _ in range(5):
         user.patches("nodepool", fleet.name, {"status": lie}, "--subresource=status")
     kerf.wait(lambda: is_true(fleet.pool(), "Ready"), 60, "the pool is ready again")
-    assert fleet.pool()["status"]["nodes"] == 2
-    kerf.kubectl("scale", "deployment", fleet.name, "--replicas=4")
+    assert fleet.pool()["status"]["nodes"] == 3
+    kerf.kubectl("scale", "deployment", fleet.name, "--replicas=5")
     kerf.wait(lambda: _beyond_limits(kerf), 60, "limits hold")
     assert (fleet.uids(), _ids(kerf)) == (known, before)
     kerf.kubectl("patch", "nodepool", fleet.name, "--type=merge", "-p", '{"spec": {"limits": null}}')
-    fleet.scale(3)
+    fleet.scale(4)
     assert known <= fleet.uids()
 
 
