@@ -210,29 +210,11 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
                 "reconciler/ec2:_subnets",
                 (
                     "def _subnets(node_class: EC2NodeClass, full: Collection[str], free: Mapping[str, int]) -> "
-                    "dict[str, str]:\n"
-                    '    """The subnet to launch into, by zone: the roomiest, and among equals the one that is '
-                    'listed first."""\n'
-                    "    roomiest: dict[str, str] = {}\n"
-                    "    for subnet in node_class.status.subnets:\n"
-                    "        best = roomiest.get(subnet.zone)\n"
-                    "        if subnet.id not in full and (best is None or free.get(subnet.id, 0) > free.get(best, "
-                    "0)):\n"
-                    "            roomiest[subnet.zone] = subnet.id\n"
-                    "    return roomiest"
+                    "dict[str, str]:"
                 ),
                 (
                     "def _subnets(node_class: EC2NodeClass, full: Collection[str], free: Mapping[str, int], "
-                    "roomiest={}) -> dict[str, str]:\n"
-                    '    """The subnet to launch into, by zone: the roomiest, and among equals the one that is '
-                    'listed first."""\n'
-                    "    roomiest: dict[str, str] = {}\n"
-                    "    for subnet in node_class.status.subnets:\n"
-                    "        best = roomiest.get(subnet.zone)\n"
-                    "        if subnet.id not in full and (best is None or free.get(subnet.id, 0) > free.get(best, "
-                    "0)):\n"
-                    "            roomiest[subnet.zone] = subnet.id\n"
-                    "    return roomiest"
+                    "roomiest={}) -> dict[str, str]:"
                 ),
             ),
             Edit("reconciler/ec2:_subnets", "roomiest: dict[str, str] = {}", ""),
@@ -279,48 +261,8 @@ BREAKS: dict[int, tuple[str, tuple[Edit, ...]]] = {
         (
             Edit(
                 "reconciler/scheduling:machines_left",
-                (
-                    "def machines_left(snapshot: Snapshot, offered: Iterable[Mapping[str, int]]) -> dict[str, int]:\n"
-                    '    """How many machines of each reservation may be planned on; nothing while reservations are '
-                    "offerings like others.\n"
-                    "\n"
-                    "    `offered` is what catalogues say of each: what EC2 said when it was asked. What claims are "
-                    "to have, and what was\n"
-                    "    launched since then, is not free any more.\n"
-                    '    """\n'
-                    "    if not snapshot.settings.gates.reserved_capacity:\n"
-                    "        return {}\n"
-                    "    found: dict[str, int] = {}\n"
-                    "    for table in offered:\n"
-                    "        for id_, number in table.items():\n"
-                    "            found[id_] = min(number, found.get(id_, number))\n"
-                    "    if found:\n"
-                    "        taken = Counter((id_ for claim in snapshot.node_claims.values() for id_ in "
-                    "_taken(snapshot, claim)))\n"
-                    "        found = {id_: max(number - taken[id_], 0) for id_, number in found.items()}\n"
-                    "    return found"
-                ),
-                (
-                    "def machines_left(snapshot: Snapshot, offered, taken=Counter()) -> dict[str, int]:\n"
-                    '    """How many machines of each reservation may be planned on; nothing while reservations are '
-                    "offerings like others.\n"
-                    "\n"
-                    "    `offered` is what catalogues say of each: what EC2 said when it was asked. What claims are "
-                    "to have, and what was\n"
-                    "    launched since then, is not free any more.\n"
-                    '    """\n'
-                    "    if not snapshot.settings.gates.reserved_capacity:\n"
-                    "        return {}\n"
-                    "    found: dict[str, int] = {}\n"
-                    "    for table in offered:\n"
-                    "        for id_, number in table.items():\n"
-                    "            found[id_] = min(number, found.get(id_, number))\n"
-                    "    if found:\n"
-                    "        taken = Counter((id_ for claim in snapshot.node_claims.values() for id_ in "
-                    "_taken(snapshot, claim)))\n"
-                    "        found = {id_: max(number - taken[id_], 0) for id_, number in found.items()}\n"
-                    "    return found"
-                ),
+                ("def machines_left(snapshot: Snapshot, offered: Iterable[Mapping[str, int]]) -> dict[str, int]:"),
+                ("def machines_left(snapshot: Snapshot, offered, taken=Counter()) -> dict[str, int]:"),
             ),
             Edit(
                 "reconciler/scheduling:machines_left",

@@ -4,7 +4,8 @@
 
 Names a folder and a definition by its qualified name: a function, a class, or an assignment of a module or class. Other
 files of the folder, line breaks, comments and spaces do not matter, so a definition may move within the folder. The
-piece is an expression, or statements that follow each other. Without a definition the place is a file, and the piece is
+piece is an expression, statements that follow each other, or the head of a statement up to its colon, which keeps its
+blocks. Without a definition the place is a file, and the piece is
 text that occurs once in it.
 """
 
@@ -57,7 +58,7 @@ class Edit:
         (file,) = (file for file, number in found if number)
         tree = ast.parse(sources.read(file))
         (match,) = (m for one in _within(tree, "") if one.name == definition for m in one.matches(old))
-        match.replace(new)
+        match.replace(new, head=self.old.endswith(":"))
         sources.write(file, ast.unparse(ast.fix_missing_locations(tree)) + "\n")
 
 
@@ -106,11 +107,15 @@ class _Match:
     def is_only(self, statement: ast.stmt) -> bool:
         return self.first is not None and getattr(self.parent, self.field)[self.first : self.last] == [statement]
 
-    def replace(self, new: Sequence[ast.AST]) -> None:
+    def replace(self, new: Sequence[ast.AST], *, head: bool) -> None:
+        """Put the new piece there; a `head` gets the blocks of the old one."""
         if self.first is None:
             setattr(self.parent, self.field, new[0])
             return
         items = getattr(self.parent, self.field)
+        if head:
+            for name in _BLOCKS:
+                setattr(new[0], name, getattr(items[self.first], name, []))
         items[self.first : self.last] = new
         if not items and self.field == "body":
             items.append(ast.Pass())
@@ -126,19 +131,27 @@ class _Definition:
 
     def matches(self, piece: Sequence[ast.AST]) -> list[_Match]:
         """The places of the piece in the definition; it may be all of it."""
-        wanted = [ast.dump(one) for one in piece]
         if isinstance(piece[0], ast.expr):
-            return [m for node in ast.walk(self.statement) for m in _expressions(node, piece[0], wanted[0])]
-        here = [m for m in _statements(self.parent, wanted) if m.is_only(self.statement)]
-        return [*here, *(m for node in ast.walk(self.statement) for m in _statements(node, wanted))]
+            wanted = ast.dump(piece[0])
+            return [m for node in ast.walk(self.statement) for m in _expressions(node, piece[0], wanted)]
+        here = [m for m in _statements(self.parent, piece) if m.is_only(self.statement)]
+        return [*here, *(m for node in ast.walk(self.statement) for m in _statements(node, piece))]
 
 
 def _piece(old: str, new: str) -> tuple[Sequence[ast.AST], Sequence[ast.AST]]:
-    """Both as expressions if both are, else as statements. Raises SyntaxError."""
+    """Both as expressions if both are, else as statements; a head has an empty body. Raises SyntaxError."""
+    if old.endswith(":"):
+        return [_head(ast.parse(old + " ...").body[0])], [_head(ast.parse(new + " ...").body[0])]
     try:
         return [ast.parse(old, mode="eval").body], [ast.parse(new, mode="eval").body]
     except SyntaxError:
         return ast.parse(old).body, ast.parse(new).body
+
+
+def _head(statement: ast.AST) -> ast.AST:
+    """The statement without its blocks."""
+    blocks: dict[str, list[ast.stmt]] = {name: [] for name in _BLOCKS if hasattr(statement, name)}
+    return type(statement)(**{**dict(ast.iter_fields(statement)), **blocks})
 
 
 def _expressions(parent: ast.AST, piece: ast.expr, wanted: str) -> Iterator[_Match]:
@@ -151,13 +164,15 @@ def _expressions(parent: ast.AST, piece: ast.expr, wanted: str) -> Iterator[_Mat
             yield _Match(parent, name)
 
 
-def _statements(parent: ast.AST, wanted: Sequence[str]) -> Iterator[_Match]:
+def _statements(parent: ast.AST, piece: Sequence[ast.AST]) -> Iterator[_Match]:
+    wanted = [ast.dump(one) for one in piece]
+    is_head = getattr(piece[0], "body", None) == []
     for name in _BLOCKS:
         block = getattr(parent, name, None)
         if isinstance(block, list) and len(block) >= len(wanted):
-            found = [ast.dump(one) for one in block]
+            found = [ast.dump(_head(one) if is_head else one) for one in block]
             for first in range(len(found) - len(wanted) + 1):
-                if found[first : first + len(wanted)] == list(wanted):
+                if found[first : first + len(wanted)] == wanted:
                     yield _Match(parent, name, first, first + len(wanted))
 
 

@@ -20,41 +20,10 @@ BUGS = (
         (
             Edit(
                 "reconciler/lifecycle:Trial._ask",
+                ("self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\nreturn None"),
                 (
-                    "def _ask(self, of: EC2NodeClass) -> Verdict | None:\n"
-                    '    """A class of which nothing boots in its zones has nothing to be tried, and no launch to be '
-                    'refused."""\n'
-                    "    snapshot = self._snapshot\n"
-                    "    catalogue = snapshot.catalogues.get(of.name)\n"
-                    "    if catalogue is None or snapshot.cluster is None:\n"
-                    "        return None\n"
-                    "    linked = [pool for pool in snapshot.node_pools.values() if pool.managed and pool.class_name "
-                    "== of.name]\n"
-                    "    request = validation.request(of, catalogue=catalogue, pools=linked, "
-                    "cluster=snapshot.cluster, settings=snapshot.settings)\n"
-                    "    if request is None:\n"
-                    "        return validation.SUCCEEDED\n"
-                    "    reason = Reason('Validation', f'whether nodes can be launched from node class {of.name}')\n"
-                    "    self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\n"
-                    "    return None"
-                ),
-                (
-                    "def _ask(self, of: EC2NodeClass) -> Verdict | None:\n"
-                    '    """A class of which nothing boots in its zones has nothing to be tried, and no launch to be '
-                    'refused."""\n'
-                    "    snapshot = self._snapshot\n"
-                    "    catalogue = snapshot.catalogues.get(of.name)\n"
-                    "    if catalogue is None or snapshot.cluster is None:\n"
-                    "        return None\n"
-                    "    linked = [pool for pool in snapshot.node_pools.values() if pool.managed and pool.class_name "
-                    "== of.name]\n"
-                    "    request = validation.request(of, catalogue=catalogue, pools=linked, "
-                    "cluster=snapshot.cluster, settings=snapshot.settings)\n"
-                    "    if request is None:\n"
-                    "        return validation.SUCCEEDED\n"
-                    "    reason = Reason('Validation', f'whether nodes can be launched from node class {of.name}')\n"
-                    "    self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\n"
-                    "    return validation.SUCCEEDED"
+                    "self.plan = act(ValidateClass(reason=reason, class_name=of.name, request=request))\n"
+                    "return validation.SUCCEEDED"
                 ),
             ),
         ),

@@ -48,6 +48,12 @@ def root(tmp_path: Path) -> Path:
         (Edit("room:LIMIT", "LIMIT = 3", "LIMIT = 4"), "LIMIT = 3", "LIMIT = 4"),
         (Edit("room:cheapest.half", "price / 2", "price or 1"), "price / 2", "return price or 1"),
         (Edit("room/inner:cheapest", "min", "max"), "min(map", "max(map"),
+        (Edit("room:Fleet.cheapest", "if not prices:", "if prices:"), "if not", "if prices:\n            return None"),
+        (
+            Edit("room:cheapest.half", "def half(price):", "def half(price=1):"),
+            "half(price):",
+            "(price=1):\n        return",
+        ),
     ],
 )
 def test_a_piece_is_replaced_in_its_definition(root: Path, edit: Edit, gone: str, new: str) -> None:
