@@ -5,17 +5,15 @@ Building it may take longer than one test is allowed to: run `python -m tests.cl
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 import pytest
+
+from tests.needed import needed
 
 from .binaries import ControlPlaneUnavailable, find_binaries
 from .charts import Helm
 from .control_plane import ControlPlane
-
-T = TypeVar("T")
 
 
 @pytest.fixture(scope="session")
@@ -35,17 +33,10 @@ def own_control_plane() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="session")
 def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """Helm without a cluster."""
-    return Helm(_available(find_binaries) / "helm", tmp_path_factory.mktemp("helm"))
+    return Helm(
+        needed(find_binaries, "control plane", ControlPlaneUnavailable) / "helm", tmp_path_factory.mktemp("helm")
+    )
 
 
 def _control_plane() -> ControlPlane:
-    return _available(ControlPlane)
-
-
-def _available(find: Callable[[], T]) -> T:
-    try:
-        return find()
-    except ControlPlaneUnavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no control plane: {reason}", pytrace=False)
-        pytest.skip(f"no control plane: {reason}")
+    return needed(ControlPlane, "control plane", ControlPlaneUnavailable)

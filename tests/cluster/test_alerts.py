@@ -5,7 +5,6 @@ The examples are in `alerts/`, a file for each group.
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.needed import needed
 from tests.unit.charts.monitoring import RULE_TESTS, alerts
 
 from .binaries import ControlPlaneUnavailable
@@ -30,12 +30,7 @@ RULES: Final = "rules.yaml"
 @pytest.fixture(scope="module")
 def promtool() -> Path:
     """Skipped without it, in CI a failure."""
-    try:
-        return find_prometheus() / PROMTOOL
-    except ControlPlaneUnavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no promtool: {reason}", pytrace=False)
-        pytest.skip(f"no promtool: {reason}")
+    return needed(find_prometheus, "promtool", ControlPlaneUnavailable) / PROMTOOL
 
 
 def rendered(helm: Helm, **values: Any) -> list[Any]:

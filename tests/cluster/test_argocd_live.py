@@ -5,13 +5,14 @@ The tests are one story: each leaves the repository applied and healthy. In `mak
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+
+from tests.needed import needed
 
 from .argocd_installation import APPLICATIONS, POOLS, ArgoCdInstallation
 from .argocd_programs import find_argocd
@@ -30,12 +31,7 @@ GENERAL, BATCH, ROLLING = (f"{POOLS}/{name}.yaml" for name in ("general", "batch
 @pytest.fixture(scope="module")
 def kerf(own_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArgoCdInstallation]:
     """Without Argo CD skipped, in CI a failure."""
-    try:
-        find_argocd()
-    except ControlPlaneUnavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Argo CD: {reason}", pytrace=False)
-        pytest.skip(f"no Argo CD: {reason}")
+    needed(find_argocd, "Argo CD", ControlPlaneUnavailable)
     with ArgoCdInstallation(own_control_plane, tmp_path_factory.mktemp("argocd")) as installation:
         yield installation
 

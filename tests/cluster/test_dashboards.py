@@ -7,7 +7,6 @@ all panels have something to show. The others need what such a life does not bri
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from tests.needed import needed
 from tests.unit.charts.monitoring import DASHBOARDS, Query, alerts, dashboard, queries
 
 from .binaries import ControlPlaneUnavailable
@@ -86,12 +86,7 @@ def kerf(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="module")
 def life(kerf: Installation, helm: Helm, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Without promtool's companion skipped, in CI a failure."""
-    try:
-        programs = find_prometheus()
-    except ControlPlaneUnavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Prometheus: {reason}", pytrace=False)
-        pytest.skip(f"no Prometheus: {reason}")
+    programs = needed(find_prometheus, "Prometheus", ControlPlaneUnavailable)
     with Scraper(_targets(kerf), tmp_path_factory.mktemp("scrapes")) as scraper:
         _live(kerf)
     expressions = sorted({query.expr for query in queries()} | set(_conditions(helm)))

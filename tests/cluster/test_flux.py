@@ -6,7 +6,6 @@ The tests are one story: each leaves the repository applied and healthy.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import yaml
 from tests.gitops.checks import checked_out, told, with_renderers
 from tests.gitops.mistakes import MISTAKES
 from tests.gitops.repositories import git
+from tests.needed import needed
 
 from .binaries import ControlPlaneUnavailable
 from .control_plane import ControlPlane
@@ -43,12 +43,7 @@ SOON = 150
 @pytest.fixture(scope="module")
 def kerf(own_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FluxInstallation]:
     """Flux and its definitions are on the control plane. Without Flux skipped, in CI a failure."""
-    try:
-        find_flux()
-    except ControlPlaneUnavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Flux: {reason}", pytrace=False)
-        pytest.skip(f"no Flux: {reason}")
+    needed(find_flux, "Flux", ControlPlaneUnavailable)
     with FluxInstallation(own_control_plane, tmp_path_factory.mktemp("flux")) as installation:
         yield installation
 

@@ -16,6 +16,7 @@ import pytest
 from image.holdings import Distribution, installed
 from image.player import PLATFORMS, Image, ImageUnavailable
 from image.recipe import DOCKERFILE, Recipe, read
+from tests.needed import needed
 
 from .images import Container, find_images, played
 
@@ -28,13 +29,12 @@ def recipe() -> Recipe:
 @pytest.fixture(scope="session")
 def images() -> Mapping[str, Image]:
     """The image of each platform; where it cannot be played the tests are skipped, in CI that is a failure."""
-    try:
+
+    def all_platforms() -> Mapping[str, Image]:
         find_images()
         return {platform: played(platform) for platform in PLATFORMS}
-    except ImageUnavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no image: {reason}", pytrace=False)
-        pytest.skip(f"no image: {reason}")
+
+    return needed(all_platforms, "image", ImageUnavailable)
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.needed import needed
 from tests.oracle.binaries import NEWEST, OLDEST, OracleUnavailable
 from tests.oracle.client import Oracle
 
@@ -26,9 +26,4 @@ def oldest_oracle() -> Iterator[Oracle]:
 
 
 def _started(version: str) -> Oracle:
-    try:
-        return Oracle.started(version)
-    except OracleUnavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no oracle: {reason}", pytrace=False)
-        pytest.skip(f"no oracle: {reason}")
+    return needed(lambda: Oracle.started(version), "oracle", OracleUnavailable)
