@@ -91,9 +91,9 @@ def dated(found: DryRun, before: DryRun | None) -> DryRun:
     """Return the answer with the time of the first one of the same identity and reason."""
     if before is None or before.problem is None or found.problem is None or before.identity != found.identity:
         return found
-    return (
-        found if before.problem[0] != found.problem[0] else dataclasses.replace(found, since=before.since or before.at)
-    )
+    if before.problem[0] != found.problem[0]:
+        return found
+    return dataclasses.replace(found, since=before.since or before.at)
 
 
 def _profile_is_new(node_class: EC2NodeClass, found: DryRun) -> bool:

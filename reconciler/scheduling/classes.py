@@ -79,12 +79,11 @@ class PodClass:
             if self.daemon_spreads:
                 group.binds = True
             now = self.domains.get(group)
-            before = self.measured.get(group, now)
-            if before is now:
-                if now is not None:
-                    self.measured[group] = now
-            elif now is not None and before is not None:
-                self.measured[group] = before | now if group.key == labels.HOSTNAME else before & now
+            if now is not None:
+                before = self.measured.get(group, now)
+                if before is not now:
+                    now = before | now if group.key == labels.HOSTNAME else before & now
+                self.measured[group] = now
 
     @property
     def waits(self) -> bool:

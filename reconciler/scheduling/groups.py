@@ -71,9 +71,7 @@ class Group:
         """Whether pods on such a node count (spread only; others count everywhere)."""
         if self.filter_pod is None:
             return True
-        if not self.keys <= node_labels.keys():
-            return False
-        if self.honors_taints and not withstands(self.filter_pod, taints):
+        if not self.keys <= node_labels.keys() or not self.withstands(taints):
             return False
         return not self.honors_affinity or accepted_by_node(self.filter_pod, node_labels)
 

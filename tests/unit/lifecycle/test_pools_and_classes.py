@@ -85,7 +85,7 @@ def test_a_repaired_pool_is_looked_at_again() -> None:
 
 @pytest.mark.parametrize(("key", "planted", "found"), [(labels.ARCH, "False", "True"), ("not a key", "True", "False")])
 def test_a_verdict_that_others_wrote_is_replaced(key: str, planted: str, found: str) -> None:
-    """Whoever may write the status of a pool makes no valid pool invalid, and no invalid one valid."""
+    """A valid NodePool stays valid, and an invalid one invalid, whatever its status claims."""
     world = World(node_class(), node_pool(requirements=[{"key": key, "operator": "Exists"}]))
     world.settle()
     pool = world.get(kinds.NODE_POOL, "default")
