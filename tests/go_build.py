@@ -12,6 +12,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
+
+#: Neither symbols nor debug information.
+LINKER_FLAGS: Final = "-s -w"
 
 
 class GoBuildFailed(Exception):
@@ -69,3 +73,29 @@ def go_build(
     if built.returncode != 0:
         lines = built.stderr.strip().splitlines() or [f"exit code {built.returncode}"]
         raise GoBuildFailed(lines[-1])
+
+
+def build_programs(
+    go: str, packages: Mapping[str, str], sources: Path, staging: Path, compiler_flags: str, *, tags: str = ""
+) -> None:
+    """Build each package as the program of that name in `staging`, without cgo. Raises GoBuildFailed with its name."""
+    flags = ["-p", "2", "-trimpath", "-tags", tags, "-gcflags", compiler_flags, "-ldflags", LINKER_FLAGS]
+    for name, package in packages.items():
+        try:
+            go_build(go, [*flags, "-o", str(staging / name), package], sources, {"CGO_ENABLED": "0"})
+        except GoBuildFailed as failure:
+            raise GoBuildFailed(f"go build of {name} failed: {failure}") from None
+
+
+def go_output(go: str, sources: Path, *arguments: str) -> str:
+    """Return the output of a command of Go in a module's folder. Raises GoBuildFailed."""
+    done = subprocess.run([go, *arguments], cwd=sources, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise GoBuildFailed(f"go {' '.join(arguments)}: {lines[-1]}")
+    return done.stdout.strip()
+
+
+def module_folder(go: str, sources: Path, module: str) -> Path:
+    """Return the folder of a module that the module in `sources` requires. Raises GoBuildFailed."""
+    return Path(go_output(go, sources, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module))

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.go_build import GoBuildFailed, NoToolchain, filled, fingerprint, go_build
+from tests.go_build import LINKER_FLAGS, GoBuildFailed, NoToolchain, build_programs, filled, fingerprint, module_folder
 
 from .binaries import COMPILER_FLAGS, ControlPlaneUnavailable
 
@@ -31,7 +30,6 @@ _PACKAGES: Final = {
     KUSTOMIZE: "sigs.k8s.io/kustomize/kustomize/v5",
     REDIS: "./redis",
 }
-_LINKER_FLAGS: Final = "-s -w"
 _ANNOUNCED: Final = "building Argo CD (about five minutes when nothing is cached)"
 
 
@@ -44,7 +42,7 @@ def find_argocd(
 ) -> Path:
     """Return the folder with the three programs and `DEFINITIONS`; build it if need be. Raises ArgoCdUnavailable."""
     sources = (TOOLS / "go.mod", TOOLS / "go.sum", *sorted(TOOLS.glob("redis/*.go")))
-    folder = cache / fingerprint(sources, COMPILER_FLAGS, _LINKER_FLAGS)
+    folder = cache / fingerprint(sources, COMPILER_FLAGS, LINKER_FLAGS)
     try:
         return filled(folder, _fill, lambda: announce(_ANNOUNCED), environment)
     except NoToolchain:
@@ -52,20 +50,11 @@ def find_argocd(
 
 
 def _fill(go: str, staging: Path) -> None:
-    flags = ["-p", "2", "-trimpath", "-gcflags", COMPILER_FLAGS, "-ldflags", _LINKER_FLAGS]
-    for name, package in _PACKAGES.items():
-        try:
-            go_build(go, [*flags, "-o", str(staging / name), package], TOOLS, {"CGO_ENABLED": "0"})
-        except GoBuildFailed as failure:
-            raise ArgoCdUnavailable(f"go build of {name} failed: {failure}") from None
+    try:
+        build_programs(go, _PACKAGES, TOOLS, staging, COMPILER_FLAGS)
+        definitions = module_folder(go, TOOLS, _MODULE) / "manifests/crds"
+    except GoBuildFailed as failure:
+        raise ArgoCdUnavailable(str(failure)) from None
     (staging / DEFINITIONS).mkdir()
-    for path in sorted((_module(go) / "manifests/crds").glob("*-crd.yaml")):
+    for path in sorted(definitions.glob("*-crd.yaml")):
         shutil.copyfile(path, staging / DEFINITIONS / path.name)
-
-
-def _module(go: str) -> Path:
-    command = [go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", _MODULE]
-    done = subprocess.run(command, cwd=TOOLS, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ArgoCdUnavailable(f"go list: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
-    return Path(done.stdout.strip())

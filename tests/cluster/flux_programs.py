@@ -10,12 +10,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.go_build import GoBuildFailed, NoToolchain, filled, fingerprint, go_build
+from tests.go_build import (
+    LINKER_FLAGS,
+    GoBuildFailed,
+    NoToolchain,
+    build_programs,
+    filled,
+    fingerprint,
+    go_output,
+    module_folder,
+)
 
 from .binaries import COMPILER_FLAGS, ControlPlaneUnavailable
 
@@ -30,7 +38,6 @@ _CONTROLLER: Final = "github.com/fluxcd/kustomize-controller"
 _SOURCES: Final = "github.com/fluxcd/source-controller@v1.9.0"
 _SOURCES_SUM: Final = "h1:5msg2yyjVYDULZos+2ve8MZzcSqTpusiXmrOeBhc9yY="
 _MODULE_DEFINITIONS: Final = "config/crd/bases"
-_LINKER_FLAGS: Final = "-s -w"
 _ANNOUNCED: Final = "building Flux's kustomize-controller (a few minutes when nothing is cached)"
 
 
@@ -43,7 +50,7 @@ def find_flux(
 ) -> Path:
     """Return the folder with `PROGRAM` and `DEFINITIONS`, making it first if need be. Raises FluxUnavailable."""
     modules = (TOOLS / name for name in ("go.mod", "go.sum"))
-    folder = cache / fingerprint(modules, COMPILER_FLAGS, _LINKER_FLAGS, _SOURCES, _SOURCES_SUM)
+    folder = cache / fingerprint(modules, COMPILER_FLAGS, LINKER_FLAGS, _SOURCES, _SOURCES_SUM)
     try:
         return filled(folder, _fill, lambda: announce(_ANNOUNCED), environment)
     except NoToolchain:
@@ -51,31 +58,19 @@ def find_flux(
 
 
 def _fill(go: str, staging: Path) -> None:
-    flags = ["-p", "2", "-trimpath", "-gcflags", COMPILER_FLAGS, "-ldflags", _LINKER_FLAGS]
     try:
-        go_build(go, [*flags, "-o", str(staging / PROGRAM), _CONTROLLER], TOOLS, {"CGO_ENABLED": "0"})
+        build_programs(go, {PROGRAM: _CONTROLLER}, TOOLS, staging, COMPILER_FLAGS)
+        modules = module_folder(go, TOOLS, _CONTROLLER), _sources_module(go)
     except GoBuildFailed as failure:
-        raise FluxUnavailable(f"go build of kustomize-controller failed: {failure}") from None
+        raise FluxUnavailable(str(failure)) from None
     (staging / DEFINITIONS).mkdir()
-    for module in (_controller_module(go), _sources_module(go)):
+    for module in modules:
         for path in sorted((module / _MODULE_DEFINITIONS).glob("*.yaml")):
             shutil.copyfile(path, staging / DEFINITIONS / path.name)
 
 
-def _controller_module(go: str) -> Path:
-    return Path(_asked(go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", _CONTROLLER))
-
-
 def _sources_module(go: str) -> Path:
-    told = json.loads(_asked(go, "mod", "download", "-json", _SOURCES))
+    told = json.loads(go_output(go, TOOLS, "mod", "download", "-json", _SOURCES))
     if told["Sum"] != _SOURCES_SUM:
         raise FluxUnavailable(f"{_SOURCES} is not what it was: its hash is {told['Sum']}")
     return Path(told["Dir"])
-
-
-def _asked(go: str, *arguments: str) -> str:
-    done = subprocess.run([go, *arguments], cwd=TOOLS, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise FluxUnavailable(f"go {' '.join(arguments)}: {lines[-1]}")
-    return done.stdout.strip()

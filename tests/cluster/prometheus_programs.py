@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.go_build import GoBuildFailed, NoToolchain, filled, fingerprint, go_build
+from tests.go_build import LINKER_FLAGS, GoBuildFailed, NoToolchain, build_programs, filled, fingerprint
 
 from .binaries import COMPILER_FLAGS, ControlPlaneUnavailable
 
@@ -26,7 +26,6 @@ PROMTOOL, ASK = "promtool", "ask"
 _PACKAGES: Final = {PROMTOOL: "github.com/prometheus/prometheus/cmd/promtool", ASK: "./ask"}
 #: Without the clients of all clouds that Prometheus finds targets in: a quarter less to build.
 _TAGS: Final = "remove_all_sd"
-_LINKER_FLAGS: Final = "-s -w"
 _ANNOUNCED: Final = "building promtool (two or three minutes when nothing is cached)"
 
 
@@ -39,7 +38,7 @@ def find_prometheus(
 ) -> Path:
     """Return the folder with `PROMTOOL` and `ASK`, building them first if need be. Raises PrometheusUnavailable."""
     sources = (TOOLS / "go.mod", TOOLS / "go.sum", *sorted(TOOLS.glob("ask/*.go")))
-    folder = cache / fingerprint(sources, COMPILER_FLAGS, _LINKER_FLAGS, _TAGS)
+    folder = cache / fingerprint(sources, COMPILER_FLAGS, LINKER_FLAGS, _TAGS)
     try:
         return filled(folder, _fill, lambda: announce(_ANNOUNCED), environment)
     except NoToolchain:
@@ -47,12 +46,10 @@ def find_prometheus(
 
 
 def _fill(go: str, staging: Path) -> None:
-    flags = ["-p", "2", "-trimpath", "-tags", _TAGS, "-gcflags", COMPILER_FLAGS, "-ldflags", _LINKER_FLAGS]
-    for name, package in _PACKAGES.items():
-        try:
-            go_build(go, [*flags, "-o", str(staging / name), package], TOOLS, {"CGO_ENABLED": "0"})
-        except GoBuildFailed as failure:
-            raise PrometheusUnavailable(f"go build of {name} failed: {failure}") from None
+    try:
+        build_programs(go, _PACKAGES, TOOLS, staging, COMPILER_FLAGS, tags=_TAGS)
+    except GoBuildFailed as failure:
+        raise PrometheusUnavailable(str(failure)) from None
 
 
 # --- asking -----------------------------------------------------------------------------------------------------
